@@ -29,8 +29,9 @@ struct Peer {
   bool is_limit = false;  // nothing that does this work can be quicker: "memcpy"
 };
 
-// What a row must do at least, over all ranks. Its limit is the longer of the arithmetic at gemm's rate and
-// the bytes, read and written, at memcpy's rate, both measured on all ranks at once when they are asked for.
+// The least work of a row, over all ranks. Its limit is the longer of the arithmetic at gemm's rate and the
+// bytes, read and written, at memcpy's rate; both are measured on all ranks at once when they are first asked
+// for.
 struct Cost {
   double flops = 0;  // of products
   int bits = 64;     // of their floats: 32 or 64
@@ -51,14 +52,14 @@ void compare(const std::string& name, const Work& ours, const std::vector<Peer>&
              const Cost& cost = {});
 // Bytes beside bytes: ratio = asked / ours of the rank where it is the least.
 void compare_bytes(const std::string& name, double ours, const std::string& what, double asked);
-// Of the slowest rank, the same on all. Collective.
+// The seconds of the slowest rank, the same on all. Collective.
 double seconds_of(const Work&);
 double median(std::vector<double>);
 // The pair of least time, which a peer is run with; find() where none was found before (--choices).
 // Collective.
 std::pair<int, int> best_choice(const std::string& key, const std::function<std::pair<int, int>()>& find);
 
-// What these take at the rates of this machine. Collective at the first call.
+// The seconds that this work takes at the rates of the machine. Collective at the first call.
 struct Limit {
   std::string name;
   double seconds = 0;  // 0: none is known

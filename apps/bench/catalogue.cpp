@@ -1,5 +1,5 @@
-// What people expect of an array library besides products and transforms: beside a plain loop, or std::sort,
-// on one rank, and beside one rank on several.
+// Ops beside products and transforms: each beside a plain loop, or std::sort, on one rank, and beside one
+// rank on several.
 #include <tessera/debug.hpp>
 #include <tessera/jit.hpp>
 #include <tessera/ops/numpy.hpp>
@@ -164,7 +164,7 @@ void plate() {
 
 // ---- a sparse matrix times a vector ----
 
-// Of the 2-D Laplacian of a grid of side / 2 x side / 2 points, by rows.
+// Entries of the 2-D Laplacian on a grid of side / 2 x side / 2 points, by rows.
 sparse::Entries entries_of_laplacian(Range rows) {
   constexpr std::int64_t n = side / 2;
   sparse::Entries e;

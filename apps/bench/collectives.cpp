@@ -123,7 +123,7 @@ class Size {
   const comm::Communicator& world_ = comm::world();
 };
 
-// What every evaluation pays so that ranks that disagree are told.
+// The cost of the agreement that precedes every evaluation.
 void agreement_row() {
   if (!bench::wanted("agreement_x1000")) return;
   constexpr int calls = 1000;

@@ -1,4 +1,4 @@
-// What jit costs: a call whose plan is kept, planning itself, one pass for a chain, and products beside
+// Costs of jit: a call whose plan is kept, planning itself, one pass for a chain, and products beside
 // reductions.
 #include <tessera/jit.hpp>
 

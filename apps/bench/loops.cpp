@@ -1,4 +1,4 @@
-// What loops cost: 10,000 steps as one instruction, beside the same loop in C++ with raw MPI, and planning
+// Costs of loops: 10,000 steps as one instruction, beside the same loop in C++ with raw MPI, and planning
 // them.
 #include <tessera/control.hpp>
 #include <tessera/grad.hpp>

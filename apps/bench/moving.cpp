@@ -46,7 +46,7 @@ struct RowsToColumns {
         std::memcpy(out, from.data() + static_cast<std::ptrdiff_t>(i) * n + r * b, row);
     std::vector<int> counts(p, b * b), offsets(p);
     for (int r = 0; r < p; ++r) offsets[r] = r * b * b;
-    // What arrives from rank r is its rows of my columns: already in place.
+    // The data from rank r are its rows of my columns: already in place.
     MPI_Alltoallv(packed.data(), counts.data(), offsets.data(), MPI_DOUBLE, to.data(), counts.data(),
                   offsets.data(), MPI_DOUBLE, MPI_COMM_WORLD);
   }

@@ -1,4 +1,4 @@
-// What tessera_bench was asked for on its command line.
+// The words of tessera_bench's command line.
 #pragma once
 #include <string>
 #include <vector>

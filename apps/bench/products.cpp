@@ -120,7 +120,7 @@ void memory_rows(int n) {
                   const auto blocks = [&](const Layout& layout, int size, double value) {
                     return device_put(full({size, size}, value, float64), grid(), layout.spec);
                   };
-                  // What BLAS and MPI take for themselves at first use.
+                  // A first product pays for what BLAS and MPI allocate.
                   if (!warm) eval(matmul(blocks(layouts()[0], 1024, 0.5), blocks(layouts()[1], 1024, 0.25)));
                   warm = true;
                   release_pooled_memory();

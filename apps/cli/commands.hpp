@@ -1,4 +1,4 @@
-// What the command line can do. main.cpp reads the words into an Order; each command is a function on it.
+// The commands of the command line. main.cpp reads the words into an Order; each command is a function on it.
 #pragma once
 #include <tessera/tessera.hpp>
 
@@ -15,7 +15,7 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What `tessera sbatch` is asked for.
+// The words of `tessera sbatch`.
 struct BatchOrder {
   int nodes = 0, ranks = 0, cpus_per_task = 1;
   std::string time, partition, account, memory, array, name, script, mpi, launcher;
@@ -77,7 +77,7 @@ tessera::io::FileInfo operand_info(const std::string& word,
 tessera::Array load(const std::string& name, const tessera::Sharding&);
 void check_output(const Order&);  // before any work: UsageError, IoError
 void save(const Order&, const tessera::Array&);
-// What is in a file, or a folder of checkpoints, without its data.
+// The contents of a file, or of a folder of checkpoints, without the data.
 using NamedInfo = std::pair<std::string, tessera::io::FileInfo>;
 struct FileContents {
   std::string kind;
@@ -95,7 +95,7 @@ void tell(const Order&, const std::string& what);
 nlohmann::ordered_json mesh_json(const tessera::Mesh&);
 // x.npy in the layout that the words ask for.
 tessera::Array load_operand(const Order&, std::size_t operand, const tessera::Mesh&);
-// What `work` refuses in the words of --mesh, --spec or --dtype is wrong usage.
+// Turns what `work` refuses in the words of --mesh, --spec or --dtype into wrong usage.
 template <class Work> auto of_words(Work&& work) {
   try {
     return work();
@@ -103,7 +103,7 @@ template <class Work> auto of_words(Work&& work) {
     throw UsageError(error.what());
   }
 }
-// Where in this program an operation stands is no news to its user: " at compute.cpp:27" is left out.
+// The text without the library's own places such as " at compute.cpp:27", which tell its user nothing.
 std::string without_places(const std::string& text);
 
 }  // namespace cli

@@ -114,7 +114,7 @@ Array load(const std::string& word, const Sharding& sharding) {
 
 namespace {
 
-// What was there before stays, unless it is given up by name.
+// A dataset that is there stays, unless --force gives it up.
 void check_dataset(const std::string& path, const std::string& dataset) {
   std::error_code none;
   if (!std::filesystem::exists(path, none)) return;

@@ -32,7 +32,7 @@ std::string mpi_program() {
 // Variables that say how to start ranks, and mean nothing to them.
 bool is_of_launcher(const std::string& name) { return name == "TESSERA_MPIRUN" || name == "TESSERA_PYTHON"; }
 
-// What ranks on other hosts would not see: mpirun takes along its own settings alone.
+// Settings that ranks on other hosts would lack: mpirun passes on its own alone.
 std::vector<std::string> exported(const Launcher& launcher) {
   std::set<std::string> names;
   for (const auto& [name, value] : launcher.settings) names.insert(name);

@@ -19,7 +19,7 @@ int most_tasks_per_node(const std::string& text);
 // hardware thread where those do, and no binding where ranks share what there is.
 std::vector<std::string> mapping(int tasks, int cpus_per_task, const Cpus& node);
 
-// What `srun --mpi` should say, from what `srun --mpi=list` printed and the name of the MPI library; "" where
+// The type for `srun --mpi`, from what `srun --mpi=list` printed and the name of the MPI library; "" where
 // nothing in the list suits it.
 std::string mpi_type(const std::string& listed, const std::string& mpi_library);
 // The same of this machine: "" without srun.

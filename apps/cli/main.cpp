@@ -152,7 +152,7 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
 
 }  // namespace
 
-// What CLI11 does not read as mpirun does: "-np 4", and "--" before the program.
+// Words that CLI11 reads otherwise than mpirun: "-np 4", and "--" before the program.
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   static const std::set<std::string> commands{"run", "profile", "sbatch"};

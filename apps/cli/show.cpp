@@ -116,7 +116,8 @@ void write_picture(const std::string& path, const Shape& shape, const Sharding& 
     throw UsageError("shard: -o " + shown(path) + " is no picture's name; it ends in .svg or .html");
   std::ofstream file(path);
   file << (is_svg ? debug::sharding_svg(shape, sharding) : debug::sharding_html(shape, sharding));
-  if (!file.flush()) throw IoError("shard: " + shown(path) + " cannot be written; name a file in a folder of yours");
+  if (!file.flush())
+    throw IoError("shard: " + shown(path) + " cannot be written; name a file in a folder of yours");
 }
 
 }  // namespace

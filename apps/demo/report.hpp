@@ -22,7 +22,7 @@ std::string bytes_text(std::int64_t);
 std::string seconds_text(double);
 // "all-reduce 32 KiB + all-gather 4 KiB", "nothing"
 std::string traffic_text(const tessera::debug::CommStats&);
-// What << prints.
+// The text that << prints.
 template <class T> std::string text(const T& value) {
   std::ostringstream out;
   out << value;

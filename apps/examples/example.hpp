@@ -1,4 +1,4 @@
-// What the examples share: pictures for a terminal, and the verdict.
+// Pictures for a terminal and the verdict, shared by the examples.
 #pragma once
 #include <tessera/tessera.hpp>
 

@@ -25,7 +25,7 @@ Array cosines(int along_rows, int along_columns) {
   return expand_dims(cos(along_rows * angle), 1) * expand_dims(cos(along_columns * angle), 0);
 }
 
-// What a step multiplies such a cosine by.
+// The factor by which a step multiplies such a cosine.
 double factor(int along_rows, int along_columns) {
   const auto wave = [](int k) { return 2 - 2 * std::cos(2 * std::numbers::pi * k / n); };
   return 1 - r * (wave(along_rows) + wave(along_columns));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int points = 1 << 20, batches = 64;
 
-// Of each batch: how many points lie inside the quarter of the circle.
+// The number of points of each batch that lie inside the quarter of the circle.
 Array counts(const Mesh& mesh) {
   const Array xy = device_put(random::uniform(random::key(2024), {batches, points / batches, 2}, float64),
                               mesh, P("x", None, None));

@@ -23,7 +23,7 @@ Array sines() {
   return std::sqrt(2.0 / (n + 1)) *
          sin(expand_dims(numbers(), 1) * expand_dims(numbers(), 0) * (pi / (n + 1)));
 }
-// Of second differences: 2 - 2 cos(k pi / (n + 1)).
+// Eigenvalues of second differences: 2 - 2 cos(k pi / (n + 1)).
 Array eigenvalues() { return 2 - 2 * cos(numbers() * (pi / (n + 1))); }
 
 Array solve(const Array& f) {

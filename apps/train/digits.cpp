@@ -38,7 +38,7 @@ Array accuracy(const nn::Mlp& network, const Array& x, const Array& labels) {
   return nn::accuracy(nn::apply(network, x), labels);
 }
 
-// What a later run needs to go on: assigned as a whole, so that a save finds what belongs together.
+// The state that a later run continues from: assigned as one value, so that a save never mixes two steps.
 template <class OptimizerState> struct Training {
   nn::Mlp network;
   OptimizerState optimizer;

@@ -1,4 +1,4 @@
-// What a training run leaves behind: a plot. Only rank 0 writes.
+// The plot of a training run. Only rank 0 writes.
 #pragma once
 #include <string>
 #include <vector>

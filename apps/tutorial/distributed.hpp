@@ -1,5 +1,5 @@
-// What the two tutorials about distributed arrays share: products beside those of one device, disagreements,
-// and the network that is parallel only through where its parameters lie.
+// Steps that the two tutorials about distributed arrays share: products beside those of one device,
+// disagreements, and the network that is parallel only through the layouts of its parameters.
 #pragma once
 #include <cmath>
 #include <utility>
@@ -27,7 +27,7 @@ struct Sizes {
   }
 };
 
-/// What one device says of the product, and how long both take. y z is the product over eight devices.
+/// Compares the product with one device's, and how long both take. y z is the product over eight devices.
 inline void compare_with_one_device(const Array& x, const Array& y, const Array& z) {
   const Array single = device_put(x, devices()[0]);
   picture("x on one device", single);
@@ -134,7 +134,7 @@ inline std::pair<Layers, Batch> init_model(const random::Key& key, const std::ve
           {random::normal(data[1], {rows, sizes.front()}), random::normal(data[2], {rows, sizes.back()})}};
 }
 
-/// What a layout of batch and parameters is good for.
+/// Times of training steps under a layout of batch and parameters.
 class Training {
  public:
   explicit Training(const Sizes& sizes) : sizes_(sizes) {

@@ -9,7 +9,7 @@ namespace tutorial {
 
 constexpr double plot_width = 480, plot_height = 320, plot_margin = 36;
 
-/// Where values land on paper.
+/// The map from values to positions on paper.
 struct PlotAxis {
   double low, high, from, to;
   PlotAxis(const std::vector<double>& values, double from_, double to_)

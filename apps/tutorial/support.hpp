@@ -1,4 +1,4 @@
-// What the five tutorials share: how a step looks on paper, what is checked, and what is timed.
+// Helpers that the five tutorials share: how a step looks on paper, what is checked, and what is timed.
 //
 // Output that depends on the machine (times, host names, places in files) stands on lines that begin with "~":
 // who compares two outputs leaves those out.
@@ -38,7 +38,7 @@ inline void say_of_this_machine(const std::string& text) {
   for (std::string line; std::getline(lines, line);) say("~ " + line);
 }
 
-/// What --facts writes for scripts/compare_jax: a line "step kind JSON" per fact, on rank 0.
+/// The lines that --facts writes for scripts/compare_jax: "step kind JSON" per fact, on rank 0.
 struct Facts {
   std::ofstream file;
   std::string step;
@@ -79,13 +79,13 @@ inline void record_layout(const Array& x) {
   record("layout", json + "}");
 }
 
-/// What an expression gives, NumPy-like. Collective.
+/// Prints the value of an expression, NumPy-like. Collective.
 inline void show(const std::string& caption, const Array& x) {
   say(caption + ":\n" + to_string(x));
   if (x.size() <= 256) record_values(to_vector<double>(x));
 }
 
-/// Where an array lies. Not collective: its value is not needed.
+/// Draws the layout of an array. Not collective: its value is not needed.
 inline void picture(const std::string& caption, const Array& x) {
   std::string text = debug::visualize_array_sharding(x, {.use_color = false});
   text.erase(text.find_last_not_of('\n') + 1);

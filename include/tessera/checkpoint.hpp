@@ -16,7 +16,7 @@
 namespace tessera::io::checkpoint {
 
 namespace detail {
-// What a tree is, whatever its numbers are: they change from step to step.
+// The structure of a tree whatever its numbers are: they change from step to step.
 template <class Tree> std::string structure_without_numbers(Tree tree) {
   tessera::detail::walk_tree(
       tree, [](const Array&) {},
@@ -42,27 +42,27 @@ struct ManagerOptions {
 ///
 /// A step has its name when all ranks have written their parts: the first rank's thread finds that out by
 /// files, so that a step that is written survives what happens to the program afterwards. A job that dies
-/// before leaves the step before. An error is raised by the next save, whether that one takes its step or not,
-/// or by wait(); where neither follows it is logged, and the job ends with status 74. Reading and saving in the
-/// same folder by other calls first waits for what is under way.
+/// before leaves the step before. An error is raised by the next save, whether that one takes its step or
+/// not, or by wait(); where neither follows it is logged, and the job ends with status 74. Reading and saving
+/// in the same folder by other calls first waits for what is under way.
 ///
-/// Retention counts complete steps up to the one just saved, which always stays. Later numbers, of another run
-/// or from before the program went back, are left alone and warned of once. A step that restore passed over
-/// because it is damaged becomes step_N.damaged, and so does one that stands in the way of a save.
+/// Retention counts complete steps up to the one just saved, which always stays. Later numbers, of another
+/// run or from before the program went back, are left alone and warned of once. A step that restore passed
+/// over because it is damaged becomes step_N.damaged, and so does one that stands in the way of a save.
 class Manager {
  public:
   /// The folder is made by the first save. ArgumentError: keep below 0, every below 1.
   explicit Manager(std::string dir, ManagerOptions options = {},
                    std::source_location where = std::source_location::current());
-  /// Waits, and logs what went wrong: the job then ends with status 74. Where an exception passes through, each
-  /// rank waits for its own thread, and the first one up to a minute for the others' files.
+  /// Waits, and logs what went wrong: the job then ends with status 74. Where an exception passes through,
+  /// each rank waits for its own thread, and the first one up to a minute for the others' files.
   ~Manager();
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;
 
-  /// Saves a tree as this step if it is due and not there yet, whole; whether it does. Numbers in the tree are not
-  /// saved, and may differ from step to step. IoError: this save cannot
-  /// begin, or the one before has failed (its step and why: this one is not begun then).
+  /// Saves a tree as this step if it is due and not there yet, whole; whether it does. Numbers in the tree
+  /// are not saved, and may differ from step to step. IoError: this save cannot begin, or the one before has
+  /// failed (its step and why: this one is not begun then).
   template <class Tree>
   bool save(int step, const Tree& tree, std::source_location where = std::source_location::current()) {
     return save_leaves(step, tree_leaves(tree), detail::structure_without_numbers(tree), false, where);

@@ -40,7 +40,8 @@ struct Format {
   std::string text;            ///< the format
   std::source_location where;  ///< of the call
 };
-/// What print can write: arrays, numbers, texts, and whatever has an operator<< (shapes, dtypes, shardings).
+/// Values that print writes: arrays, numbers, texts, and whatever has an operator<< (shapes, dtypes,
+/// shardings).
 template <class T>
 concept Streamable = requires(std::ostream& out, const T& x) {
   out << x;
@@ -69,7 +70,7 @@ class Printed {
     text << x;
     value = text.str();
   }
-  /// What it was made from.
+  /// The value that it was made from.
   std::variant<Array, bool, std::int64_t, std::uint64_t, double, std::complex<double>, std::string> value;
 };
 /// print with its arguments in a vector.
@@ -106,9 +107,9 @@ template <class F, class... A> void callback(F f, const A&... values) {
       {Array(values)...});
 }
 
-/// What this rank has communicated since the scope began. `kind`: all-gather, all-reduce, reduce-scatter,
-/// all-to-all, collective-permute. bytes: those that arrive at this rank, the measure of explain(). Calls
-/// of which this rank is part count. Not collective.
+/// Communication of this rank since the scope began. `kind`: all-gather, all-reduce, reduce-scatter,
+/// all-to-all, collective-permute. bytes: those that arrive at this rank, the measure of explain(). Calls of
+/// which this rank is part count. Not collective.
 class CommStats {
  public:
   CommStats();
@@ -177,8 +178,8 @@ void set_nan_check(bool on);
 
 namespace tessera {
 
-/// print("a is", a, "of", x.shape()): the parts, separated by spaces, once per job by rank 0. Collective over all
-/// ranks: arrays are computed first. debug::print takes a format.
+/// print("a is", a, "of", x.shape()): the parts, separated by spaces, once per job by rank 0. Collective over
+/// all ranks: arrays are computed first. debug::print takes a format.
 template <class... T>
 requires((debug::Streamable<T> || std::is_same_v<T, Array>)&&...) void print(const T&... parts) {
   std::string format;

@@ -19,7 +19,7 @@ namespace tessera {
 /// The layout of <dlpack/dlpack.h>, word for word.
 namespace dlpack {
 
-/// Where memory lies: type 1 is a CPU's.
+/// The device of the memory: type 1 is a CPU.
 struct Device {
   std::int32_t device_type;  ///< kDLCPU is 1
   std::int32_t device_id;    ///< 0

@@ -23,12 +23,12 @@ enum ExitStatus : int {
   status_disagreement = 76,  ///< the ranks were asked to do different things, or one did not come in time
 };
 
-/// What all errors of tessera derive from.
+/// The base class of all errors of tessera.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
   /// The name of the type: what tessera::run prints before the text.
   virtual const char* kind() const noexcept { return "Error"; }
-  /// What tessera::run ends with when the error leaves the program's body.
+  /// The status with which tessera::run ends when the error leaves the program's body.
   virtual int exit_status() const noexcept { return status_failed; }
 };
 

@@ -112,7 +112,7 @@ class float16_t {
 
 namespace detail {
 
-// What numeric_limits says of a type of 16 bits, `precision` of them significant.
+// numeric_limits of a type of 16 bits, `precision` of them significant.
 template <class T, int precision> struct HalfLimits : std::numeric_limits<float> {
   static constexpr int digits = precision, digits10 = (precision - 1) * 301 / 1000;
   static constexpr int max_digits10 = precision == 8 ? 4 : 5;

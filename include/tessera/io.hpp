@@ -39,13 +39,13 @@ Array load_npy(const std::string& path, const Sharding& sharding,
 Array load_npy(const std::string& path, std::source_location where = std::source_location::current());
 /// @}
 
-/// What a file holds.
+/// The shape, dtype and format of a file.
 struct FileInfo {
   Shape shape;         ///< extents
   Dtype dtype;         ///< element type of the array that a load gives
   std::string detail;  ///< "npy 1.0, C order"
 };
-/// What an .npy file holds, from its header. Not collective.
+/// The contents of an .npy file, from its header. Not collective.
 FileInfo npy_info(const std::string& path, std::source_location where = std::source_location::current());
 
 /// @name Several arrays in one file
@@ -102,14 +102,14 @@ void save_csv(const std::string& path, const Array& x, const CsvOptions& options
 /// Reads a table of numbers: a matrix committed to the sharding, or uncommitted without one. Collective
 /// over all ranks: each looks through the text for the ends of lines, and reads the numbers of its own
 /// rows. A first line of names is a header, and one that begins with #; a first line of names and numbers is
-/// refused, because it may be either (names that look like numbers stand in quotes). Empty fields, NA, N/A and
-/// null are NaN. IoError, with the line, for rows of different lengths, what is no number of the dtype, and
-/// lines of more than 64 MiB.
+/// refused, because it may be either (names that look like numbers stand in quotes). Empty fields, NA, N/A
+/// and null are NaN. IoError, with the line, for rows of different lengths, what is no number of the dtype,
+/// and lines of more than 64 MiB.
 Array load_csv(const std::string& path, const Sharding& sharding, const CsvOptions& options = {},
                std::source_location where = std::source_location::current());
 Array load_csv(const std::string& path, const CsvOptions& options = {},
                std::source_location where = std::source_location::current());
-/// What a CSV file holds; the lines are counted. Not collective.
+/// The contents of a CSV file; the lines are counted. Not collective.
 FileInfo csv_info(const std::string& path, const CsvOptions& options = {},
                   std::source_location where = std::source_location::current());
 /// The names of the columns, of a file that has a header; otherwise none. Not collective.
@@ -120,7 +120,7 @@ std::vector<std::string> csv_header(const std::string& path, const CsvOptions& o
 /// @name HDF5
 /// @{
 
-/// What save_hdf5 does where the file exists. append: adds the dataset; IoError if it is there already.
+/// The way of save_hdf5 with a file that exists. append: adds the dataset; IoError if it is there already.
 /// replace: the dataset gets the new values, the others stay. fail: IoError if there is a file.
 enum class Hdf5Mode { append, replace, fail };
 /// Options of save_hdf5.
@@ -147,7 +147,7 @@ Array load_hdf5(const std::string& path, const std::string& dataset, const Shard
                 Hdf5LoadOptions = {}, std::source_location where = std::source_location::current());
 Array load_hdf5(const std::string& path, const std::string& dataset, Hdf5LoadOptions = {},
                 std::source_location where = std::source_location::current());
-/// What a dataset holds. Not collective.
+/// The contents of a dataset. Not collective.
 FileInfo hdf5_info(const std::string& path, const std::string& dataset,
                    std::source_location where = std::source_location::current());
 /// The paths of all datasets. Not collective.
@@ -175,7 +175,7 @@ struct MatrixMarketOptions {
 /// unless x has two dims; DtypeError for uint64, of which the format has no numbers.
 void save_matrix_market(const std::string& path, const Array& x, const MatrixMarketOptions& options = {},
                         std::source_location where = std::source_location::current());
-/// What a Matrix Market file holds, from its header. Not collective.
+/// The contents of a Matrix Market file, from its header. Not collective.
 FileInfo matrix_market_info(const std::string& path,
                             std::source_location where = std::source_location::current());
 /// @}
@@ -203,9 +203,9 @@ template <class Tree> void save(const std::string& dir, int step, const Tree& tr
 /// Collective over all ranks. Each rank reads the pieces it needs and checks their sums. A latest step that
 /// is damaged is passed over, with a warning, for the newest one that is whole; one that was asked for by
 /// its number is not. A step that cannot be read for another reason (EIO, ESTALE, permissions) is tried four
-/// times in two seconds and is then an error: no older one is taken for it. In a folder that a Manager of this
-/// job saves in, what was passed over is renamed to step_N.damaged. IoError: no step, no whole one, none that
-/// can be read, other structure, shapes or dtypes.
+/// times in two seconds and is then an error: no older one is taken for it. In a folder that a Manager of
+/// this job saves in, what was passed over is renamed to step_N.damaged. IoError: no step, no whole one, none
+/// that can be read, other structure, shapes or dtypes.
 template <class Tree> Tree restore(const std::string& dir, const Tree& like,
                                    std::optional<int> step = std::nullopt,
                                    std::source_location where = std::source_location::current()) {

@@ -75,9 +75,9 @@ template <class R> class Lowered {
   std::vector<bool> donated_;
 };
 
-/// What jit(f) returns: the first call with a signature traces f on placeholders and compiles; later calls
-/// only run. f must not depend on values, and has no effects but its results. Copies share their compiled
-/// programs, of which the 512 that were asked for last are kept.
+/// The function that jit(f) returns: the first call with a signature traces f on placeholders and compiles;
+/// later calls only run. f must not depend on values, and has no effects but its results. Copies share their
+/// compiled programs, of which the 512 that were asked for last are kept.
 template <class F> class Jitted {
  public:
   /// For jit.
@@ -122,13 +122,13 @@ Jitted<F> jit(F f, JitOptions options = {}, std::source_location where = std::so
   return Jitted<F>(std::move(f), std::move(options), where);
 }
 
-/// What f(args...) would run: collectives with axes, bytes and source lines, arithmetic, peak memory.
-/// Nothing runs. Not collective: works on abstract meshes of any size too.
+/// The plan of f(args...): collectives with axes, bytes and source lines, arithmetic, peak memory. Nothing
+/// runs. Not collective: works on abstract meshes of any size too.
 template <class F, class... A> Explanation explain(F f, const A&... args) {
   return jit(std::move(f), {}, std::source_location()).lower(args...).compile().explanation();
 }
 
-/// What is known of an array without its value.
+/// Shape, dtype and sharding of an array without its value.
 struct ShapeDtype {
   Shape shape;  ///< extents
   Dtype dtype;  ///< element type

@@ -44,49 +44,49 @@
 
 namespace tessera::linalg {
 
-/// What lu gives: a = p l u.
+/// The result of lu: a = p l u.
 struct LU {
   Array p;  ///< (..., m, m), a permutation, real
   Array l;  ///< (..., m, k), lower with a unit diagonal
   Array u;  ///< (..., k, n), upper
 };
-/// What lu_factor gives.
+/// The result of lu_factor.
 struct LuFactor {
   Array lu;      ///< l below the diagonal, u on and above it
   Array pivots;  ///< for each step the row that was exchanged with, from 0 (int32)
 };
-/// What qr gives: a = q r.
+/// The result of qr: a = q r.
 struct QR {
   Array q;  ///< (..., m, k), orthonormal columns
   Array r;  ///< (..., k, n), upper
 };
-/// What svd gives: a = u diag(s) vh.
+/// The result of svd: a = u diag(s) vh.
 struct SVD {
   Array u;   ///< left singular vectors as columns
   Array s;   ///< (..., k), real, descending
   Array vh;  ///< right singular vectors as rows, conjugated
 };
-/// What eigh gives: a v = v diag(w).
+/// The result of eigh: a v = v diag(w).
 struct Eigh {
   Array w;  ///< (..., n), real, ascending
   Array v;  ///< (..., n, n), eigenvectors as columns
 };
-/// What eig gives: a v = v diag(w).
+/// The result of eig: a v = v diag(w).
 struct Eig {
   Array w;  ///< (..., n), complex, in LAPACK's order
   Array v;  ///< (..., n, n), eigenvectors of length 1 as columns, complex
 };
-/// What schur gives: a = z t z^H.
+/// The result of schur: a = z t z^H.
 struct Schur {
   Array t;  ///< upper triangular; of a real matrix with 2 x 2 blocks for pairs of complex eigenvalues
   Array z;  ///< unitary
 };
-/// What polar gives: a = u p.
+/// The result of polar: a = u p.
 struct Polar {
   Array u;  ///< (..., m, n), orthonormal columns
   Array p;  ///< (..., n, n), Hermitian positive semidefinite
 };
-/// What qr_pivoted gives: a[:, columns] = q r.
+/// The result of qr_pivoted: a[:, columns] = q r.
 struct PivotedQR {
   Array q;        ///< (..., m, k), orthonormal columns
   Array r;        ///< (..., k, n), upper, its diagonal descending in absolute value
@@ -96,7 +96,7 @@ struct PivotedQR {
 struct QrOptions {
   bool complete = false;  ///< q (m, m) and r (m, n) instead of (m, k) and (k, n)
 };
-/// What slogdet gives: det(a) = sign exp(logabsdet).
+/// The result of slogdet: det(a) = sign exp(logabsdet).
 struct SlogDet {
   Array sign;       ///< of modulus 1, or 0
   Array logabsdet;  ///< real; -inf of a singular matrix
@@ -111,7 +111,7 @@ struct TriangularOptions {
 struct SvdOptions {
   bool full_matrices = true;  ///< u (..., m, m) and vh (..., n, n); otherwise k columns and rows
 };
-/// What solve does where the condition of a matrix leaves no digit of the solution: rcond below the rounding
+/// The way of solve where the condition of a matrix leaves no digit of the solution: rcond below the rounding
 /// unit of the dtype.
 enum class IllConditioned {
   accept,  ///< nothing, and does not look
@@ -126,9 +126,9 @@ struct SolveOptions {
   bool refine = false;
   std::int64_t block = 0;  ///< of the block-cyclic layout; 0: chosen. ArgumentError for a negative one
   int grid_rows = 0;       ///< of the grid of ranks; must divide their number, 0: chosen
-  /// Of solve without refine. The estimate comes from one more right-hand side of random signs: it is seldom
-  /// more than ten times the true rcond and costs a few per cent of the time. In batches of small matrices
-  /// only those are looked at whose pivots are far apart.
+  /// Applies to solve without refine. The estimate comes from one more right-hand side of random signs: it is
+  /// seldom more than ten times the true rcond and costs a few per cent of the time. In batches of small
+  /// matrices only those are looked at whose pivots are far apart.
   IllConditioned ill_conditioned = IllConditioned::warn;
 };
 
@@ -217,8 +217,8 @@ Polar polar(const Operand& a);
 [[nodiscard]] Array det(const Operand& a);
 /// Sign and logarithm of the determinant, by LU.
 SlogDet slogdet(const Operand& a);
-/// Of all elements, as one vector: the Frobenius norm of a matrix. With an order: vector norms over one
-/// axis (any p, 0, inf, -inf), matrix norms over two (1, -1, 2, -2, inf, -inf, "fro", "nuc"). 2, -2 and
+/// The norm of all elements as one vector: the Frobenius norm of a matrix. With an order: vector norms over
+/// one axis (any p, 0, inf, -inf), matrix norms over two (1, -1, 2, -2, inf, -inf, "fro", "nuc"). 2, -2 and
 /// "nuc" take an SVD, the others one reduction or two. ArgumentError for another order or number of axes.
 [[nodiscard]] Array norm(const Operand& x);
 [[nodiscard]] Array norm(const Operand& x, double ord, Axes axes = {}, bool keepdims = false);

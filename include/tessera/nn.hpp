@@ -84,11 +84,11 @@ Array one_hot(const Operand& labels, std::int64_t classes, Dtype dtype = float32
 /// extents of the leading dims (a window), fan_out likewise. ShapeError for fewer than two dims.
 /// @{
 
-/// What is counted: inputs, outputs, or the mean of both.
+/// The extents that an initializer's scale counts: inputs, outputs, or the mean of both.
 enum class Fan { in, out, average };
 /// normal is cut off at two standard deviations, and widened to have the variance that it is to have.
 enum class Draw { truncated_normal, normal, uniform };
-/// What the named initializers choose.
+/// The choices behind the named initializers.
 struct VarianceScaling {
   double scale = 1;                    ///< variance times fan
   Fan fan = Fan::in;                   ///< what it is divided by
@@ -162,7 +162,7 @@ using Mlp = std::vector<Dense>;
 /// fewer than two sizes.
 Mlp mlp(const random::Key& key, const std::vector<std::int64_t>& sizes,
         const Initializer& initializer = he_normal, Dtype dtype = float32, Where = Where::current());
-/// What the network gives: an activation behind every layer but the last.
+/// The output of the network: an activation follows every layer but the last.
 Array apply(
     const Mlp& network, const Operand& x,
     const std::function<Array(const Array&)>& activation = [](const Array& h) { return relu(h); });

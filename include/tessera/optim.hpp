@@ -122,7 +122,7 @@ struct Sgd {
   double momentum = 0;    ///< how much of the last step is kept
   bool nesterov = false;  ///< Nesterov's momentum (1983)
 
-  /// What is kept from step to step.
+  /// The state that is kept from step to step.
   template <class Tree> struct State {
     std::optional<Tree> velocity;  ///< v, if there is momentum
     Array steps;                   ///< how many were made, int32
@@ -147,7 +147,7 @@ struct Adam {
   double epsilon = 1e-8;       ///< against division by 0
   double weight_decay = 0;     ///< how much of a parameter each step of length 1 takes away
 
-  /// What is kept from step to step.
+  /// The state that is kept from step to step.
   template <class Tree> struct State {
     Tree mean;    ///< of gradients
     Tree square;  ///< of their squares

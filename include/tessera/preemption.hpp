@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-/// What a job ends with that was asked to stop and has saved what it needs to go on: start it again.
+/// The status of a job that was asked to stop and has saved what it needs to go on: start it again.
 inline constexpr int status_preempted = 85;
 
 /// Ends a job that was asked to stop. Raised on every rank alike, by on_preemption or by the program:

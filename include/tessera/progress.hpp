@@ -16,7 +16,7 @@ namespace tessera {
 /// work of less than a second leaves no trace in a log.
 class Progress {
  public:
-  /// Of `total` steps; 0: not known, and the bar counts only. ArgumentError when it is negative.
+  /// A bar of `total` steps; 0: not known, and the bar counts only. ArgumentError when it is negative.
   explicit Progress(std::string what, std::int64_t total = 0);
   ~Progress();  ///< the last line
   Progress(const Progress&) = delete;

@@ -83,11 +83,11 @@ class Sharding {
  public:
   /// The sharding that a PositionalSharding means.
   Sharding(const PositionalSharding&);
-  /// What NamedSharding(mesh, spec) makes.
+  /// The sharding that NamedSharding(mesh, spec) makes.
   explicit Sharding(Mesh, PartitionSpec);
 
   Shape shard_shape(const Shape& global) const;  ///< of the first, largest shard
-  /// Of this device's block; ShardingError if it is not in the mesh.
+  /// The shape of this device's block; ShardingError if it is not in the mesh.
   Shape local_shape(const Shape& global, const Device&) const;
   /// Its place; an empty box for a device outside the mesh.
   Index local_box(const Shape& global, int device_id) const;

@@ -78,7 +78,7 @@ class Csr {
 /// but the plan. IndexError for entries of other rows, too.
 [[nodiscard]] Csr from_rows(Shape shape, const Sharding& sharding, std::function<Entries(Range)> entries,
                             std::source_location where = std::source_location::current());
-/// What is not 0 in a dense matrix.
+/// The entries of a dense matrix that are not 0.
 [[nodiscard]] Csr from_dense(const Operand& x, const Sharding& sharding);
 /// A Matrix Market file of coordinates: each rank reads and parses its part of the text. IoError, naming the
 /// place, for a file that is none.

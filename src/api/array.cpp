@@ -1,4 +1,4 @@
-// What an array handle answers, and how its value reaches the host.
+// Facts that an array handle answers, and the way of its value to the host.
 #include <tessera/runtime.hpp>
 
 #include <algorithm>

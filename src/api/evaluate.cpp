@@ -134,7 +134,7 @@ bool may_run_alone(const Program& program, std::size_t participants) {
   });
 }
 
-// Where a program looks for NaN or listens for signals, every evaluation is a meeting.
+// A program that looks for NaN or listens for signals agrees before every evaluation.
 bool is_always_a_meeting(const Asked& asked) {
   return asked.key.may_differ || nan_check_on() || waits_for_stop();
 }

@@ -39,7 +39,7 @@ std::vector<std::unique_ptr<EffectScope>>& open_effects() { return state<Traces>
 
 using LeafShardings = std::vector<std::optional<Sharding>>;
 
-// What an options tree gives to each array of the arguments or of the result.
+// The shardings that an options tree gives to the arrays of the arguments or of the result.
 LeafShardings shardings_of(const ShardingTree& options, const TreeShape& tree, const char* option,
                            const char* of) {
   LeafShardings shardings;
@@ -117,7 +117,7 @@ bool inside_trace(const std::vector<Array>& leaves) {
 
 namespace {
 
-// What of an argument decides which program serves it.
+// The properties of an argument that decide which program serves it.
 struct ArgumentKind {
   Type type;
   bool is_committed;
@@ -289,7 +289,7 @@ std::string compiled_text(const CompiledCore& core) { return program_text(core.p
 
 namespace {
 
-// What an argument must be for this program; ArgumentError otherwise.
+// Checks an argument against the program; ArgumentError where it does not fit.
 void check_argument(const CompiledCore& core, const std::vector<Array>& leaves, std::size_t i) {
   const auto& expected = output_of(core.traced->placeholders[i]);
   const auto& given = output_of(leaves[i]);

@@ -27,7 +27,7 @@ std::string agreed_call(const std::string& call, const std::string& shape, const
   return text.str();
 }
 
-// What went wrong with one rank's block is raised on all ranks.
+// Raises on all ranks what went wrong with one rank's block.
 template <class E> void raise_everywhere(const std::string& mine) {
   const auto text = comm::first_error(comm::world(), mine);
   if (!text.empty()) throw E(text);

@@ -57,7 +57,8 @@ void reduce_by_group(Room& room, const std::string& group, bool is_version_2) {
   room.reduce(limit, used == no_limit ? no_limit : std::max<std::int64_t>(0, used - spare));
 }
 
-// Of the container that this process lives in, from its own group up to the root: version 2, or 1.
+// The memory limit of the container that this process runs in, from its own group up to the root: version 2,
+// or 1.
 void reduce_by_groups(Room& room) {
   const std::string roots[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"};
   for (const bool is_version_2 : {false, true}) reduce_by_group(room, roots[is_version_2], is_version_2);
@@ -94,7 +95,7 @@ struct Share {
   std::int64_t now() { return bytes = share_of_host(); }
 };
 
-// What `ulimit -v` leaves to this process, with what the pools would hand out again.
+// The addresses that `ulimit -v` leaves to this process, and what the pools would hand out again.
 std::int64_t address_space_left() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= static_cast<rlim_t>(no_limit)) return no_limit;

@@ -1,4 +1,4 @@
-// What is done when all ranks know that the job shall stop.
+// The stop of a job, once all ranks know of it.
 #pragma once
 #include <vector>
 

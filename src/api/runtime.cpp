@@ -160,8 +160,8 @@ Outcome describe_exception() {
   }
 }
 
-// What was printed may still wait in a buffer. Where it cannot be written (a full disk, a closed output), the
-// program has not done what it was started for.
+// Output may still wait in a buffer. Where it cannot be written (a full disk, a closed output), the program
+// has not done what it was started for.
 void check_output(Outcome& outcome) {
   errno = 0;
   std::cout.flush();
@@ -179,15 +179,14 @@ int run(int argc, char** argv, std::function<void()> body) {
     comm::start(&argc, &argv, start_options({}));
     set_up({});
   } catch (const std::exception& e) {
-    // What is wrong with the start itself would be printed by every rank; MPI may fail on one of them.
+    // Every rank would print what is wrong with the start itself; MPI may fail on one of them.
     const int rank = comm::launched_rank();
     const bool everywhere = dynamic_cast<const CommError*>(&e) == nullptr;
     if (rank <= 0 || !everywhere)
       std::fprintf(stderr, "%stessera: cannot start: %s\n",
                    everywhere ? "" : ("[rank " + std::to_string(std::max(0, rank)) + "] ").c_str(), e.what());
-    else
-      sleep(
-          1);  // a launcher ends the job at the first rank that fails, which must not be before rank 0 has spoken
+    else  // a launcher ends the job at the first rank that fails, which must not be before rank 0 has spoken
+      sleep(1);
     return status_usage;
   }
   Outcome outcome;

@@ -28,7 +28,7 @@ std::string text_of(const PartitionSpec& spec) {
 }
 std::string text_of(const std::vector<std::int64_t>& sizes) { return field_text(sizes); }
 
-// What one trace of the body left behind.
+// The results of one trace of the body.
 struct Trace {
   int position;
   std::vector<Array> results;

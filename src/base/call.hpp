@@ -1,4 +1,4 @@
-// Where the user called: the name and the line that whatever is recorded, refused or explained cites.
+// The user's call: the name and the line that errors, recorded ops and explain cite.
 //
 //   Array softmax(const Operand& x, int axis) {
 //     const Call call("softmax", x.where);     the user's call begins

@@ -30,7 +30,7 @@ template <class Range> std::uint64_t mix_range(std::uint64_t hash, const Range& 
   return hash;
 }
 
-// Of bytes, eight at a time.
+// Hash of bytes, eight at a time.
 inline std::uint64_t hash_bytes(const void* data, std::size_t bytes, std::uint64_t seed = 0) {
   const auto* at = static_cast<const unsigned char*>(data);
   std::uint64_t hash = mix(seed ^ (bytes * 0x9e3779b97f4a7c15u));

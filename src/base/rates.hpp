@@ -1,8 +1,9 @@
-// Rates of the machine: the one value by which layouts, algorithms and einsum's order are chosen and explain's
-// seconds are predicted.
+// Rates of the machine: the one value by which layouts, algorithms and einsum's order are chosen and
+// explain's seconds are predicted.
 //
 // TESSERA_MACHINE names the file that they come from. Without it the runtime measures them at the first start
-// on a machine and keeps them in the user's cache. Rank 0's rates hold on all ranks, so that all choose alike.
+// on a machine and keeps them in the user's cache. Rank 0's rates hold on all ranks, so that all choose
+// alike.
 #pragma once
 #include <string>
 #include <string_view>
@@ -35,8 +36,8 @@ const Rates& rates();
 void set_rates(const Rates&);
 
 // JSON with the names latency_s, bytes_per_s, host_latency_s, host_bytes_per_s, flops_per_s and
-// memory_bytes_per_s, each a number above 0; names that are missing keep their default, others are passed over.
-// `what` is the file as errors name it; ArgumentError for text that is no such JSON.
+// memory_bytes_per_s, each a number above 0; names that are missing keep their default, others are passed
+// over. `what` is the file as errors name it; ArgumentError for text that is no such JSON.
 Rates parse_rates(std::string_view text, const std::string& what);
 std::string rates_text(const Rates&);
 

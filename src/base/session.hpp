@@ -1,4 +1,5 @@
-// What tessera remembers between two calls, in one place: settings, devices, caches, scopes that are open.
+// All state that tessera keeps between two calls, in one place: settings, devices, caches, scopes that are
+// open.
 //
 //   struct Plans { std::unordered_map<Key, Plan> known; };   in the .cpp that owns it
 //   state<Plans>().known.find(key)                           made at first use, then a load and a test

@@ -40,7 +40,7 @@ struct SettingRow {
 };
 std::vector<SettingRow> settings_table();
 
-// What the environment set, as lines NAME=VALUE: what rank 0 tells the others.
+// The settings of the environment, as lines NAME=VALUE: what rank 0 sends to the others.
 std::string settings_text();
 // Takes over another rank's text. Ranks that computed under different values of most settings would hang or
 // give wrong results: there the other's value holds. Where a rank may differ (its log, threads, memory,

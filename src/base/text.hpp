@@ -16,7 +16,7 @@ std::string format_ids(const std::vector<int>& ids);                  // 0-2, 5,
 // The known word nearest to a mistyped one, as " (did you mean 'x'?)"; empty when none is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
-// Where the user's code asked for something: "file.cpp:12", without folders.
+// The user's line: "file.cpp:12", without folders.
 std::string format_site(const std::source_location&);
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
-// What of an instruction's traffic crosses between hosts, on the rank that receives the most of it. Known
-// where the hosts are: 0 for a job on one host, and for meshes without processes.
+// The part of an instruction's traffic that crosses between hosts, on the rank that receives the most of it.
+// Known where hosts are known: 0 for a job on one host, and for meshes without processes.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What explain() says: the collectives of a program with their bytes and predicted times, and the table.
+// The table of explain(): the collectives of a program with their bytes and predicted times.
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -26,7 +26,7 @@ double collective_seconds(const std::string& kind, std::int64_t bytes, std::int6
          static_cast<double>(bytes - crossing) / machine.inside.bytes_per_s + across;
 }
 
-// Where a row of the table stands: "in 100 steps of scan at train.cpp:12".
+// The context of a row: "in 100 steps of scan at train.cpp:12".
 std::string inside_text(const Instruction& i, std::size_t part) {
   const Control& control = *i.control();
   const auto name = (control.call.empty() ? i.op->name : control.call) + " at " + site(i.where);
@@ -50,8 +50,8 @@ class Rows {
  public:
   Rows(Explanation& explanation, const Rates& machine) : e_(explanation), machine_(machine) {}
 
-  // Of a program that runs `times` times. Both parts of a branch have rows; its arithmetic is counted by
-  // cost_of.
+  // Adds the rows of a program that runs `times` times. Both parts of a branch have rows; cost_of counts its
+  // arithmetic.
   void add(const Program& program, std::int64_t times, const std::string& inside) {
     for (auto choice : program.choices) {
       choice.what += inside;
@@ -211,7 +211,7 @@ std::string rows_text(const std::vector<PlannedCollective>& rows) {
   return text.empty() ? "(none: nothing moves)\n" : text;
 }
 
-// What was weighed for one product: a line each, the chosen one marked.
+// The candidates of one product: a line each, the chosen one marked.
 std::string choice_text(const PlannedChoice& choice) {
   std::string text = "candidates for " + choice.what + "\n";
   for (const auto& c : choice.candidates) {

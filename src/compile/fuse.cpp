@@ -10,7 +10,7 @@ namespace tessera {
 namespace {
 
 constexpr std::size_t max_chain_operands = 24;
-// Of a shifted operand that is read where it lies: what a chain looks through at every piece.
+// Pieces of a shifted operand that a chain reads in place: it looks through all of them at every piece.
 constexpr std::size_t max_pieces_of_view = 8;
 // A view keeps its sources alive until the chain runs: it is not worth keeping far more than it reads.
 constexpr std::int64_t max_elements_per_element_read = 4;

@@ -32,8 +32,8 @@ GraphKey key_of(const Graph&);
 // Of data that is declared the same on every rank (Stored::content); 0 where there is none.
 std::uint64_t content_of(const std::vector<Array>& leaves);
 
-// What makes two graphs equal: ops, params, types, shardings and how they are wired, by value; not the values
-// of leaves. Keeps no array alive.
+// The properties that make two graphs equal: ops, params, types, shardings and edges, by value; not the
+// values of leaves. Keeps no array alive.
 class GraphForm {
  public:
   explicit GraphForm(const Graph&);

@@ -25,7 +25,7 @@ bool contains(const std::vector<int>& values, int v) {
 // equal params, of values of the same numbers.
 class ValueNumbers {
  public:
-  // Of each result of the body.
+  // The source of each result of the body.
   std::vector<int> of_results(const Instruction& instruction, const Loop& loop) {
     std::vector<int> numbers;
     const int stacks = stacks_of(instruction);
@@ -252,7 +252,7 @@ void drop_unread(Instruction& instruction, std::vector<bool> read) {
   instruction.set_control(std::move(inside));
 }
 
-// What reaches an output, and nothing else.
+// Keeps only what reaches an output.
 void drop_dead(Program& program) {
   std::vector<bool> wanted(program.values.size()), live(program.instructions.size());
   for (const int v : program.outputs) wanted[at(v)] = true;

@@ -59,7 +59,7 @@ class Backward {
       want(node->inputs[i], wish(*node, args, placement, i));
   }
 
-  // Where an op would like an operand: a move wants it at its target already.
+  // The layout that an op prefers for an operand: a move prefers its target.
   static Sharding wish(const Node& node, const PlaceArgs& args, const Placement& placement, std::size_t i) {
     if (lowering(*node.op) == nullptr || is_placed_by_rule(*node.op)) return placement.inputs[i];
     if (node.op->flops != nullptr)
@@ -72,7 +72,7 @@ class Backward {
     return place(*node.op, free).inputs[i];
   }
 
-  // Where its result may lie: as recorded, or where a consumer on the same mesh wants it.
+  // Candidate layouts of the result: as recorded, or as a consumer on the same mesh wants it.
   std::vector<Sharding> candidates_of(const Node& node) const {
     std::vector<Sharding> candidates{*node.outputs[0].sharding};
     const int ndim = node.outputs[0].type.shape.ndim();
@@ -139,7 +139,8 @@ class Backward {
   Layouts layouts_;
 };
 
-// Of products, convolutions, factorizations; what else is computed takes less time than moving its operands.
+// Arithmetic of products, convolutions and factorizations; other ops take less time than moving their
+// operands.
 std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, const PlaceArgs& args) {
   if (node.op->flops == nullptr) return 0;
   std::vector<Type> in, out;

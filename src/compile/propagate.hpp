@@ -14,9 +14,9 @@ Layouts propagate_backward(const Graph&, const std::vector<std::optional<Shardin
 // rank for itself.
 bool may_lie_elsewhere(const Node&);
 
-// What it costs when the node runs as placed and its result is then wanted in `target`: bytes that the
-// busiest rank receives, and the arithmetic of one rank as the bytes that could move meanwhile. A product
-// that all ranks compute whole saves no time by moving nothing.
+// The cost of the node as placed, and of bringing its result to `target`: bytes that the busiest rank
+// receives, and the arithmetic of one rank as the bytes that could move meanwhile. A product that all ranks
+// compute whole saves no time by moving nothing.
 std::int64_t placement_cost(const Node&, const Placement&, const Sharding& target, const PlaceArgs&);
 
 }  // namespace tessera

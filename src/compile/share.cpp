@@ -6,7 +6,8 @@
 namespace tessera {
 namespace {
 
-// What decides the result, beside op, inputs and layouts; nullptr: this kind of instruction is not shared.
+// The params that decide the result, beside op, inputs and layouts; nullptr: this kind of instruction is not
+// shared.
 const Params* shared_params(const Instruction& i) {
   static const ParamsPtr none = no_params();
   return std::visit(overloaded{[](const KernelCall& k) -> const Params* { return k.params.get(); },

@@ -16,7 +16,7 @@ namespace {
 
 std::size_t at(int v) { return static_cast<std::size_t>(v); }
 
-// Where a value of a part is made and read.
+// Producer and readers of each value of a part.
 struct Uses {
   std::vector<int> producer,
       readers;  // instruction, -1: none; how many times it is read, as a result of the part too

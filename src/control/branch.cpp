@@ -177,8 +177,7 @@ const OpDef branch_op{
 const Registered registered_branch(branch_op);
 const HasJvpRule forward_rule(branch_op, jvp_of_branch);
 
-// Where a result lies: as both branches leave it, or as the one does whose layout is the cheaper one to
-// reach.
+// The layout of a result: the one that both branches give, or the branch's layout that is cheaper to reach.
 std::optional<Sharding> meeting_place(const Array& a, const Array& b) {
   const auto &sa = output_of(a).sharding, &sb = output_of(b).sharding;
   if (!sa || !sb) return sa ? sa : sb;

@@ -1,5 +1,5 @@
-// What loops carry keeps its type and place from step to step. Found by tracing the body until it gives back
-// what it is given:
+// Values that loops carry keep their type and layout from step to step. Found by tracing the body until it
+// gives back what it is given:
 //
 //   init i32 (weak)   body returns f32          -> init becomes f32
 //   init uncommitted  body returns P('x')       -> carried in P('x')

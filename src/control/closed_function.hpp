@@ -48,8 +48,8 @@ std::vector<Array> replayed(const Graph&, ArrayMap values);
 // f(arguments), recorded in line.
 std::vector<Array> call(const ClosedFunction&, const std::vector<Array>& arguments);
 
-// What one or several functions of the same parameters became: results[i] = functions[i](parameters...,
-// captures...).
+// One or several functions of the same parameters with explicit captures: results[i] =
+// functions[i](parameters..., captures...).
 struct Closed {
   std::vector<FunctionPtr> functions;
   std::vector<Array> captures;
@@ -57,8 +57,8 @@ struct Closed {
 // Loops compute once, before they start, what does not change from step to step; branches keep their work
 // inside.
 enum class Invariants { inside, outside };
-// What was recorded up to the serial `before`, values and whatever else does not depend on the parameters
-// become captures.
+// Everything that was recorded up to the serial `before`, values, and whatever does not depend on the
+// parameters become captures.
 Closed close(const std::vector<std::vector<Array>>& results, const std::vector<Array>& parameters,
              std::uint64_t before, Invariants);
 
@@ -67,7 +67,7 @@ std::uint64_t last_serial();
 // A placeholder of x's kind.
 Array placeholder_like(const Array& x);
 
-// What a compiled branch or loop puts around its parts' layouts.
+// The layouts that a compiled branch or loop sets around its parts.
 std::vector<std::optional<Sharding>> shardings_of(const std::vector<Array>& values);
 
 }  // namespace tessera

@@ -349,7 +349,7 @@ Leaves chosen_branch(const Operand& predicate, bool holds, Leaves taken,
 
 namespace {
 
-// What a loop that runs step by step stacked, split along the steps as a compiled one leaves it.
+// The stack of a loop that runs step by step, split along the steps as a compiled loop leaves it.
 Array split_along_steps(const Array& stack, const std::optional<SplitSteps>& split) {
   const auto& sharding = output_of(stack).sharding;
   if (!sharding || !sharding->dim_axes(stack.ndim())[0].empty()) return stack;

@@ -28,7 +28,7 @@ std::vector<Array> record_counted_loop(const LoopCall&, const StepFunction&, std
                                        std::vector<Array> stacks, std::int64_t length, bool reverse = false);
 std::vector<Array> record_until_loop(const LoopCall&, const LeafFunction& condition, const LeafFunction& body,
                                      std::vector<Array> init);
-// What both branches return: same shapes and dtypes.
+// The results of a branch: both branches give the same shapes and dtypes.
 using Thunk = std::function<std::vector<Array>()>;
 // Results of two branches: both as they are, or one in the dtype of the other when it is a number without a
 // dtype of its own. ArgumentError for others.
@@ -42,14 +42,15 @@ struct CarriedValues {
   std::vector<Array> results;           // of one step; the first ones are carried on
   std::uint64_t before = 0;             // what was recorded up to this serial is outside the body
 };
-// Of what is carried: goes in as `init`, `described` says where that came from, comes back as another type.
+// Refuses a carried value that goes in as `init` (`described` says from where) and comes back as another
+// type.
 [[noreturn]] void throw_type_mismatch(const LoopCall&, std::size_t leaf, const Type& init,
                                       const std::string& described, const Array& result);
 CarriedValues settle_carried(const LoopCall&, std::vector<Array> init, const LeafFunction& body);
 
 // The mesh of the first committed value; one that spans all devices of `functions` where they use more.
 std::optional<Mesh> mesh_of(const std::vector<FunctionPtr>& functions);
-// Where a part's operands and results lie: their own shardings, replicated over the mesh without one.
+// The layouts of a part's operands and results: their own shardings, replicated over the mesh without one.
 std::vector<Sharding> layouts_on(const Mesh&, const std::vector<Array>& values);
 // Bytes that one call of the function moves per rank, its results wanted where `results` says.
 std::int64_t bytes_of_call(const ClosedFunction&, const std::vector<std::optional<Sharding>>& results);

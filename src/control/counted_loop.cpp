@@ -65,7 +65,7 @@ const MeshAxes& steps_read_over(const CountedParams& p, std::size_t i) {
   return p.split_steps ? p.split_steps->read[i - p.n_carried()] : no_axes;
 }
 
-// What it takes to walk a stack that lies so.
+// The walk along a stack of this layout.
 Walk walk_of(const Sharding& layout, const Type& stack) {
   const auto axes = layout.dim_axes(stack.shape.ndim())[0];
   const auto block = layout.shard_shape(stack.shape);
@@ -316,8 +316,8 @@ class Drafting {
     return any ? std::optional(std::move(stacks)) : std::nullopt;
   }
 
-  // What the body reads of uncommitted values that are computed before the loop, in the one layout in which
-  // it reads them: each rank computes its block instead of everything.
+  // The captures of the body that are uncommitted and computed before the loop, in the one layout in which
+  // the body reads them: each rank computes its block instead of everything.
   static std::optional<std::vector<Array>> captures_placed(const Draft& d) {
     const auto& f = *d.closed.functions[0];
     const auto mesh = mesh_of(d.closed.functions);

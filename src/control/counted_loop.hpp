@@ -16,8 +16,8 @@ inline std::uint64_t field_hash(const SplitSteps& s) {
   return mix(field_hash(s.mesh), mix(field_hash(s.read), field_hash(s.made)));
 }
 std::string field_text(const SplitSteps&);
-// Of stacks that are read; nullopt: none is split along the steps. The first that is says what becomes of
-// those that are made.
+// The split of the stacks that are read along the steps; nullopt: none is split. The first that is split
+// decides for the stacks that are made.
 std::optional<SplitSteps> split_steps_of(const std::vector<Array>& stacks);
 // Over which axes the steps of a stack are split that is made of these entries.
 const MeshAxes& steps_made_over(const std::optional<SplitSteps>&, const Sharding& entry, int entry_ndim);

@@ -110,7 +110,7 @@ class LoopGradient {
     return roots;
   }
 
-  // What the backward body reads of the forward one.
+  // The values of the forward body that the backward body reads.
   Graph backward_graph() const {
     std::unordered_set<const Node*> forward;
     for (const auto& node : forward_.nodes) forward.insert(node.get());

@@ -44,7 +44,7 @@ Placement place_until(const PlaceArgs& args) {
   return placement;
 }
 
-// Where ranks of a mapped function may disagree on when to stop, none of them may wait for another.
+// Ranks of a mapped function may disagree on when to stop: then none of them may wait for another.
 void check_may_differ(const UntilParams& p, const Control& control) {
   if (output_of(p.condition->results()[0]).varying == 0) return;
   for (const auto& part : control.parts)

@@ -130,7 +130,7 @@ void print_values(const Format& given, std::vector<Printed> arguments) {
   const Call call("debug::print", given.where);
   const Pieces all = pieces_of(given.text);
   check_count(given.text, all, arguments.size());
-  // What is known now becomes text: only arrays are left.
+  // Values that are known now become text: only arrays are left.
   Pieces pieces;
   std::vector<Array> arrays;
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -1,4 +1,4 @@
-// Where the time of a program goes, step by step.
+// The time of a program, step by step.
 #include <tessera/debug.hpp>
 #include <tessera/runtime.hpp>
 

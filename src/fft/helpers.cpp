@@ -1,4 +1,4 @@
-// What one needs around transforms: frequencies, shifts, convolutions.
+// Functions around transforms: frequencies, shifts, convolutions.
 #include <tessera/fft.hpp>
 
 #include <algorithm>

@@ -44,7 +44,7 @@ std::vector<int> dims_of(const Transform& how, const Operand& x, const FftOption
   return dims;
 }
 
-// What the result is multiplied by, for `points` points in all.
+// The factor of the result, for `points` points in all.
 double scale_of(const Transform& how, const std::string& norm, double points) {
   const bool forward = how.sign == FftSign::forward;
   if (norm == "backward") return forward ? 1 : 1 / points;
@@ -114,7 +114,7 @@ Array transform(const Transform& how, const Operand& x, std::optional<std::int64
 constexpr FftKind c2c = FftKind::c2c, r2c = FftKind::r2c, c2r = FftKind::c2r;
 constexpr FftSign forward = FftSign::forward, backward = FftSign::backward;
 
-// Of a Hermitian signal the roles of forward and inverse, and so of the norms, are exchanged.
+// A Hermitian signal swaps the roles of forward and inverse, and so of the norms.
 FftOptions with_swapped_norm(FftOptions options) {
   if (options.norm == "backward")
     options.norm = "forward";

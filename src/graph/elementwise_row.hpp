@@ -1,4 +1,4 @@
-// What the fuser and the executor know about an elementwise op: which kernel computes it.
+// The kernel of an elementwise op, for the fuser and the executor.
 #pragma once
 #include <tessera/dtype.hpp>
 

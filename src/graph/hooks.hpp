@@ -11,7 +11,7 @@ namespace tessera {
 // would otherwise grow its graph without end: recording calls this when a chain gets too long.
 extern void (*compute_pending)(const std::vector<Array>&);
 
-// What happens to operands where they meet inside a mapped function; set by ops/collective, which owns these
+// Hooks for operands that an op combines inside a mapped function; set by ops/collective, which owns these
 // ops. A value from outside that meets one inside must enter by an op, so that its gradient can leave: only
 // recording sees every meeting, and only the ops know how to record it.
 struct RegionHooks {

@@ -39,7 +39,7 @@ struct Region {
   std::shared_ptr<const Region> parent;  // around this one; nullptr: the global world
 };
 using RegionPtr = std::shared_ptr<const Region>;
-// Of a region; none in the global world.
+// The axes of a region; none outside of regions.
 inline const MeshAxes& manual_axes_of(const RegionPtr& region) {
   return region ? region->manual_axes : no_axes;
 }

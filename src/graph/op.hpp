@@ -17,12 +17,12 @@
 
 namespace tessera {
 
-// What else is done with parts of a result that are complete, while they are in the cache. The result is seen
-// as a matrix. From several threads at once, for different parts.
+// Work on parts of a result that are complete, while they are in the cache. The result is seen as a matrix.
+// Called from several threads at once, for different parts.
 using LastPass =
     std::function<void(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns)>;
 
-// What a kernel gets: dense tiles that know their place. Output memory is allocated and uninitialised.
+// Arguments of a kernel: dense tiles that know their boxes. Output memory is allocated and uninitialised.
 struct KernelArgs {
   const OpDef& op;
   const Params& params;
@@ -55,7 +55,7 @@ struct Batched {
   std::vector<int> dims;
 };
 
-// Where an op wants its inputs and leaves its outputs.
+// The layouts in which an op wants its inputs and leaves its outputs.
 struct Placement {
   std::vector<Sharding> inputs, outputs;
   MeshAxes partial_axes;  // over which the outputs are unreduced
@@ -83,7 +83,8 @@ struct TalkArgs {
   const MeshAxes& fixed_axes;
   std::string label;  // for the watchdog: op and call site
 };
-// What a talk kernel will move, for explain and CommStats: per kind, bytes that the busiest rank receives.
+// The traffic of a communicating kernel, for explain and CommStats: per kind, bytes that the busiest rank
+// receives.
 struct TalkCost {
   std::string kind;
   MeshAxes axes;
@@ -173,7 +174,7 @@ enum class Linear {
   in_either,  // in each for itself, the others being no terms: a * b
 };
 
-// What an op does with operands of two bytes, bfloat16 and float16 (graph/halves.hpp).
+// The treatment of operands of two bytes, bfloat16 and float16 (graph/halves.hpp).
 enum class Halves {
   widened,  // computes in float32: its operands are widened, what has their dtype is rounded
   moved,    // looks at no number: items of two bytes are as good as any
@@ -196,14 +197,14 @@ struct OpDef {
   double (*flops)(std::span<const Type> in, std::span<const Type> out, const Params&) = nullptr;
   // In a region; the union of the inputs otherwise.
   std::uint64_t (*varying)(std::span<const std::uint64_t> in, const Params&) = nullptr;
-  // Of an op whose outputs differ in that.
+  // Set by ops whose outputs differ in that.
   std::uint64_t (*output_varying)(std::size_t output, const Params&) = nullptr;
   // The result is committed to this mesh even when no input is.
   std::optional<Mesh> (*commit)(const Params&) = nullptr;
-  // Of the outputs, when it is not that of the inputs.
+  // The region of the outputs, when it is not that of the inputs.
   RegionPtr (*region)(const Params&, const RegionPtr& inputs) = nullptr;
   bool works_in_place = false;  // its kernel may write over its first input, when that is dead and as large
-  // Of an op that hands on parts, calling KernelArgs::last_pass for all of its one result: how many of the
+  // Set by ops that hand on complete parts of their one result through KernelArgs::last_pass: how many of the
   // result's last dims are the columns.
   int (*columns_of_parts)(std::span<const Shape> in, const Params&) = nullptr;
   bool may_fail = false;            // its kernel throws LinAlgError: agreed over all ranks when the run ends
@@ -244,7 +245,7 @@ Array record(const OpDef&, ParamsPtr, std::vector<Array> inputs);
 // nullopt when no input is committed.
 std::optional<Mesh> unify_meshes(std::span<const Array> inputs, std::vector<std::optional<Sharding>>&);
 
-// Where the op puts its inputs and outputs.
+// The layouts of the inputs and outputs.
 Placement place(const OpDef&, const PlaceArgs&);
 // By a sentence; `bytes`: what that moves, for ops that weigh it against another algorithm.
 Placement place_by(const Rule&, const PlaceArgs&, std::int64_t* bytes = nullptr);
@@ -257,7 +258,7 @@ Array make_placeholder(Type, std::optional<Sharding>, RegionPtr, std::uint64_t v
 Array make_alias(const Array&);
 bool is_made_alias(const Node&);
 
-// What array handles are shown as when they are uncommitted.
+// The layout that handles of uncommitted arrays show.
 const Sharding& replicated_everywhere();
 // Raises ArgumentError when x holds nothing or was deleted.
 void check_usable(const Array& x);

@@ -191,7 +191,7 @@ void check_usable(const Array& x) {
 
 namespace {
 
-// What an op is told about its operands.
+// Facts about the operands, for an op's rules.
 struct Operands {
   std::vector<Type> types;
   std::vector<std::optional<Sharding>> shardings;
@@ -245,7 +245,7 @@ void set_outputs(Node& node, const OpDef& op, Operands& operands, const std::vec
   for (std::size_t i = 0; i < types.size(); ++i) node.outputs[i].sharding = placed.outputs[i];
 }
 
-// What follows for a node from the nodes below it.
+// Derives the facts of a node from the nodes below it.
 void follow_inputs(Node& node) {
   for (const auto& x : node.inputs) {
     node.traced |= x.node()->traced;

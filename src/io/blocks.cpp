@@ -19,7 +19,7 @@
 namespace tessera::io {
 namespace {
 
-// What the members found, for the ranks that did not look: dtype, extents, detail.
+// The header that the members found, as text for the ranks that did not look: dtype, extents, detail.
 std::string travelling(const FileInfo& info) {
   std::ostringstream text;
   text.imbue(std::locale::classic());

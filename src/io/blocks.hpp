@@ -25,8 +25,8 @@ struct Reader {
 // the array is uncommitted.
 Array load_blocks(const std::string& what, const std::optional<Sharding>&, const Reader&);
 
-// The two halves of load_blocks, for a format that decides by the header how it reads: all ranks know what the
-// header says; then the members read their boxes of `info` under `sharding`.
+// The two halves of load_blocks, for a format that decides by the header how it reads: all ranks know what
+// the header says; then the members read their boxes of `info` under `sharding`.
 struct Opened {
   Team team;
   Sharding sharding;

@@ -44,12 +44,12 @@ std::string manifest_of(const std::string& folder) {
   return read_text(call_text(), folder + "/manifest.json");
 }
 
-// Not damage: an older step has no other tree.
+// A tree that differs is no damage: an older step has no other tree.
 struct OtherTree : IoError {
   using IoError::IoError;
 };
 
-// Where leaf number n stands in a tree, from the tree's text: "{bias:*,layers:(*,*,),}" has ['bias'],
+// The path of leaf number n in a tree, from the tree's text: "{bias:*,layers:(*,*,),}" has ['bias'],
 // ['layers'][0] and ['layers'][1]. "" of a tree that is one array.
 std::string name_of_leaf(const std::string& structure, std::size_t n) {
   struct Level {

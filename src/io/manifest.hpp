@@ -1,4 +1,4 @@
-// What a checkpoint step consists of, and the text that says so. Pure: nothing here opens a file.
+// The contents of a checkpoint step, and its text. Pure: nothing here opens a file.
 //
 //   {"body": {...}, "xxh3": sum of body}
 //   body: format, byte_order, step, structure, piece_bytes;

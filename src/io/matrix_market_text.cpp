@@ -19,7 +19,7 @@ namespace {
 
 using Symmetry = MatrixMarketBanner::Symmetry;
 
-// What an error shows of a line, which may be long and hold anything.
+// The part of a line that an error shows: the line may be long and hold anything.
 std::string excerpt(std::string_view text) {
   constexpr std::size_t most = 80;
   return text.size() <= most ? quoted(text) : quoted(text.substr(0, most)) + " ...";

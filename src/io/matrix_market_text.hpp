@@ -23,8 +23,8 @@ struct MatrixMarketBanner {
   std::int64_t body = 0;  // where the first value's line begins, in bytes
 };
 
-// What one rank parses of a file of coordinates. Rows and columns from 0; the entries on the other side of
-// the diagonal of a symmetric matrix are there.
+// The entries that one rank parses from a file of coordinates. Rows and columns count from 0; a symmetric
+// matrix has its entries on both sides of the diagonal.
 struct MatrixMarketEntries {
   std::vector<std::int64_t> rows, columns;
   std::vector<std::byte> values;

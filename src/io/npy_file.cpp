@@ -1,4 +1,4 @@
-// What stands in a .npy file, or in a member of an archive of such.
+// The contents of an .npy file, or of a member of an archive of such files.
 #include "io/npy_file.hpp"
 
 #include <algorithm>

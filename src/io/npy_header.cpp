@@ -27,7 +27,7 @@ constexpr Kind kinds[] = {
     {"u8", uint64},      {"f4", float32}, {"f8", float64}, {"c8", complex64},
     {"c16", complex128}, {"f2", float16}, {"V2", bfloat16}};  // V2: as ml_dtypes writes it
 
-// What an error shows of a header, which may be long and hold anything.
+// The part of a header that an error shows: it may be long and hold anything.
 std::string excerpt(std::string_view text) {
   constexpr std::size_t most = 200;
   return text.size() <= most ? quoted(text) : quoted(text.substr(0, most)) + " ...";

@@ -20,8 +20,8 @@ namespace tessera::io::checkpoint {
 Manifest::File write_rank_file(const std::string& call, const std::string& path,
                                const std::vector<std::pair<const std::byte*, std::int64_t>>& pieces);
 
-// What is given out is what was checked: a piece is read once, checked and copied from. Only the last piece is
-// kept, so that neighbouring reads share it.
+// What is given out is what was checked: a piece is read once, checked and copied from. Only the last piece
+// is kept, so that neighbouring reads share it.
 class RankReader {
  public:
   RankReader(const std::string& folder, int rank, const Manifest::File&);

@@ -1,4 +1,4 @@
-// Where a save is written before it has its name; used by the one rank that does what is done once.
+// The temporary file of a save before it has its name; used by the one rank that does what is done once.
 #pragma once
 #include <optional>
 #include <string>

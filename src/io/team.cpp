@@ -16,7 +16,7 @@
 namespace tessera::io {
 namespace {
 
-// What this rank's work threw, in a form that travels: one letter for the kind, then the text.
+// The exception of this rank's work as text to send: one letter for the kind, then the message.
 std::string travelling(char kind, const char* text) {
   return kind + std::string(*text != '\0' ? text : "unknown error");
 }

@@ -44,7 +44,7 @@ struct FactorRule {
 
 std::string to_string(const FactorRule&);
 
-// What two rules of mesh/rule.hpp come to on shapes. {D..} -> D..: dims are aligned from the last, those of
+// The factors of two rules of mesh/rule.hpp on shapes. {D..} -> D..: dims are aligned from the last, those of
 // size 1 are broadcast.
 FactorRule elementwise_rule(std::span<const Shape> in, std::span<const Shape> out);
 // (D..) -> (D..): factors that the row-major index of both shapes has in common; what has none is whole.
@@ -53,8 +53,8 @@ FactorRule reshape_rule(const Shape& in, const Shape& out);
 // For each factor the mesh axes that split it, major first.
 using FactorAxes = std::vector<MeshAxes>;
 
-// What a sharding of one operand says about the factors. Axes that no factor can take (of a broadcast dim,
-// of a whole factor, of a compound dim whose block boundaries do not agree with its factors) are left out.
+// The factors that a sharding of one operand splits. Axes that no factor can take (of a broadcast dim, of a
+// whole factor, of a compound dim whose block boundaries do not agree with its factors) are left out.
 FactorAxes factors_of(const FactorRule&, const Sharding&, int operand, bool is_output);
 // The sharding of one operand under an assignment that is_allowed.
 Sharding sharding_of(const FactorRule&, const FactorAxes&, const Mesh&, int operand, bool is_output);

@@ -233,7 +233,7 @@ std::pair<Mesh, std::vector<std::vector<int>>> PositionalSharding::as_mesh() con
     mesh_sizes.push_back(axis.size);
     of_dim.push_back(static_cast<int>(names.size()) - 1);
   }
-  // Of the axes that split one dim, the one that steps further in the dim is the major one.
+  // The axis that steps further in a dim is the major one of those that split it.
   for (std::size_t d = 0; d < sizes_.size(); ++d)
     std::sort(dim_axes[d].begin(), dim_axes[d].end(),
               [&](int a, int b) { return axes[a].weight > axes[b].weight; });

@@ -326,7 +326,7 @@ class Propagator {
     return false;
   }
 
-  // Where operands are contracted, arithmetic may outweigh bytes: a rank that gathers an operand and computes
+  // Arithmetic may outweigh bytes where operands are contracted: a rank that gathers an operand and computes
   // what its neighbours compute as well is no cheaper than one that adds up a share of the sum.
   std::int64_t arithmetic(const FactorAxes& axes) const {
     if (!is_contraction()) return 0;

@@ -37,7 +37,7 @@ struct ExchangePlan {
   std::vector<Transfer> local;  // this rank keeps them
 };
 
-// What device `me` sends and receives. Replicas are served by the device itself, else by the holder of the
+// The sends and receives of device `me`. Replicas are served by the device itself, else by the holder of the
 // same fixed coordinates, spread over the holders. Cost is proportional to the blocks that meet, not to the
 // number of ranks.
 ExchangePlan plan_exchange(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes,

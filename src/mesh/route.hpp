@@ -34,7 +34,8 @@ class Route {
   const Sharding::Impl& to() const { return *to_.identity(); }
   bool on_one_mesh() const { return on_one_mesh_; }
 
-  // Where the device at this position of the destination mesh stands in the source mesh; -1 if it does not.
+  // The source position of the device at this position of the destination mesh; -1 if it is not in the source
+  // mesh.
   int source_position(int receiver) const {
     return on_one_mesh_ ? receiver : from().mesh.position(to().mesh.device_ids()[receiver]);
   }

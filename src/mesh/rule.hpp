@@ -31,7 +31,7 @@
 
 namespace tessera {
 
-// What a rule cannot know from shapes: the params of the op say it.
+// Facts that a rule cannot know from shapes: the params of the op say them.
 struct RuleReading {
   // How many dims a group has, or how large a factor is; at most two.
   struct Size {
@@ -39,7 +39,7 @@ struct RuleReading {
     std::int64_t value = 0;
   };
   std::array<Size, 2> sizes = {};
-  // Of each input, the dims in the order in which the sentence names them; empty: as they stand.
+  // The dims of each input in the order in which the sentence names them; empty: in their own order.
   std::vector<std::vector<int>> order;
 };
 

@@ -1,4 +1,4 @@
-// What a remap moves, counted in closed form for each device: a device receives every element of its
+// Bytes that a remap moves, counted in closed form for each device: a device receives every element of its
 // destination box that its own source box does not hold, once. Devices that differ only along axes which
 // neither layout uses are counted once.
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What is made of several ops is computed in float32 as a whole where its operand is bfloat16 or float16, and
-// rounded once: a mean is a sum and a division, and squares of float16 overflow at 256.
+// Functions made of several ops compute in float32 from end to end where an operand is bfloat16 or float16,
+// and round once: a mean is a sum and a division, and squares of float16 overflow at 256.
 #pragma once
 #include <tessera/ops.hpp>
 

@@ -23,10 +23,10 @@ template <class OfGroup> auto worst_group(const Mesh& mesh, const MeshAxes& axes
   return most;
 }
 
-// Of what a rank receives from all others along the axes, the share that comes from other hosts, where it
-// is largest. 0 for a job on one host, and for meshes without processes.
+// The share of what a rank receives from all others along the axes that comes from other hosts, where it is
+// largest. 0 for a job on one host, and for meshes without processes.
 double share_from_other_hosts(const Mesh&, const MeshAxes&);
-// Of the mesh's ranks, how many share the host that has most of them.
+// The number of the mesh's ranks on the host that has most of them.
 std::int64_t ranks_of_a_host(const Mesh&);
 
 }  // namespace tessera

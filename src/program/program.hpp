@@ -150,7 +150,7 @@ struct Program {
   std::vector<PlannedChoice> choices = {};  // that were made on the way, for explain
 };
 
-// What both loops have: carried values, and how the body computes its results, for finding loops that
+// Parts that both loops have: carried values, and how the body computes its results, for finding loops that
 // compute the same (compile/loops.cpp). An expression reads the parts' operands (numbers from 0) and the
 // expressions before it.
 struct Loop {
@@ -165,7 +165,7 @@ struct Loop {
   std::vector<int> results = {};             // operand or expression numbers
 };
 
-// What stands inside a branch or a loop. Parts read their operands in the order of the instruction's inputs:
+// The parts of a branch or a loop. They read their operands in the order of the instruction's inputs:
 //
 //   Branch        predicate, operands...     -> results
 //     parts: where it is true, where it is false (operands -> results)

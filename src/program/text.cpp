@@ -56,7 +56,7 @@ std::string braced(const Params& params) {
 
 std::string numbered(const char* label, int dim) { return dim < 0 ? "" : label + std::to_string(dim); }
 
-// What else decides the result: " dim=1".
+// Details that decide the result too: " dim=1".
 std::string details_text(const Instruction& i) {
   return std::visit(overloaded{[](const KernelCall& k) { return braced(*k.params); },
                                [](const TalkCall& t) { return braced(*t.params); },

@@ -1,4 +1,4 @@
-// What a kernel takes for itself while it runs, beside operands and results: for explain.
+// Memory that a kernel takes for itself while it runs, beside operands and results: for explain.
 #pragma once
 #include <span>
 

@@ -15,9 +15,9 @@
 #include "api/local_block.hpp"
 #include "graph/node.hpp"
 #include "python/convert.hpp"
+#include "python/guards/views.hpp"
 #include "python/memory.hpp"
 #include "python/module.hpp"
-#include "python/views.hpp"
 
 namespace tessera::python {
 namespace {

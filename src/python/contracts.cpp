@@ -15,7 +15,7 @@ namespace {
 
 using Words = std::map<std::string, const char*>;  // by member
 
-// Where Python's name is another.
+// The name in Python where it differs.
 std::string python_name(std::string_view type, std::string_view member) {
   if (member.empty() && type == "profile") return "Profile";
   if (member.empty() && type == "Dtype") return "dtype";

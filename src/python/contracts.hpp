@@ -1,4 +1,4 @@
-// What the public headers say: docstrings of what is bound by hand.
+// Docstrings from the public headers for functions that are bound by hand.
 #pragma once
 #include <pybind11/pybind11.h>
 

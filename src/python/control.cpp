@@ -100,7 +100,7 @@ py::object cond_of(Value predicate, py::function f, py::function g, py::args arg
   return rebuild(tree, results);
 }
 
-// What f returned: (carry, y).
+// The pair (carry, y) that f returned.
 py::tuple two(const py::object& returned) {
   if (!PyTuple_Check(returned.ptr()) || PyTuple_GET_SIZE(returned.ptr()) != 2)
     throw py::type_error("scan: the function must return (carry, y), not " +

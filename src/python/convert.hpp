@@ -1,4 +1,4 @@
-// What Python's values are in C++: the argument types of all bindings.
+// Python's values in C++: the argument types of all bindings.
 //
 // An argument type of its own, where pybind11's would take too much or too little: a Value is an array, a
 // number or a NumPy array, and never a list; an axis is never a bool; a dtype may be a name, a NumPy dtype

@@ -34,7 +34,7 @@ template <std::size_t n> void bind_rows(py::module_& m, const BinaryRow (&rows)[
   }
 }
 
-// What a file holds, as a named tuple.
+// The contents of a file, as a named tuple.
 inline py::object file_info(const io::FileInfo& info) {
   return named_tuple("FileInfo", "shape dtype detail",
                      py::make_tuple(tuple_of(info.shape), info.dtype, info.detail));

@@ -36,7 +36,7 @@ class WatchedCall {
           is_watched(static_cast<int>(i)) ? watch(args[i], i) : py::reinterpret_borrow<py::object>(args[i]);
     return f(*seen, **kwargs);
   }
-  // What belongs to the chosen arguments, in the shape of their trees: one tree, or a tuple in order of the
+  // The leaves of the chosen arguments, in the shape of their trees: one tree, or a tuple in order of the
   // argnums.
   py::object picked(const std::vector<Array>& leaves, bool one) const {
     py::list trees;
@@ -54,7 +54,7 @@ class WatchedCall {
     return leaves;
   }
 
-  // Of all watched arguments, in order, as they were given.
+  // The leaves of all watched arguments, in order, as they were given.
   const std::vector<Array>& watched_leaves() const { return watched_leaves_; }
   const std::vector<Tree>& trees() const { return trees_; }
 

@@ -18,7 +18,8 @@
 namespace tessera::python {
 namespace {
 
-// What libstdc++'s source_location points to. The test of cited lines would fail on another layout.
+// The struct that libstdc++'s source_location points to. The test of cited lines would fail on another
+// layout.
 struct Line {
   const char* file;
   const char* function;
@@ -26,7 +27,7 @@ struct Line {
 };
 static_assert(sizeof(std::source_location) == sizeof(const Line*));
 
-// Where a code object stands at one of its instructions. Code objects are kept: their addresses stay theirs.
+// The line of a code object at one of its instructions. Code objects are kept: their addresses stay theirs.
 struct Place {
   PyCodeObject* code = nullptr;
   int instruction = -1;

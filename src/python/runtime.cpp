@@ -37,7 +37,7 @@ inline Runtime Runtime::attach<python::CommAddress>(python::CommAddress comm, Ru
 namespace tessera::python {
 namespace {
 
-// What the program ends with, if an exception left it.
+// The ending of a program, if an exception left it.
 struct Ending {
   std::string words;
   int status = 0;

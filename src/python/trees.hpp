@@ -56,7 +56,7 @@ struct Arguments {
   py::tuple rebuilt(const std::vector<Array>& with) const;
 };
 
-// What C++ may keep beyond the interpreter's end, and release on any thread.
+// An object that C++ may keep beyond the interpreter's end, and release on any thread.
 template <class T> std::shared_ptr<T> kept(T value) {
   return std::shared_ptr<T>(new T(std::move(value)), [](T* held) {
     if (!Py_IsInitialized()) return;  // the process ends: its objects are gone

@@ -1,4 +1,4 @@
-// What the distributions share: the checks of key, shape and dtype, and the recorded draws.
+// The checks of key, shape and dtype, and the recorded draws: shared by the distributions.
 #pragma once
 #include <tessera/random.hpp>
 

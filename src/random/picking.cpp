@@ -49,7 +49,7 @@ Array first_along(const Array& x, int dim, std::int64_t n) {
   return index(x, std::move(parts));
 }
 
-// What is chosen from: the elements of an array along a dim, or 0 .. n-1.
+// The population to choose from: the elements of an array along a dim, or 0 .. n-1.
 struct Population {
   std::int64_t n;
   int dim = 0;

@@ -15,7 +15,7 @@ kernels::FusedProgram bound_program(const FusedChain&, std::span<const Dtype> op
 // Element strides of an operand in the iteration space of the result: 0 where it is broadcast.
 std::vector<std::int64_t> operand_strides(const Shape& operand, const Shape& result);
 
-// What a kernel calls for each part of its result that is complete.
+// The work that a kernel calls for each part of its result that is complete.
 //
 //   c = a . b, then relu(c + bias)        c (rows, columns)     bias (columns): strides 0, 1
 //

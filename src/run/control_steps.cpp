@@ -296,7 +296,7 @@ std::vector<const Executable*> ControlStep::parts() const {
 }
 
 void ControlStep::decide_together(const BindContext& context, const ProgramValue& predicate) {
-  // Where a mapped function's ranks need not be alike, they need not decide alike either.
+  // Ranks of a mapped function need not decide alike where they need not be alike.
   if (predicate.region && !predicate.region->check_varying) return;
   if (!takes_part() || std::none_of(parts_.begin(), parts_.end(),
                                     [](const auto& part) { return communicates(part->program()); }))

@@ -25,7 +25,7 @@ template <class F> void for_each_cut(const Index& box, std::int64_t most, F&& us
   }
 }
 
-// What a pair moves in one direction, as both of them work it out.
+// The totals that a pair moves in one direction, as both of them compute them.
 struct PairTotals {
   static constexpr std::int64_t least_bytes = std::int64_t{64} << 10, least_run_bytes = 4096;
   std::int64_t bytes = 0, runs = 0;
@@ -74,7 +74,7 @@ class ExchangePlanner {
  private:
   const Piece& piece_of(const Transfer& t) const { return map_.pieces[t.piece]; }
 
-  // Where a transfer lies on both sides: in the operand's tile of one rank, in the result's of the other.
+  // The boxes of a transfer on both sides: in the operand's tile of one rank, in the result's of the other.
   std::pair<StridedBox, StridedBox> both_boxes(const Transfer& t, int from_rank, int to_rank) const {
     const auto& piece = piece_of(t);
     const Tile theirs{nullptr, out_.dtype, from_[piece.source].local_box(shapes_[piece.source], from_rank),

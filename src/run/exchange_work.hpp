@@ -1,4 +1,4 @@
-// What a rank does in an exchange of boxes, worked out once.
+// The work of a rank in an exchange of boxes, computed once.
 #pragma once
 #include <span>
 #include <vector>
@@ -27,7 +27,7 @@ struct PeerMessage {
   }
 };
 
-// What one peer's operands hold for this rank, to be read where it lies.
+// The operands of one peer that this rank reads in place.
 struct DirectSource {
   struct Block {
     std::size_t operand = 0;
@@ -37,7 +37,7 @@ struct DirectSource {
   std::vector<Block> blocks;
 };
 
-// What this rank does in one exchange, as far as it is the same every time.
+// The part of this rank's work in an exchange that is the same every time.
 struct ExchangeWork {
   std::vector<PeerMessage> sends, receives;
   std::vector<comm::PiecewiseMessage> outgoing, incoming;  // of the same peers
@@ -49,8 +49,8 @@ struct ExchangeWork {
   std::int64_t covered = 0;  // elements of the result that some piece covers
 };
 
-// Of the exchange that makes `output` of `inputs`: which pairs read directly, how the others' boxes are cut
-// into pieces.
+// The work of the exchange that makes `output` from `inputs`: which pairs read directly, how the others'
+// boxes are cut into pieces.
 ExchangeWork plan_work(const BindContext&, const std::vector<int>& inputs, int output, const Remap&);
 
 }  // namespace tessera

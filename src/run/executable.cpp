@@ -172,7 +172,7 @@ void Executable::plan_overlap() {
   }
 }
 
-// What the search for NaN says about an instruction that has just run on this rank.
+// The NaNs of an instruction that has just run on this rank, in words.
 std::string Executable::nans_of(const Instruction& i, const Frame& frame) const {
   if (const auto* remap = i.as<RemapMove>(); remap != nullptr && remap->leaves_own) return {};
   for (const int v : i.outputs) {

@@ -28,7 +28,7 @@ struct RunResult {
   std::vector<bool> failed;     // per output, if something failed: what depends on it
 };
 
-// What this rank knows about a value.
+// This rank's knowledge of a value.
 struct LocalValue {
   Tile tile;           // without memory
   bool holds = false;  // this rank is one of the value's devices
@@ -55,8 +55,8 @@ class Step {
   std::vector<int> frees;                                              // values whose last use this is
 };
 
-// What the largest instruction's results need on this rank: never more than peak_bytes() of the
-// program once it is bound, and known before.
+// Memory of the largest instruction's results on this rank: never more than peak_bytes() of the program once
+// it is bound, and known before.
 std::int64_t bytes_at_least(const Program&, int me);
 
 class Executable {
@@ -70,7 +70,7 @@ class Executable {
   bool may_fail() const { return may_fail_; }
   const std::vector<int>& devices() const { return devices_; }  // of all values, in increasing order
   const Program& program() const { return program_; }
-  // Of this rank: live values and their temporaries, without inputs.
+  // The peak of this rank: live values and their temporaries, without inputs.
   std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:

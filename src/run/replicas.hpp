@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// Of a program's inputs, before it runs. Collective over its devices; DisagreementError on all of them. Costs
-// a pass over the inputs. Nothing below TESSERA_CHECK=2.
+// Compares a program's inputs before it runs. Collective over its devices; DisagreementError on all of them.
+// Costs a pass over the inputs. Nothing below TESSERA_CHECK=2.
 void compare_replicas(const Executable&, std::span<const Buffer> inputs, int me);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Where the source of a transfer lies in a tile's memory.
+// The source of a transfer in a tile's memory.
 #pragma once
 #include "mesh/remap.hpp"
 #include "types/strided_box.hpp"

@@ -65,7 +65,7 @@ ViewedValue::ViewedValue(const BindContext& context, const FusedChain::View& vie
       {-1, std::make_shared<const std::vector<std::byte>>(std::move(fill))});
 }
 
-// What the transfer reads of each part of the source.
+// Adds what the transfer reads of each part of the source.
 void ViewedValue::add_own(const Tile& source, const ViewedValue& lies, const Piece& piece,
                           const Transfer& t) {
   for (std::size_t p = 0; p < lies.parts_.size(); ++p) {

@@ -1,4 +1,4 @@
-// What a chain reads of a shift, slice, pad or concatenation without having it copied: where each part lies
+// The parts of a shift, slice, pad or concatenation that a chain reads without a copy: where each part lies
 // on this rank.
 //
 //   result of the remap:   [ from the left neighbour | ------- shifted by one ------- | fill ]

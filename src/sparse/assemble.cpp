@@ -145,7 +145,7 @@ void find_peers(const comm::Communicator& comm, std::int64_t columns, SparsePlan
   }
 }
 
-// What every rank learns of the others.
+// The facts about each rank that every rank learns.
 struct Summary {
   std::int64_t entries = 0, taken = 0, given = 0;
   std::uint64_t digest = 0;

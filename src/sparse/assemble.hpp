@@ -11,7 +11,7 @@
 
 namespace tessera::sparse {
 
-// What one rank brings: entries of any rows. Nothing on a rank outside of the mesh.
+// The entries that one rank brings, of any rows. None on a rank outside of the mesh.
 struct LocalEntries {
   std::vector<std::int64_t> rows, columns;
   Dtype dtype = float32;          // of the values; the same on all ranks

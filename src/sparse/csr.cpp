@@ -55,7 +55,7 @@ std::vector<std::byte> converted(const HostArray& values, Dtype dtype) {
   return result;
 }
 
-// What is wrong with the entries that a function gave for a range of rows, or "".
+// The fault in the entries that a function gave for a range of rows, or "".
 std::string wrong_entries(const Entries& e, Range rows) {
   const auto n = static_cast<std::int64_t>(e.rows.size());
   if (static_cast<std::int64_t>(e.columns.size()) != n || e.values.size() != n)

@@ -1,4 +1,4 @@
-// What solvers apply: matrices, functions, their transposes, preconditioners.
+// Linear maps that solvers apply: matrices, functions, their transposes, preconditioners.
 #include <tessera/sparse/krylov.hpp>
 #include <tessera/transforms.hpp>
 

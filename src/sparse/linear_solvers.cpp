@@ -160,7 +160,7 @@ Solution run_bicgstab(const System& s) {
   const Array r = s.b - s.a(s.x0);
   const Array one = ones_like(inner(r, r)), rest = zeros_like(r);
   const StabState start{s.x0, r, rest, rest, inner(r, r), one, one, one, real_inner(r, r), counter()};
-  // Where the shadow has become orthogonal nothing more can be found.
+  // The iteration ends where the shadow residual has become orthogonal.
   const auto end =
       while_loop([&](const StabState& at) { return go_on(s, at.squares, at.count) & (abs(at.rho) > 0); },
                  [&](const StabState& at) { return stab_step(s, r, at); }, start);

@@ -39,7 +39,7 @@ io::MatrixMarketBanner banner_of(const io::File& file, const std::string& name) 
   }
 }
 
-// Where the first line begins whose first byte is at or behind `at`.
+// The start of the first line whose first byte is at or behind `at`.
 std::int64_t next_line_start(const io::File& file, std::int64_t at, std::int64_t body) {
   if (at <= body) return body;
   const auto size = file.bytes();

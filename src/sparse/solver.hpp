@@ -1,4 +1,4 @@
-// What the solvers share.
+// Parts that the solvers share.
 #pragma once
 #include <tessera/sparse/krylov.hpp>
 

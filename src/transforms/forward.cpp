@@ -29,7 +29,7 @@ JvpRule jvp_rule_of(const OpDef& op) {
 
 namespace detail {
 
-// What stands for a cotangent of x while its rule is recorded; no result depends on it.
+// A stand-in for the cotangent of x while its rule is recorded; no result depends on it.
 static Array any_cotangent(const Array& x) {
   const auto& output = output_of(x);
   return make_placeholder(output.type, output.sharding, x.node()->region, output.varying);

@@ -33,7 +33,7 @@ std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vecto
   return found;
 }
 
-// What a recording kept for itself is kept no longer; the tape has its own copies.
+// Releases what a recording kept for itself; the tape has its own copies.
 void release(const std::vector<NodePtr>& nodes) {
   for (const auto& node : nodes) {
     if (node->inputs.empty()) continue;

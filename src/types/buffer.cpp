@@ -51,7 +51,7 @@ class Pool {
     return data;
   }
 
-  // What is kept never exceeds what was in use at the peak.
+  // Keeps no more than what was in use at the peak.
   void give(std::byte* data, std::size_t capacity) {
     const std::scoped_lock lock(mutex_);
     use_.live_bytes -= static_cast<std::int64_t>(capacity);

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// Where a transfer lies in a tile's memory.
+// A transfer's box in a tile's memory.
 struct StridedBox {
   std::int64_t offset = 0;  // elements
   std::vector<std::int64_t> strides;

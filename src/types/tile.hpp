@@ -1,4 +1,4 @@
-// What a local kernel sees: a dense row-major piece of memory, and where it lies in the global array.
+// The operand of a local kernel: a dense row-major piece of memory, and its box in the global array.
 #pragma once
 #include <tessera/dtype.hpp>
 #include <tessera/shape.hpp>

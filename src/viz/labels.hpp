@@ -8,7 +8,7 @@ namespace tessera::viz {
 
 inline constexpr std::string_view ellipsis_across = "⋯", ellipsis_down = "⋮";
 
-// What short labels mean.
+// The note that explains short labels.
 inline constexpr const char* ranges_note = "a-b names all devices from a to b";
 inline constexpr const char* strides_note = "a-b names all devices from a to b, a-b:s every s-th";
 

@@ -16,8 +16,7 @@ std::vector<int> split_dims(const BlockGrid& grid) {
   return dims;
 }
 
-// Of three and more dimensions, the last two that are cut; the trailing ones keep those company that are
-// alone.
+// Chooses the last two dims that are cut of three and more; trailing ones fill up where only one is cut.
 void choose_drawn_dims(Picture& picture) {
   const int ndim = picture.grid.shape.ndim();
   picture.row_dim = ndim - 2;

@@ -1,4 +1,4 @@
-// What a picture of a sharding shows, before anyone decides how wide a character is: which dimensions go
+// The content of a sharding's picture, before anyone decides how wide a character is: which dimensions go
 // down and across, which panels, which blocks are left out, and the colour of each block. Text, HTML and SVG
 // draw the same Picture.
 #pragma once

@@ -1,4 +1,4 @@
-// What the reader of standard output can show.
+// The abilities of the terminal behind standard output.
 #pragma once
 
 namespace tessera::viz {

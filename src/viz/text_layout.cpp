@@ -152,7 +152,7 @@ class Layouter {
     }
   }
 
-  // What the labels need and no more.
+  // Measures the least width that the labels need.
   void measure() {
     needs_.assign(columns().size(), 0);
     for (std::vector<TextCell>& cells : cells_) {

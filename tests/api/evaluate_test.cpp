@@ -228,7 +228,7 @@ TEST(Errors, MoreMemoryThanARankMayUseIsRefusedAtEachRun) {
   }
 }
 
-// What is packed travels in pieces: nobody holds a second copy of what leaves or arrives.
+// Packed data travel in pieces: no rank holds a second copy of what leaves or arrives.
 TEST(Memory, AReshardTakesSourceAndDestination) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const std::int64_t n = 2048 + 7;

@@ -1,4 +1,4 @@
-// What explain says of arithmetic, of many collectives, and under which names.
+// explain on arithmetic, on many collectives, and on names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

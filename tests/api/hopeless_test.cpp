@@ -1,5 +1,5 @@
-// What no machine has room for is refused before it is bound to ranks: a transfer of 2^50 elements has more
-// pieces than there is memory for.
+// Plans that no machine has memory for are refused before they are bound to ranks: a transfer of 2^50
+// elements has more pieces than there is memory for.
 #include <gmock/gmock.h>
 
 #include <tessera/error.hpp>

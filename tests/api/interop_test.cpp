@@ -163,7 +163,7 @@ TEST(DLPack, what_it_cannot_read_is_refused) {
   EXPECT_THROW((void)from_dlpack(none), ArgumentError);
 }
 
-// What Eigen::Map<const Matrix<double, Dynamic, Dynamic, RowMajor>> is made from.
+// The members that Eigen::Map<const Matrix<double, Dynamic, Dynamic, RowMajor>> is made from.
 struct MatrixMap {
   using Scalar = double;
   MatrixMap(const double* data, std::int64_t rows, std::int64_t columns)

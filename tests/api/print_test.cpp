@@ -14,7 +14,7 @@ TEST(Print, NumbersShowTheDigitsTheyNeed) {
   EXPECT_EQ(to_string(array({1e-10f, 1.f})), "[1.e-10 1.e+00]");
 }
 
-// What NumPy 1.24 prints for the same values.
+// Texts are NumPy 1.24's for the same values.
 TEST(Print, DigitsBehindTheEighthAreCutWithTheirZeros) {
   EXPECT_EQ(to_string(array({0.00816024f, 0.01408451f, 0.0194369964f})),
             "[0.00816024 0.01408451 0.019437  ]");

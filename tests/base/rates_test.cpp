@@ -30,7 +30,8 @@ TEST(Rates, are_numbers_above_zero) {
     EXPECT_THROW(parse_rates(text, "m.json"), ArgumentError) << text;
   EXPECT_EQ(test::error_of<ArgumentError>([] { parse_rates(R"({"latency_s": -1})", "m.json"); }),
             "m.json: latency_s is -1, and must be a number above 0");
-  EXPECT_EQ(test::error_of<ArgumentError>([] { parse_rates("[]", "m.json"); }), "m.json holds no JSON object of rates");
+  EXPECT_EQ(test::error_of<ArgumentError>([] { parse_rates("[]", "m.json"); }),
+            "m.json holds no JSON object of rates");
 }
 TEST(Rates, weigh_arithmetic_against_the_link_inside_a_host) {
   EXPECT_DOUBLE_EQ(Rates{}.flops_per_moved_byte(), 5);

@@ -17,7 +17,7 @@
 namespace tessera {
 namespace {
 
-// What has arrived at this host's eth0; -1 where there is none.
+// The bytes that have arrived at this host's eth0; -1 where there is none.
 double received_on_wire() {
   std::ifstream table("/proc/self/net/dev");
   for (std::string line; std::getline(table, line);)

@@ -81,8 +81,8 @@ TEST(Agreement, finds_calls_that_were_put_off_on_some_ranks_only) {
   EXPECT_EQ(disagreement(world(), 9, "sum(x)"), "") << "nothing is left of them";
 }
 
-// What a rank puts off once more than the others is found by the next agreement of any ranks that share the
-// channel with it.
+// The next agreement of any ranks that share the channel finds what a rank puts off once more than the
+// others.
 struct Parts {
   const char* name;
   std::vector<int> put_off_on, agreed_on;

@@ -16,7 +16,7 @@
 namespace tessera::comm {
 namespace {
 
-// What rank `from` puts up in a meeting.
+// The notice of rank `from` in a rendezvous.
 std::vector<std::uint64_t> notice_of(std::uint64_t meeting, int from, std::size_t words) {
   std::vector<std::uint64_t> notice(words);
   for (std::size_t w = 0; w < words; ++w)

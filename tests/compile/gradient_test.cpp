@@ -1,4 +1,4 @@
-// What a gradient compiles to, as text, on abstract meshes.
+// Gradients as compiled text, on abstract meshes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tessera/grad.hpp>

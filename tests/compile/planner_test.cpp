@@ -185,7 +185,7 @@ TEST(Explain, AProductIsNotRepeatedOnEveryRankToSaveBytes) {
   }
 }
 
-// Where an operand becomes whole for somebody else, an op that was to give a block computes that block only.
+// An op whose operand becomes replicated for another reader still computes its own block only.
 TEST(Propagation, AnOpOnWholeOperandsComputesOnlyTheBlockThatIsWanted) {
   const auto split = NamedSharding(line, P("x", None));
   const auto text = text_of(

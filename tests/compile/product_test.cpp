@@ -149,8 +149,8 @@ TEST(ProductPlan, RanksThatHoldTheSameShareALargeProduct) {
             NamedSharding(line, P()));
 }
 
-// What a layer fetches is a part of the inner dim, of rows and of columns: n/4 x n/4 of each operand. Rows
-// shared over z would fetch 3/4 of a block of a, 3 of b, and gather 3/4.
+// A layer fetches a part of the inner dim, of rows and of columns: n/4 x n/4 of each operand. Rows shared
+// over z would fetch 3/4 of a block of a, 3 of b, and gather 3/4.
 TEST(ProductPlan, LayersOfAGridShareTheInnerDimension) {
   const Mesh cube = abstract_mesh({4, 4, 4}, {"x", "y", "z"});
   const std::int64_t n = 16'384, block = n * n * 4 / 16;
@@ -189,7 +189,7 @@ TEST(ProductPlan, ASmallResultOfLongOperandsIsNotComputedByAllRanksAlike) {
   EXPECT_EQ(dot.calls("all-reduce"), 1) << dot;
 }
 
-// Where the result is large, its rows are gathered once; terms would be sent twice.
+// A large result gathers its rows once; terms would be sent twice.
 TEST(ProductPlan, RowsAreSharedWhereTermsWouldSendMore) {
   const Mesh line = abstract_mesh({4}, {"x"});
   const auto e = explain(product, placed({2048, 2048}, line, P()), placed({2048, 2048}, line, P()));

@@ -1,4 +1,4 @@
-// What is wrong with a body, and who looks on while it runs: failures, the search for NaN, a profile.
+// Faults of a body while it runs: failures, the search for NaN, a profile.
 #include <tessera/debug.hpp>
 #include <tessera/linalg.hpp>
 

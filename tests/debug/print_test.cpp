@@ -1,4 +1,4 @@
-// What debug::print and debug::callback write and call, now and when a traced program runs.
+// The output of debug::print and the calls of debug::callback, now and when a traced program runs.
 #include <complex>
 #include <sstream>
 

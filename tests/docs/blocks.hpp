@@ -1,4 +1,4 @@
-// What the sources made of the documentation's blocks (scripts/site/blocks.py) call.
+// Functions that the sources made of the documentation's blocks (scripts/site/blocks.py) call.
 #pragma once
 #include <tessera/array.hpp>
 

@@ -1,4 +1,4 @@
-// What the rows of the cheat sheets speak of.
+// Names that the rows of the cheat sheets use.
 #pragma once
 #include <tessera/tessera.hpp>
 

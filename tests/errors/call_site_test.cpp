@@ -350,7 +350,7 @@ TEST(call_site, pictures_and_processes) {
   });
 }
 
-// Where the library calls back, the lines of the function that it calls count again.
+// Lines of a function that the library calls back count again.
 TEST(call_site, functions_that_the_library_calls_have_lines_of_their_own) {
   const auto mesh = make_mesh({device_count()}, {"x"});
   const auto rows = NamedSharding(mesh, P("x"));

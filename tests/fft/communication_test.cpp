@@ -1,4 +1,4 @@
-// What a transform moves: exchanges inside the mesh axes that split the transformed dims, and nothing else.
+// Traffic of transforms: exchanges inside the mesh axes that split the transformed dims, and nothing else.
 #include <tessera/debug.hpp>
 #include <tessera/jit.hpp>
 #include <tessera/random.hpp>

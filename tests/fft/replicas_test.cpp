@@ -1,4 +1,4 @@
-// What several ranks transform for themselves.
+// Transforms that several ranks compute for themselves.
 #include "base/hash.hpp"
 #include "base/settings.hpp"
 #include "comm/watch/agreement.hpp"

@@ -1,4 +1,4 @@
-// What a parser may do with an input: accept it, or refuse it with an error of its kind.
+// The outcomes that a parser may have: it accepts an input, or refuses it with an error of its kind.
 #pragma once
 #include <stdexcept>
 #include <string_view>

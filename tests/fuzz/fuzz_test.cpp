@@ -58,7 +58,7 @@ TEST_P(Fuzz, seeds_are_accepted) {
   for (const auto& seed : GetParam().seeds) EXPECT_TRUE(GetParam().parse(seed)) << seed;
 }
 
-// What was once found stays in corpus/<parser>/.
+// Inputs that were found once stay in corpus/<parser>/.
 TEST_P(Fuzz, the_corpus_is_accepted_or_refused) {
   const auto folder =
       std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "fuzz/corpus" / GetParam().name;

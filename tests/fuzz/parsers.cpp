@@ -99,7 +99,8 @@ std::string with_right_sum(std::string_view text) {
   whole["xxh3"] = io::checkpoint::hex(XXH3_64bits(body.data(), body.size()));
   return whole.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
-// What restore relies on: each element lies in exactly one block, counted one by one where that is few.
+// The promise that restore relies on: each element lies in exactly one block, counted one by one where that
+// is few.
 void check_promises(const io::checkpoint::Manifest& manifest) {
   for (const auto& leaf : manifest.leaves) {
     const auto elements = checked_product(leaf.shape, "leaf");

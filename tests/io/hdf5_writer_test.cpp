@@ -32,7 +32,7 @@ class Writer : public InFolder {
   }
 };
 
-// What the library itself finds, without a line of tessera.
+// The values that the library itself reads, without a line of tessera.
 std::vector<double> read_plainly(const std::string& file, const char* dataset) {
   const hid_t in = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT),
               data = H5Dopen2(in, dataset, H5P_DEFAULT), space = H5Dget_space(data);
@@ -105,7 +105,7 @@ TEST_F(Writer, what_is_written_is_a_dataset_of_any_dtype_and_shape) {
             to_vector<std::complex<double>>(rows(0, 13, 3, complex128)));
 }
 
-// Of this process, as the system counts what it hands to write calls.
+// The bytes that this process has handed to write calls, as the system counts.
 std::int64_t bytes_handed_over() {
   std::ifstream facts("/proc/self/io");
   for (std::string word; facts >> word;)

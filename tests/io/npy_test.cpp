@@ -58,7 +58,7 @@ TEST_F(Npy, is_the_file_that_numpy_writes) {
   EXPECT_EQ(text, npy(dict, bytes_of({1, 2, 3, 4, 5, 6})));
 }
 
-// What numpy.save writes of ml_dtypes.bfloat16 and of numpy.float16.
+// The bytes are those that numpy.save writes of ml_dtypes.bfloat16 and of numpy.float16.
 TEST_F(Npy, halves_are_the_files_that_numpy_writes) {
   const auto file_of = [&](Dtype dtype) {
     io::save_npy(path("h.npy"), device_put(astype(array({1.f, -2.5f}), dtype), all_rows()));

@@ -1,4 +1,4 @@
-// What a save does to the file that was there, to what other jobs do, and to what they left behind.
+// Effects of a save on the file that was there, on other jobs, and on what they left behind.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>

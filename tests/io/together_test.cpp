@@ -1,5 +1,5 @@
-// What all ranks do at one file they do together: also those outside the array's mesh, and also when some
-// were asked for something else.
+// All ranks act together at one file: also those outside the array's mesh, and also when some were asked for
+// something else.
 #include "comm/watch/agreement.hpp"
 #include "io/folder.hpp"
 

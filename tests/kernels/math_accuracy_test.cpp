@@ -72,7 +72,7 @@ template <class T> std::string worst_of(const ElementwiseOp& op, Mode mode) {
   return text.str();
 }
 
-// What the rows of the ops promise.
+// Checks the bounds that the rows of the ops promise.
 template <class T> void expect_rows_of_one_within_their_bounds() {
   std::string bad;
   int tried = 0;
@@ -271,7 +271,7 @@ TEST(math_accuracy, complex_functions) {
   }
 }
 
-// What the array API standard says of zeros and infinities.
+// Values of the array API standard at zeros and infinities.
 TEST(complex_maps, expm1_and_tanh_at_zeros_and_infinities) {
   using C = std::complex<double>;
   constexpr double inf = std::numeric_limits<double>::infinity(),

@@ -75,7 +75,7 @@ TEST(packed_product, old_nans_do_not_survive) {
   for (const double x : c) ASSERT_EQ(x, 800);
 }
 
-// What ranks compute of one array in other blocks has the same bits.
+// Ranks that compute one array in other blocks get the same bits.
 TEST(packed_product, an_element_does_not_depend_on_where_it_is) {
   const std::int64_t m = 140, n = 333, k = 777;
   const Operand<float> a(m, k, false, 1), b(k, n, true, 2);

@@ -1,4 +1,4 @@
-// What a kernel writes does not depend on the number of threads: the same bits by one, two and three.
+// Kernels write the same bits with one, two and three threads.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// What the calls of LAPACK are said to take beside operands and results, against what they ask the system for.
+// The forecast of LAPACK's memory beside operands and results, against what its calls ask the system for.
 #include "kernels/factor/lapack_workspace.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// Of this program: how much operator new has handed out, at most, since `watching` was set.
+// The most that operator new has handed out in this program since `watching` was set.
 std::atomic<bool> watching{false};
 std::atomic<std::int64_t> live{0}, peak{0};
 

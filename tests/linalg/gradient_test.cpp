@@ -13,7 +13,7 @@ Array weigh(const Array& x, unsigned seed) {
   const Array w = array(weights, x.shape());
   return is_complex(x.dtype()) ? sum(w * real(x)) + sum((w + 0.3) * imag(x)) : sum(w * x);
 }
-// What does not change when columns (or rows) of x change sign or phase.
+// A function that does not change when columns (or rows) of x change sign or phase.
 Array weigh_squares(const Array& x, unsigned seed) { return weigh(real(x * conj(x)), seed); }
 
 // d/dt f(a + t d) by differences = Re <cotangent, d>: with JAX's convention, without conjugation.

@@ -1,4 +1,4 @@
-// What compiled programs of linear algebra move, and the exercises that JAX gathers for.
+// Traffic of compiled programs of linear algebra, and the exercises that JAX gathers for.
 #include <tessera/debug.hpp>
 #include <tessera/maps.hpp>
 #include <tessera/random.hpp>

@@ -1,4 +1,4 @@
-// What explain says of factorizations, against what the ranks receive and take.
+// The forecast of explain for factorizations, against what the ranks receive and take.
 #include <tessera/debug.hpp>
 #include <tessera/transforms.hpp>
 
@@ -15,7 +15,7 @@ using Work = std::function<Results(const Array&)>;
 Array well_conditioned(std::int64_t n, Dtype dtype) {
   return astype(positive_definite<double>(n, 1).array(), dtype);
 }
-// Of 4 and more ranks one layout splits both dims.
+// Layouts; with 4 and more ranks one splits both dims.
 std::vector<Sharding> layouts() {
   const int ranks = device_count();
   std::vector<Sharding> all = {NamedSharding(make_mesh({ranks}, {"x"}), P("x", None)),
@@ -83,7 +83,7 @@ TEST(Traffic, temporaries_are_what_a_rank_takes_beside_operands_and_results) {
     const auto taken = most_of_any_rank(memory_use().peak_bytes - memory_use().live_bytes);
     EXPECT_GT(memory_use().live_bytes, before);
     const auto told = explain(work, a).memory.temporary_bytes;
-    // What gemm packs is not told. The rest is 0.6 of it on 8 ranks, whose blocks are small.
+    // gemm's packed memory is not in the forecast. The rest is 0.6 of it on 8 ranks, whose blocks are small.
     const auto packed = kernels::packing_bytes(float64, n / device_count(), n);
     EXPECT_GE(told, 0.55 * static_cast<double>(taken - packed)) << what;
     EXPECT_LE(told, 1.6 * static_cast<double>(taken)) << what;

@@ -226,7 +226,7 @@ Matrix<double> hilbert(std::int64_t n) {
     for (std::int64_t j = 0; j < n; ++j) a(i, j) = 1.0 / static_cast<double>(i + j + 1);
   return a;
 }
-// What one rank or another said.
+// The number of ranks that warned.
 int ranks_that_spoke(const std::string& text) {
   const Array spoke = make_array_from_callback(
       {device_count()}, NamedSharding(make_mesh({device_count()}, {"x"}), P("x")),

@@ -129,7 +129,7 @@ inline Counted run_exchange(const Remap& remap, const std::vector<Sharding>& fro
   return counted;
 }
 
-// What the result of a remap must be.
+// The expected result of a remap.
 inline Blocks expected_blocks(const Remap& remap, const std::vector<Shape>& from_shapes, const Sharding& to,
                               const Shape& shape) {
   std::vector<std::int64_t> whole(shape.elements(), 0);

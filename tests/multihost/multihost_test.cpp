@@ -1,4 +1,4 @@
-// What processes do together outside of arrays.
+// Functions of all processes outside of arrays.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -55,7 +55,7 @@ TEST(MixedPrecision, learnsAsFloat32Does) {
   }
 }
 
-// What a data-parallel step adds up over ranks are float32 terms: the gradient of the whole batch.
+// A data-parallel step adds float32 terms over ranks: the gradient of the complete batch.
 TEST(MixedPrecision, gradientsOfASplitBatchAreThoseOfTheWholeOne) {
   const auto [x, y] = data();
   const Array w = random::normal(random::key(2), {8, 1});

@@ -39,7 +39,7 @@ std::function<Leaves(const Leaves&)> smooth_part(const OpSample& sample) {
   return [&sample](const Leaves& x) { return inexact_only(sample.call(x)); };
 }
 
-// Of the inexact leaves; the others do not move.
+// Moves the inexact leaves; the others stay.
 Leaves moved(const Leaves& x, const Leaves& direction, double h) {
   Leaves result;
   for (std::size_t i = 0; i < x.size(); ++i)

@@ -15,7 +15,7 @@
 namespace tessera::test {
 namespace {
 
-// What a split costs, in words, from the end of a rule's sentence: "| sum K | whole n".
+// The cost of a split in words, from the end of a rule's sentence: "| sum K | whole n".
 std::string along_split_dims(const std::string& sentence) {
   std::string text;
   std::istringstream parts(sentence);
@@ -71,7 +71,7 @@ std::map<std::string, std::string> rows_of(const std::string& text) {
   return rows;
 }
 
-// Of each op that the table names; a new one enters when the table is written anew.
+// Every op that the table names; a new one enters when the table is written anew.
 TEST(Ops, DoWhatTheTableOfTheDocumentationSays) {
   const std::filesystem::path tests = std::filesystem::path(TESSERA_TEST_DATA).parent_path();
   const auto path = tests.parent_path() / "src/ops/TABLE.md";

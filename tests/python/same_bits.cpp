@@ -1,4 +1,4 @@
-// What the Python test computes too: draws, a compiled program's text, and its result, as bytes.
+// Draws, a compiled program's text and its result as bytes: the Python test computes the same.
 #include <tessera/tessera.hpp>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What is refused, and what the message says.
+// Refusals of random functions, and their texts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -84,7 +84,7 @@ TEST(random_statistics, bernoulli) {
   EXPECT_NEAR(item<double>(count_nonzero(x)) / samples, 0.3, 5 * std::sqrt(0.21 / samples));
 }
 
-// Of gamma, poisson and binomial a tenth: their moments, by formula.
+// Moments of gamma, poisson and binomial by formula, on a tenth of the draws.
 TEST(random_statistics, gamma_poisson_binomial) {
   const auto mesh = make_mesh({device_count()}, {"x"});
   const Shape shape{samples / 10};

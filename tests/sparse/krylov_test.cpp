@@ -12,7 +12,7 @@ constexpr std::int64_t side = 7;
 constexpr std::int64_t n = side * side;
 const sparse::SolverOptions tight{.tol = 1e-11};
 
-// Not symmetric: convection beside diffusion.
+// A matrix that is not symmetric: convection beside diffusion.
 sparse::Csr with_convection() {
   const auto a = laplacian(side, by_rows());
   return a.with_values(a.values() * (1 + 0.2 * astype(a.entry_columns() > a.entry_rows(), float64)));
@@ -108,7 +108,7 @@ TEST(Krylov, GradientsOfSolutionsSolveTheTransposedSystem) {
   const Array rows = a.entry_rows(), columns = a.entry_columns();
   const Array at = take(reshape(by_dense, {-1}), where(rows >= 0, rows * 8 + columns, zeros_like(rows)), 0);
   expect_close(by_values, where(rows >= 0, at, zeros_like(at)), 1e-8);
-  // Of a function: through what it reads.
+  // The gradient of a function: through what it reads.
   const auto h = [&](const Array& s) {
     return sum(sparse::cg([s](const Array& x) { return s * x + x; }, b, {.tol = 1e-12}).x);
   };

@@ -1,4 +1,4 @@
-// What an error says.
+// Texts of errors.
 #pragma once
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -99,7 +99,7 @@ inline void expect_elements(const Array& x, const Shape& shape,
   }
 }
 
-// What would run to compute x.
+// The program that would run to compute x.
 inline std::string program_of(const Array& x) { return program_text(compile(collect({x}, false))); }
 
 }  // namespace tessera::test

@@ -1,4 +1,4 @@
-// What ranks received, as it was counted.
+// Bytes that ranks received, as they were counted.
 #pragma once
 #include <functional>
 

@@ -1,4 +1,5 @@
-// What once went wrong without a word: options by name, numbers that do not fit, conditions, indices out of range.
+// Mistakes that once passed without a word: options by name, numbers that do not fit, conditions, indices out
+// of range.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 
 #include "support/errors.hpp"
 
-// Not tessera's own namespace: what stands here is found as in a user's program.
+// Tests outside of tessera's own namespace find names as a user's program does.
 using namespace tessera;
 
 namespace {

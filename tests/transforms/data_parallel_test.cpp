@@ -1,4 +1,4 @@
-// What gradients cost on a mesh: one all-reduce per replicated parameter over a split batch, none that split
+// Traffic of gradients on a mesh: one all-reduce per replicated parameter over a split batch, none that split
 // parameters do not need.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

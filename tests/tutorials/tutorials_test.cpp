@@ -1,5 +1,4 @@
-// What the tutorials (apps/tutorial) show, at any number of ranks and with the numbers that their notebooks
-// print.
+// The tutorials (apps/tutorial) at any number of ranks and with the numbers that their notebooks print.
 #include <gtest/gtest.h>
 
 #include <tessera/tessera.hpp>

@@ -48,7 +48,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// What remains of ANSI text when the colours are taken away.
+// ANSI text without its colours.
 inline std::string without_colours(const std::string& ansi) {
   std::string text;
   for (std::size_t i = 0; i < ansi.size(); ++i) {

@@ -161,7 +161,7 @@ template <Number T>
 [[nodiscard]] Array array_from_host(const void* values, Shape shape, Dtype dtype,
                                     std::source_location where = std::source_location::current());
 namespace detail {
-Array array_as(const Array& values, Dtype dtype, std::source_location where);
+[[nodiscard]] Array array_as(const Array& values, Dtype dtype, std::source_location where);
 }  // namespace detail
 /// From a host array, a span or vector with a shape, a vector, or braces nested up to three levels:
 /// array({{1.f, 2.f}, {3.f, 4.f}}). The dtype is the C++ type's. ShapeError for rows of different lengths or

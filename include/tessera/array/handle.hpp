@@ -97,7 +97,7 @@ class Array {
   Dtype dtype() const;           ///< element type
   bool is_weakly_typed() const;  ///< whether it takes the dtype of what it meets, as plain numbers do
   std::int64_t nbytes() const;   ///< bytes of the global array; sharding().memory_bytes() for one device
-  /// Where the value lies. An uncommitted array that is read is computed on every rank: it shows as
+  /// The layout of the value. An uncommitted array that is read is computed on every rank: it shows as
   /// replicated over all devices.
   Sharding sharding() const;
   bool is_committed() const;         ///< whether it stays where it is

@@ -40,7 +40,7 @@ Shape local_shape(const Array& x);
 /// As std::mdspan, but the number of dims is known at run time. Indices are not checked. Not collective.
 template <class T> class LocalView {
  public:
-  /// Of memory that the caller keeps.
+  /// A view of memory that the caller keeps.
   LocalView(const T* data, Shape shape, std::shared_ptr<const void> keeps = nullptr)
       : data_(data), shape_(std::move(shape)), keeps_(std::move(keeps)) {
     strides_.resize(shape_.size(), 1);
@@ -50,7 +50,7 @@ template <class T> class LocalView {
   const Shape& shape() const { return shape_; }            ///< extents
   std::size_t rank() const { return shape_.size(); }       ///< number of dims, as std::mdspan calls it
   std::int64_t size() const { return shape_.elements(); }  ///< number of elements
-  /// Of a dim.
+  /// The length of one dim.
   std::int64_t extent(std::size_t dim) const { return shape_[dim]; }
   /// Elements from one index of a dim to the next.
   std::int64_t stride(std::size_t dim) const { return strides_[dim]; }

@@ -116,7 +116,7 @@ template <class... A> using AllArguments =
 template <class T> struct IsValueWithAux : std::false_type {};
 template <class Aux> struct IsValueWithAux<std::pair<Array, Aux>> : std::true_type {};
 
-// What trees must have in common, numbers apart.
+// The structure that trees must have in common, numbers apart.
 template <class T> std::string structure_without_numbers(T tree) {
   walk_tree(
       tree, [](Array& leaf) { leaf = Array(); }, [](auto& number) { number = {}; });
@@ -136,8 +136,8 @@ template <class T> void append_cotangents(const T& tree, std::vector<Array>& lea
   else
     append_leaves(tree, leaves);
 }
-// What bwd returned for the arguments `like`: a tuple of trees, or one tree when there is one argument.
-// None: no gradient.
+// The value that bwd returned for the arguments `like`: a tuple of trees, or one tree when there is one
+// argument. None: no gradient.
 template <class... A, class R>
 std::vector<Array> cotangent_leaves(const R& returned, const std::tuple<A...>& like) {
   std::vector<Array> leaves;

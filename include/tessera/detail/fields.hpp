@@ -23,7 +23,7 @@ template <class T, class... Fields> constexpr std::size_t field_count() {
     return field_count<T, Fields..., AnyField>();
 }
 
-// What TESSERA_TREE leaves in a class is for this one alone.
+// Reads the member that TESSERA_TREE adds to a class.
 struct TreeAccess {
   template <class T> static constexpr bool named = requires { typename T::TesseraTree; };
   template <class T> static auto members(T& value) {

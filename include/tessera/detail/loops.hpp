@@ -45,12 +45,12 @@ Leaves compiled_while(const LoopSite&, const LeafFunction& condition, const Leaf
                       const Leaves& init);
 Leaves compiled_cond(const Operand& predicate, const std::function<Leaves()>& where_true,
                      const std::function<Leaves()>& where_false);
-// Of a branch that was chosen by a value: what it returned, in the types that both branches have in common.
-// The other one is recorded for that, and dropped.
+// Results of a branch that was chosen by a value, in the types that both branches have in common. The other
+// branch is recorded for those types, and dropped.
 Leaves chosen_branch(const Operand& predicate, bool holds, Leaves taken,
                      const std::function<Leaves()>& other);
-// What a loop that runs step by step carries: shapes and dtypes are the same after each step, as in a
-// compiled one.
+// A leaf that a loop carries from step to step: its shape and dtype are the same after each step, as in a
+// compiled loop.
 struct CarriedLeaf {
   Shape shape;
   Dtype dtype;
@@ -71,7 +71,7 @@ template <class F, class T> constexpr bool takes_array_index() {
     return false;
 }
 
-// Where the leaves of a tree stand: "[0]", ".first", "['bias']" after one another, "" for an Array by itself.
+// Paths of the leaves of a tree: "[0]", ".first", "['bias']" after one another, "" for an Array by itself.
 template <class T>
 void append_leaf_names(const T& tree, const std::string& path, std::vector<std::string>& names) {
   if constexpr (std::is_same_v<T, Array>) {

@@ -1,4 +1,4 @@
-// What happened between a function's arguments and its results, without their types: the machinery of
+// The recording between a function's arguments and its results, without their types: the machinery of
 // grad.hpp.
 #pragma once
 #include <cstddef>

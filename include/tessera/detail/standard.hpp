@@ -1,5 +1,5 @@
-// What a compiler must offer, said before anything else fails. The files of the second #include lines do not
-// exist: they end the compilation before the hundred errors that would follow.
+// Requirements on the compiler, checked before anything else fails. The files of the second #include lines do
+// not exist: they end the compilation before the hundred errors that would follow.
 #pragma once
 #if !defined(__cplusplus) || __cplusplus < 202002L
 #error \

@@ -67,7 +67,7 @@ struct InlinedTrace {
 };
 void report_miss(const std::string& key, const std::string& last_key);
 
-// What a transformed function returns for arguments that the function does not take.
+// The result type of a transformed function for arguments that the function does not take.
 struct WrongArguments {};
 template <class F, class... A>
 concept Takes =

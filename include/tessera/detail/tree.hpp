@@ -50,7 +50,7 @@ template <class T, class Leaf, class Number> void walk_tree(T& tree, Leaf&& leaf
   }
 }
 
-// What a tree looks like, without its types.
+// The shape of a tree, without its types.
 struct TreeShape {
   bool is_leaf = false;  // an array; numbers have no children
   std::vector<TreeShape> children;
@@ -75,7 +75,8 @@ template <class T> TreeShape shape_of_tree(const T& tree) {
   return shape;
 }
 
-// What a tree is, but for the values of its leaves: equal texts mean that one can stand for the other.
+// The text of a tree's structure without the values of its leaves: trees of equal texts can stand for each
+// other.
 template <class T> void structure_text(const T& tree, std::string& text) {
   if constexpr (std::is_same_v<T, Array>)
     text += "*";

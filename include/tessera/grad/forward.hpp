@@ -32,7 +32,7 @@ template <int... K, class... A> std::vector<Array> watched_leaves(const A&... ar
 }
 }  // namespace detail
 
-/// What jacfwd returns: a function.
+/// The function that jacfwd returns.
 template <class F, int... K> struct ForwardJacobianOf {
   mutable F f;                 ///< the function
   std::source_location where;  ///< where jacfwd was called
@@ -83,7 +83,7 @@ template <class F, class... A> auto linearize(F f, const A&... args) {
   return std::pair<R, Linearized<R, A...>>(result, Linearized<R, A...>(std::move(recording), result));
 }
 
-/// What custom_jvp returns: a function.
+/// The function that custom_jvp returns.
 template <class F, class Rule> struct CustomJvp {
   mutable F f;                 ///< the function
   Rule rule;                   ///< its derivative

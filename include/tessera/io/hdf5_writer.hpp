@@ -19,12 +19,12 @@
 
 namespace tessera::io {
 
-/// What an attribute holds: a number, a text, or a list of them.
+/// The value of an attribute: a number, a text, or a list of them.
 using Hdf5Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>,
                                    std::vector<double>, std::vector<std::string>>;
 
-/// What Hdf5Writer does where the file exists. append: what it holds is kept (the file is copied once, when
-/// it is opened). replace: a new file takes its place. fail: IoError.
+/// The way of Hdf5Writer with a file that exists. append: what it holds is kept (the file is copied once,
+/// when it is opened). replace: a new file takes its place. fail: IoError.
 enum class Hdf5Open { append, replace, fail };
 /// Options of Hdf5Writer.
 struct Hdf5WriterOptions {
@@ -74,8 +74,8 @@ class Hdf5Writer {
   /// where there is no such object, or for more than the 64 KiB that the format allows.
   void attribute(const std::string& object, const std::string& name, const Hdf5Attribute& value,
                  std::source_location where = std::source_location::current());
-  /// What was written so far stands under the final name, on the disk. Costs a copy of the file by one rank,
-  /// or nothing where the file system lets files share their blocks (XFS, Btrfs).
+  /// Puts what was written so far under the final name, on the disk. Costs a copy of the file by one rank, or
+  /// nothing where the file system lets files share their blocks (XFS, Btrfs).
   void flush(std::source_location where = std::source_location::current());
   /// flush() without the copy; nothing can be written afterwards.
   void close(std::source_location where = std::source_location::current());

@@ -2,8 +2,8 @@
 /// netCDF-4: named variables over named dimensions, in an HDF5 file.
 ///
 /// **Collective** over all ranks of the runtime, unless said otherwise, and errors are the same on all, as in
-/// io.hpp. Every rank reads and writes its own blocks, as with HDF5, whose library does it; the netCDF library
-/// is not needed. Files of netCDF-3 are refused.
+/// io.hpp. Every rank reads and writes its own blocks, as with HDF5, whose library does it; the netCDF
+/// library is not needed. Files of netCDF-3 are refused.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -27,8 +27,8 @@ struct NetcdfDim {
   std::int64_t size = 0;      ///< its extent
   bool is_unlimited = false;  ///< whether variables can grow along it
 };
-/// The variables of numbers, "group/x" in groups, with the names of their dimensions; those without a name are
-/// called phony_dim_0, phony_dim_1, ... Not collective.
+/// The variables of numbers, "group/x" in groups, with the names of their dimensions; those without a name
+/// are called phony_dim_0, phony_dim_1, ... Not collective.
 std::map<std::string, NetcdfVariable> netcdf_variables(
     const std::string& path, std::source_location where = std::source_location::current());
 /// The dimensions that variables have. Not collective.
@@ -108,8 +108,8 @@ class Netcdf {
   std::unique_ptr<State> state_;
 };
 
-/// Several variables as one save: values by their names, and the names of each one's dimensions. Collective over
-/// all ranks.
+/// Several variables as one save: values by their names, and the names of each one's dimensions. Collective
+/// over all ranks.
 void save_netcdf(const std::string& path, const std::map<std::string, Array>& variables,
                  const std::map<std::string, std::vector<std::string>>& dims,
                  std::source_location where = std::source_location::current());

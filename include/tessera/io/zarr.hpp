@@ -3,8 +3,8 @@
 ///
 /// **Collective** over all ranks of the runtime, unless said otherwise, and errors are the same on all, as in
 /// io.hpp. Version 3 is written, versions 2 and 3 are read. Each rank packs and writes whole chunks, without
-/// locks; where a chunk has elements on several ranks, the one that has most of it receives the others' parts.
-/// A store, or an array in it, is replaced whole or not at all, also when the job is killed.
+/// locks; where a chunk has elements on several ranks, the one that has most of it receives the others'
+/// parts. A store, or an array in it, is replaced whole or not at all, also when the job is killed.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -35,23 +35,23 @@ struct ZarrOptions {
 };
 /// Options of load_zarr.
 struct ZarrLoadOptions {
-  /// A part of the array alone, a slice for each of its first dims: {slice(100, 200), slice(0, 50)}. Steps must
-  /// be positive; those above 1 read what is between as well. The sharding splits that part.
+  /// A part of the array alone, a slice for each of its first dims: {slice(100, 200), slice(0, 50)}. Steps
+  /// must be positive; those above 1 read what is between as well. The sharding splits that part.
   std::vector<Slice> slices = {};
 };
 
-/// Writes an array as a store of its own, in place of what was there. Collective over all ranks. Refused where
-/// the path is a folder that holds something else.
+/// Writes an array as a store of its own, in place of what was there. Collective over all ranks. Refused
+/// where the path is a folder that holds something else.
 void save_zarr(const std::string& path, const Array& x, const ZarrOptions& options = {},
                std::source_location where = std::source_location::current());
 /// Writes a store with several arrays, "group/x" in groups, in place of what was there. Collective over all
 /// ranks.
 void save_zarr(const std::string& path, const std::map<std::string, Array>& arrays,
                const ZarrOptions& options = {}, std::source_location where = std::source_location::current());
-/// Reads an array: committed to the sharding, each rank its own block; without one uncommitted, every rank all
-/// of it. The path is that of the array's folder: "run.zarr", "run.zarr/group/x". Collective over all ranks;
-/// nothing is sent. Chunks of any shape; codecs bytes, transpose, sharding_indexed, crc32c, zstd, gzip, blosc,
-/// of version 2 also zlib; IoError for others, and for what is damaged, with the file.
+/// Reads an array: committed to the sharding, each rank its own block; without one uncommitted, every rank
+/// all of it. The path is that of the array's folder: "run.zarr", "run.zarr/group/x". Collective over all
+/// ranks; nothing is sent. Chunks of any shape; codecs bytes, transpose, sharding_indexed, crc32c, zstd,
+/// gzip, blosc, of version 2 also zlib; IoError for others, and for what is damaged, with the file.
 Array load_zarr(const std::string& path, const Sharding& sharding, const ZarrLoadOptions& options = {},
                 std::source_location where = std::source_location::current());
 Array load_zarr(const std::string& path, const ZarrLoadOptions& options = {},
@@ -90,9 +90,9 @@ struct ZarrOpenOptions {
 ///     for (...) out.append("velocity", expand_dims(u, 0), 0);  // costs what u costs
 ///     out.close();
 ///
-/// In a store that exists each call is done whole or not at all, and others can read in between: an array that
-/// is appended to has its old length until the new chunks are on the disk, and one that is overwritten its old
-/// values. A new store has its name from flush() or close() on; without them nothing stays of it.
+/// In a store that exists each call is done whole or not at all, and others can read in between: an array
+/// that is appended to has its old length until the new chunks are on the disk, and one that is overwritten
+/// its old values. A new store has its name from flush() or close() on; without them nothing stays of it.
 class Zarr {
  public:
   /// Opens or makes the store. Other saves to it wait until it is closed. IoError: no folder, something else
@@ -108,9 +108,9 @@ class Zarr {
   /// Makes an array, or replaces the one of that name; groups on the way to it are made.
   void write(const std::string& name, const Array& x, const ZarrOptions& options = {},
              std::source_location where = std::source_location::current());
-  /// Adds x behind what an array holds, along a dim; makes the array when it is not there, and only then looks
-  /// at the options. Reads and writes again the chunks that were not full, and no others. ShapeError where the
-  /// other extents differ, DtypeError for another dtype.
+  /// Adds x behind what an array holds, along a dim; makes the array when it is not there, and only then
+  /// looks at the options. Reads and writes again the chunks that were not full, and no others. ShapeError
+  /// where the other extents differ, DtypeError for another dtype.
   void append(const std::string& name, const Array& x, int dim, const ZarrOptions& options = {},
               std::source_location where = std::source_location::current());
   /// Puts x into an array, from the element `start` on. Chunks that x fills in part are read

@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-/// What a compiled program does, on the busiest rank.
+/// The work of a compiled program, on the busiest rank.
 struct CostAnalysis {
   double flops = 0;                      ///< arithmetic operations
   std::int64_t bytes_accessed = 0;       ///< read and written by kernels
@@ -37,7 +37,8 @@ struct PlannedCollective {
   /// Which of its dims are split together: "B.. n -> B.. n | whole n".
   std::string rule = {};
   std::int64_t calls = 1;  ///< how many the row stands for: past 64 of one op they share a row
-  /// Of `bytes`, those from ranks on other hosts. A share of the ranks' for kernels that talk themselves.
+  /// The part of `bytes` that comes from ranks on other hosts. An even share over the ranks for kernels that
+  /// communicate themselves.
   std::int64_t host_crossing_bytes = 0;
 };
 /// One way to compute something, as the planner weighed it.
@@ -49,12 +50,12 @@ struct PlannedCandidate {
   bool chosen = false;               ///< what would run
   std::string why = {};              ///< "over the limit of 24 MiB"
 };
-/// What the planner chose among, for one product.
+/// A candidate that the planner weighed for one product.
 struct PlannedChoice {
   std::string what;                          ///< "matmul at train.cpp:12"
   std::vector<PlannedCandidate> candidates;  ///< operands moved whole first
 };
-/// What a program would run. Prints as a table.
+/// The plan of a program. Prints as a table.
 class Explanation {
  public:
   std::vector<PlannedCollective> collectives;  ///< a row for each, or for many of one op
@@ -65,7 +66,7 @@ class Explanation {
   double predicted_seconds = 0;                ///< communication and arithmetic
   std::int64_t bytes() const;                  ///< per rank
   std::int64_t bytes(const std::string& kind) const;
-  /// Of the bytes per rank, those from ranks on other hosts.
+  /// The part of the bytes per rank that comes from ranks on other hosts.
   std::int64_t host_crossing_bytes() const;
   /// Collectives of a kind, or of all.
   std::int64_t calls(const std::string& kind = "") const;

@@ -89,8 +89,8 @@ namespace tessera {
 /// @name Choosing
 /// @{
 
-/// Where the first true condition says, its choice; `otherwise` where none is true. ArgumentError when there
-/// are not as many conditions as choices.
+/// The choice of the first condition that is true; `otherwise` where none is. ArgumentError when there are
+/// not as many conditions as choices.
 [[nodiscard]] Array select(const std::vector<Array>& conditions, const std::vector<Array>& choices,
                            const Operand& otherwise = 0,
                            std::source_location where = std::source_location::current());
@@ -119,7 +119,7 @@ namespace tessera {
 /// The row-major places of elements, from their numbers in each dim.
 [[nodiscard]] Array ravel_multi_index(const std::vector<Array>& numbers, Shape shape,
                                       std::source_location where = std::source_location::current());
-/// Of a grid, the number of each element along each dim: (dims, shape...).
+/// The index of each element of a grid along each dim: (dims, shape...).
 [[nodiscard]] Array indices(Shape shape, Dtype dtype = int32,
                             std::source_location where = std::source_location::current());
 /// @}

@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-/// What counts axes: an integer, and not bool, so that sum(x, true) and sum(x, {true}) do not compile.
+/// An integer that counts axes, and not bool, so that sum(x, true) and sum(x, {true}) do not compile.
 template <class I>
 concept AxisNumber = std::integral<I> && !std::same_as<I, bool>;
 

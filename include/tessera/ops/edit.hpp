@@ -1,6 +1,6 @@
 /// @file
-/// NumPy's ways to edit an array: parts that are put in, taken out or replaced, rounded, packed into bits. Each
-/// gives a new array, also those that change their argument in NumPy.
+/// NumPy's ways to edit an array: parts that are put in, taken out or replaced, rounded, packed into bits.
+/// Each gives a new array, also those that change their argument in NumPy.
 ///
 /// They are made of the functions of ops/reshape.hpp and ops/index.hpp, whose contracts hold: splits come
 /// through where the dims do, only what changes owner travels, nothing is gathered. Not collective: every
@@ -19,11 +19,11 @@ namespace tessera {
 /// @name Parts
 /// @{
 
-/// Parts along an axis whose extents differ by one at most, the larger ones first. ArgumentError for less than
-/// one part.
+/// Parts along an axis whose extents differ by one at most, the larger ones first. ArgumentError for less
+/// than one part.
 [[nodiscard]] std::vector<Array> array_split(const Operand& x, int parts, int axis = 0);
-/// `values` before the place `at` along an axis: a slice, or several with x's number of dims. IndexError for a
-/// place out of range.
+/// `values` before the place `at` along an axis: a slice, or several with x's number of dims. IndexError for
+/// a place out of range.
 [[nodiscard]] Array insert(const Operand& x, std::int64_t at, const Operand& values, int axis = 0);
 /// Without the slices along an axis that the places name; negative ones count from the end. IndexError for a
 /// place out of range. (`delete` is a word of C++.)
@@ -54,8 +54,8 @@ namespace tessera {
 /// Jumps of more than half a period along an axis are taken away by whole periods (numpy.unwrap). Of a split
 /// axis one scan.
 [[nodiscard]] Array unwrap(const Operand& x, int axis = -1, double period = 6.283185307179586);
-/// Eight bools, or integers that are not 0, in a uint8 along an axis, the first the most significant; the last
-/// byte is filled with zeros. DtypeError for other dtypes.
+/// Eight bools, or integers that are not 0, in a uint8 along an axis, the first the most significant; the
+/// last byte is filled with zeros. DtypeError for other dtypes.
 [[nodiscard]] Array packbits(const Operand& x, int axis = -1);
 /// The eight bits of each uint8 along an axis, the most significant first. DtypeError for other dtypes.
 [[nodiscard]] Array unpackbits(const Operand& x, int axis = -1);

@@ -23,18 +23,19 @@ namespace tessera {
 /// (numpy.take, out of range ones clamped). The gradient adds up repeated ones. Dims of x and of the
 /// indices that come through keep their splits.
 [[nodiscard]] Array take(const Operand& x, const Operand& indices, int axis);
-/// What happens to indices out of range: "clip" clamps them; "wrap" counts on around the ends; "fill" gives
-/// NaN, of integers the smallest (of unsigned ones the largest), of bool true, as JAX; "raise" refuses them:
-/// it reads the indices, collective over all ranks, and raises IndexError on every rank, or ArgumentError in
-/// a trace, where they have no values. The other three only record. ArgumentError for another mode.
+/// `mode` says what happens to indices out of range: "clip" clamps them; "wrap" counts on around the ends;
+/// "fill" gives NaN, of integers the smallest (of unsigned ones the largest), of bool true, as JAX; "raise"
+/// refuses them: it reads the indices, collective over all ranks, and raises IndexError on every rank, or
+/// ArgumentError in a trace, where they have no values. The other three only record. ArgumentError for
+/// another mode.
 [[nodiscard]] Array take(const Operand& x, const Operand& indices, int axis, const std::string& mode);
 /// result[.., i, ..] = x[.., indices[.., i, ..], ..] along an axis; out of range ones are clamped. The
 /// other dims broadcast. Where both are split along the axis, ranks fetch what their indices name.
 [[nodiscard]] Array take_along_axis(const Operand& x, const Operand& indices, int axis);
-/// Where the values would be put into a sorted 1-D array: before equal ones ("left") or behind them
-/// ("right"). int32 (int64 past 2^31 elements); NaN goes to the end. Split like the values; a split sorted
-/// array costs one all-reduce of the result. ShapeError unless sorted is 1-D, ArgumentError for another
-/// side.
+/// Positions at which the values would be put into a sorted 1-D array: before equal ones ("left") or behind
+/// them ("right"). int32 (int64 past 2^31 elements); NaN goes to the end. Split like the values; a split
+/// sorted array costs one all-reduce of the result. ShapeError unless sorted is 1-D, ArgumentError for
+/// another side.
 [[nodiscard]] Array searchsorted(const Operand& sorted, const Operand& values,
                                  const std::string& side = "left");
 /// In an array that is sorted when it is read in the order of `sorter`, as argsort gives it.

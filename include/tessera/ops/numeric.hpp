@@ -28,7 +28,7 @@ namespace tessera {
 [[nodiscard]] std::vector<Array> gradient(const Operand& x, double spacing = 1);
 /// The integral along an axis by the trapezoidal rule, of samples `dx` apart.
 [[nodiscard]] Array trapezoid(const Operand& y, double dx = 1, int axis = -1);
-/// Of samples at the places x: 1-D, or of y's shape.
+/// The integral of samples at the points x: 1-D, or of y's shape.
 [[nodiscard]] Array trapezoid(const Operand& y, const Operand& x, int axis = -1);
 /// @}
 

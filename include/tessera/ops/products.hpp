@@ -26,7 +26,7 @@ enum class ProductAlgorithm {
 /// Options of products.
 struct MatmulOptions {
   ProductAlgorithm algorithm = ProductAlgorithm::automatic;  ///< asked for
-  /// What a rank may hold beside operands and result. 0: a ninth of its blocks of them, at least 4 MiB
+  /// Memory that a rank may hold beside operands and result. 0: a ninth of its blocks of them, at least 4 MiB
   /// (8 MiB for operands that are moved whole). Where nothing fits, the least is taken.
   std::int64_t memory_limit_bytes = 0;
   /// The dtype in which products are added up and returned: float32 for bfloat16 operands, int32 for int8.

@@ -111,12 +111,12 @@ struct CumulativeOptions {
 /// on the totals of their blocks, slices of extent 1.
 [[nodiscard]] Array cumsum(const Operand& x, int axis);
 [[nodiscard]] Array cumsum(const Operand& x, int axis, CumulativeOptions options);
-/// Of all elements, in row-major order: 1-D.
+/// Over all elements in row-major order: 1-D.
 [[nodiscard]] Array cumsum(const Operand& x);
 /// Products from the start of the axis up to each element; otherwise as cumsum.
 [[nodiscard]] Array cumprod(const Operand& x, int axis);
 [[nodiscard]] Array cumprod(const Operand& x, int axis, CumulativeOptions options);
-/// Of all elements, in row-major order: 1-D.
+/// Over all elements in row-major order: 1-D.
 [[nodiscard]] Array cumprod(const Operand& x);
 /// The largest element from the start of the axis up to each; once NaN, NaN. A gradient goes to the first
 /// of equal ones. Of real numbers; otherwise as cumsum.

@@ -44,7 +44,7 @@ struct SizedOptions {
 /// The slices of x along an axis where the 1-D condition is true (numpy.compress). A condition that is
 /// shorter than the axis leaves out the rest; ShapeError for a longer one.
 [[nodiscard]] Array compress(const Operand& condition, const Operand& x, int axis, SizedOptions options = {});
-/// Of the flattened array.
+/// Elements of the flattened array.
 [[nodiscard]] Array compress(const Operand& condition, const Operand& x, SizedOptions options = {});
 /// The elements of x where the condition, of x's shape, is not 0: 1-D (numpy.extract), as x(condition).
 [[nodiscard]] Array extract(const Operand& condition, const Operand& x, SizedOptions options = {});
@@ -56,7 +56,7 @@ struct SizedOptions {
 
 /// The different values.
 [[nodiscard]] Array unique(const Operand& x, SizedOptions options = {});
-/// What unique_all gives.
+/// The result of unique_all.
 struct UniqueAll {
   Array values;   ///< the different values, sorted
   Array indices;  ///< where each stands first in the flattened array
@@ -75,13 +75,13 @@ UniqueAll unique_all(const Operand& x, SizedOptions options = {});
 /// Of the elements of arrays of any shape; the results are 1-D, sorted and without repetition.
 /// @{
 
-/// What is in one or both.
+/// Values in one or both.
 [[nodiscard]] Array union1d(const Operand& a, const Operand& b, SizedOptions options = {});
-/// What is in both.
+/// Values in both.
 [[nodiscard]] Array intersect1d(const Operand& a, const Operand& b, SizedOptions options = {});
-/// What is in a and not in b.
+/// Values in a and not in b.
 [[nodiscard]] Array setdiff1d(const Operand& a, const Operand& b, SizedOptions options = {});
-/// What is in exactly one.
+/// Values in exactly one.
 [[nodiscard]] Array setxor1d(const Operand& a, const Operand& b, SizedOptions options = {});
 /// Whether each element of x is among those of `test`, or is not if `invert`: bool, of x's shape. NaN is
 /// never. Records: its size is known.

@@ -38,9 +38,9 @@ namespace tessera {
 /// @name Modified Bessel functions of the first kind
 /// @{
 
-/// Of order 0.
+/// The modified Bessel function of the first kind of order 0.
 [[nodiscard]] Array i0(const Operand& x);
-/// Of order 1.
+/// The modified Bessel function of the first kind of order 1.
 [[nodiscard]] Array i1(const Operand& x);
 /// exp(-|x|) i0(x).
 [[nodiscard]] Array i0e(const Operand& x);

@@ -24,7 +24,7 @@ namespace tessera {
 /// NaN and what lies outside of the range are not counted; the last bin contains its right edge.
 /// @{
 
-/// What histograms take beside the values.
+/// Options of histograms beside the values.
 struct HistogramOptions {
   int bins = 10;                                        ///< equal bins in each dim
   std::optional<std::pair<double, double>> range = {};  ///< their ends; none: the smallest and largest value
@@ -40,13 +40,13 @@ struct HistogramOptions {
                                                 HistogramOptions options = {});
 /// The edges of histogram's bins.
 [[nodiscard]] Array histogram_bin_edges(const Operand& x, HistogramOptions options = {});
-/// What histogram2d gives.
+/// The result of histogram2d.
 struct Histogram2d {
   Array counts;   ///< (bins of x, bins of y)
   Array x_edges;  ///< of the rows
   Array y_edges;  ///< of the columns
 };
-/// Of points (x[i], y[i]).
+/// The histogram of points (x[i], y[i]).
 Histogram2d histogram2d(const Operand& x, const Operand& y, HistogramOptions options = {});
 /// {counts, edges of each dim}: of points that are the rows of `sample`, (n, dims); `bins` and `ranges` for
 /// each dim, or none for options' ones.

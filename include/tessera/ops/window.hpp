@@ -40,7 +40,7 @@ struct ConvTransposeOptions {
 [[nodiscard]] Array conv_transpose(const Operand& x, const Operand& kernel,
                                    ConvTransposeOptions options = {});
 
-/// What stands around an array that a stencil reads over its ends.
+/// Values outside of an array that a stencil reads over its ends.
 enum class Boundary {
   wrap,       ///< the other end
   constant,   ///< a value

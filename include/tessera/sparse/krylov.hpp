@@ -64,7 +64,7 @@ struct SolverOptions {
   std::optional<Array> x0 = {};                  ///< where to begin; zeros
   std::optional<LinearMap> preconditioner = {};  ///< an approximate inverse of a
 };
-/// What a solver found.
+/// The result of a solver.
 struct Solution {
   Array x;           ///< the solution, lying as b
   Array iterations;  ///< steps taken (int32)

@@ -36,7 +36,7 @@ void run_by_hosts(const Communicator& comm, const char* what, std::int64_t bytes
 const std::byte* bytes_at(const void* place) { return static_cast<const std::byte*>(place); }
 std::byte* bytes_at(void* place) { return static_cast<std::byte*>(place); }
 
-// Where ranks of one host do without messages: as long as each reads little.
+// The board on which ranks of one host exchange small data without messages; null where it is too much.
 NoticeBoard* board_for(const Communicator& comm, std::int64_t bytes) {
   constexpr std::int64_t most_read = std::int64_t{16} << 10;
   const bool is_small =

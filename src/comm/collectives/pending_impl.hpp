@@ -1,4 +1,4 @@
-// What is under way behind a Pending.
+// State of a collective under way, behind a Pending.
 #pragma once
 #include <functional>
 
@@ -14,14 +14,14 @@ struct Pending::Impl {
   const char* what;
   std::int64_t bytes;
 
-  // Of an exchange: which receive each of the first requests belongs to, and how many pieces of it are still
+  // Exchanges: the receive that each of the first requests belongs to, and how many of its pieces are still
   // to come.
   std::vector<std::size_t> receive_of_request;
   std::vector<int> pieces_missing;
   std::function<void(std::size_t)> arrived;
 
-  // What comes when all requests are complete, for algorithms of several rounds. It may post more, and set
-  // the one after it.
+  // The next round of an algorithm, called when all requests are complete. It may post more, and set the one
+  // after it.
   std::function<void()> next_round;
 
   bool move_on(bool block);  // true when all is complete

@@ -21,7 +21,7 @@ struct PiecewiseMessage {
   std::vector<std::int64_t> pieces;  // bytes of each; both sides cut alike
 };
 
-// What the pieces are. A piece that lies in one run is sent from there, or received there.
+// Work on the pieces. A piece that is contiguous is sent from its place, or received there.
 struct PieceWork {
   std::function<const std::byte*(std::size_t message, std::size_t piece)> source;  // nullptr: to be packed
   std::function<std::byte*(std::size_t message, std::size_t piece)> destination;   // nullptr: to be unpacked

@@ -64,7 +64,7 @@ struct Gather {
         requests.send(place(me), bytes(me), groups.partner(other, groups.place[at(me)]), tag_first);
     for_mates(groups, me, [&](int mate) { requests.send(place(me), bytes(me), mate, tag_first); });
   }
-  // What came from other hosts goes to the mates.
+  // Passes on to this host's ranks what came from other hosts.
   void hand_on(Requests& requests) const {
     for_ranks_elsewhere(groups, host(), [&](int rank) {
       const int agent = agent_of(groups, host(), rank);

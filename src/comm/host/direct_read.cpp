@@ -54,7 +54,7 @@ bool all_can_read(MPI_Comm host, int host_size) {
       works = 0;
   }
   int all_work = 0;
-  // And nobody's password goes before everybody has read it.
+  // A barrier: no rank's password goes away before all have read it.
   check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce",
         "the ranks of this host");
   return all_work == 1;
@@ -146,8 +146,8 @@ struct Reading::Impl {
     if (bytes > 0) std::memcpy(operands_room.data(), operands.data(), operands.size_bytes());
     arrivals.list().assign(sources.size(), MPI_REQUEST_NULL);
     dones.list().assign(readers_.size(), MPI_REQUEST_NULL);
-    // Of a pair that reads both ways, addresses come before the word that all was read: in the order in
-    // which they are received here.
+    // Addresses precede the word that all was read, for pairs that read both ways: they are received in this
+    // order.
     for (std::size_t s = 0; s < sources.size(); ++s)
       check(MPI_Irecv(told() + s * count, bytes, MPI_BYTE, comm.rank_of(sources[s]), tag_exchange,
                       comm.impl().handle, &arrivals.list()[s]),

@@ -20,7 +20,7 @@ namespace tessera::comm {
 // on their host.
 Buffer allocate_on_host(std::size_t bytes);
 
-// Where peers find a place in such a block; plain bytes, to be sent.
+// The address of a place in such a block as peers find it; plain bytes, to be sent.
 struct HostAddress {
   std::int64_t process = 0, file = -1, file_serial = 0;  // file -1: nobody else can see it
   std::int64_t serial = 0, start = 0, block_bytes = 0;   // of the block, in the file

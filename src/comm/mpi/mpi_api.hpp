@@ -1,5 +1,6 @@
-// The MPI of this build, under MPI's own names: a linked library's <mpi.h>, or the bridge (TESSERA_MPI_BRIDGE),
-// which takes the MPI that is there when the program starts. The room's files include this header alone.
+// The MPI of this build, under MPI's own names: a linked library's <mpi.h>, or the bridge
+// (TESSERA_MPI_BRIDGE), which takes the MPI that is there when the program starts. The room's files include
+// this header alone.
 #pragma once
 #ifdef TESSERA_MPI_BRIDGE
 #include "comm/mpi/bridge/names.hpp"  // IWYU pragma: export

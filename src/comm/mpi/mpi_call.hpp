@@ -1,4 +1,4 @@
-// What the files of this room share: MPI's handles behind a Communicator, and the check of every return code.
+// MPI's handles behind a Communicator, and the check of every return code: shared by the files of this room.
 #pragma once
 #include "comm/mpi/mpi_api.hpp"
 
@@ -74,7 +74,7 @@ class Requests {
   explicit Requests(const Communicator& comm) : comm_(&comm) {}
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
-  // What is still under way is cancelled, and its memory is never used again: this rank has failed.
+  // Cancels what is still under way. Its memory is never used again: this rank has failed.
   ~Requests();
   int send(const void* data, std::int64_t bytes, int to, int tag);  // each returns the number of pieces
   int receive(void* data, std::int64_t bytes, int from, int tag);

@@ -27,10 +27,11 @@ Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
            Asks mine = {});
 
 // Where nothing is sent, ranks need not wait for each other to agree. put_off(): whether the agreement on
-// this call is left to the next agree() of these devices, or of others that share it, which covers it, but for every 128th such call.
-// Only what may_put_off() has named since the ranks agreed on it; never under TESSERA_CHECK=2. What ranks
-// decide here follows from their calls alone: it is the same on all of them, or found at the next agree().
-// `data` of the call is compared as well, but may be other data at each call; it came by `entered`.
+// this call is left to the next agree() of these devices, or of others that share it, which covers it, but
+// for every 128th such call. Only what may_put_off() has named since the ranks agreed on it; never under
+// TESSERA_CHECK=2. What ranks decide here follows from their calls alone: it is the same on all of them, or
+// found at the next agree(). `data` of the call is compared as well, but may be other data at each call; it
+// came by `entered`.
 bool put_off(const Communicator& comm, std::uint64_t fingerprint, std::uint64_t data = 0,
              const UserCall& entered = {});
 void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::string what);

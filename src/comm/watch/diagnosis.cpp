@@ -54,7 +54,7 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-// What a rank does, in words that are equal for ranks that do the same.
+// The activity of a rank, in words that are equal for ranks that do the same.
 std::string doing(const FlightRecord& record) {
   if (record.calls.empty()) return "has not talked to another rank yet";
   const auto& last = record.calls.back();

@@ -33,7 +33,7 @@ class Change {
   std::uint64_t before_;
 };
 
-// What one rank's account says at one moment.
+// The account of one rank at one moment.
 struct Standing {
   std::uint64_t version = 0, group = 0;
   std::int64_t number = 0;

@@ -42,7 +42,7 @@ struct Attendance {
   std::array<char, most_words> words;
 };
 
-// What a communicator knows of its meetings.
+// Counts of a communicator's rendezvous.
 struct MeetingCount {
   std::uint64_t group = 0;  // the same number on all members; 0: not asked for yet
   PlaceSet members{};       // on this host

@@ -41,7 +41,7 @@ class OwnMpiCall {
 };
 PlaceSet places_of(const std::vector<int>& device_ids);  // those of this host
 
-// What this rank is about to do, for its watchdog to ask while the rank stands in a meeting for ever.
+// Announces what this rank is about to do, for its watchdog to ask while the rank waits for ever.
 void set_intention(const std::function<std::string()>* describe);
 // After stay_out_of_circles().
 bool stays_out_of_circles();

@@ -1,4 +1,4 @@
-// What agreements owe: the calls that were put off since (agreement.hpp). For src/comm/watch alone.
+// Calls that agreements still owe: those that were put off since (agreement.hpp). For src/comm/watch alone.
 //
 // Each group puts off on a channel of its own, but values leave a group by an agreement of other ranks, and
 // a program ends by one of all. So every agreement also compares what was put off on other channels:

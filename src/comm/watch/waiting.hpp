@@ -1,4 +1,5 @@
-// What each rank waits for: the record that the watchdog reads, and the flight recorder of the last calls.
+// The state in which each rank waits: the record that the watchdog reads, and the flight recorder of the last
+// calls.
 //
 // Every blocking call of this room stands in a Waiting scope. A thread that makes no MPI calls looks at the
 // scopes of the host's ranks: when one is older than TESSERA_TIMEOUT, and no rank of the host has computed,
@@ -18,7 +19,7 @@ namespace tessera::comm {
 
 class Communicator;
 
-// What the calls inside the scope are for ("matmul at main.cpp:12"): shown by the watchdog and in errors.
+// The purpose of the calls inside the scope ("matmul at main.cpp:12"): shown by the watchdog and in errors.
 // The text must outlive it.
 class Purpose {
  public:

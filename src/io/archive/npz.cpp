@@ -48,7 +48,7 @@ Array load(const std::string& path, const std::string& array, const std::optiona
   return load_stored(opened, what, is_fortran, source);
 }
 
-// What is written: for each array its member and the text between the local header and the values.
+// The plan of a file: for each array its member and the text between the local header and the values.
 struct Plan {
   std::vector<ZipMember> members;
   std::vector<std::string> headers;

@@ -59,7 +59,7 @@ void put(std::string& text, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-// Of zip64 archives the true numbers stand in a record of their own before the end.
+// A zip64 archive has the true numbers in a record of their own before the end.
 ZipDirectory parse_end64(std::string_view tail, std::size_t end, std::int64_t file_bytes) {
   if (end < locator_bytes) refuse("is no whole zip archive: its 64-bit end record is missing");
   Fields locator(tail.substr(end - locator_bytes, locator_bytes));

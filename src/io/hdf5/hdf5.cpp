@@ -149,7 +149,7 @@ FileInfo read_info(const Source& source) {
           "hdf5 dataset " + source.dataset};
 }
 
-// What the library says and does while a dataset is made, as one IoError.
+// Turns what the library says while a dataset is made into one IoError.
 struct Maker {
   const Source& source;
   void check(bool ok, const char* what) const {

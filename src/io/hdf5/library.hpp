@@ -60,7 +60,7 @@ std::string hdf5_reason();
 Handle hdf5_opened(const std::string& path, unsigned mode);
 Handle hdf5_created(const std::string& path);  // where none is
 
-// What is asked of which file: for messages, and for opening.
+// The request and its file: for messages, and for opening.
 struct Hdf5Source {
   std::string call, path, dataset;
   bool other_files = false;

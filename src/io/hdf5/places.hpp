@@ -25,9 +25,10 @@ using Chunk = std::vector<std::int64_t>;
 
 // For a new dataset whose first rows are `slab`.
 ChunkPlan new_plan(const Shape& slab, Dtype, const Hdf5DatasetOptions&, bool grows);
-// What a user may ask for.
+// Checks the options of a user.
 void check_options(const std::string& call, const Shape& slab, Dtype, const Hdf5DatasetOptions&);
-// Of a dataset that is there; nothing if it is not. Refuses what a slab of this kind cannot be added to.
+// The plan that extends a dataset; nothing if there is none. Refuses a dataset that a slab of this kind
+// cannot be added to.
 std::optional<ChunkPlan> plan_to_extend(const Hdf5Source&, hid_t file, const Shape& slab, Dtype);
 
 std::vector<Chunk> chunks_of(const Shape& chunk, const Box&);  // that a box touches, the last dim fastest
@@ -41,7 +42,7 @@ Handle create_dataset(const Hdf5Source&, hid_t file, const Shape& extents, const
                       const ChunkPlan&);
 Handle extend_dataset(const Hdf5Source&, hid_t file, const Shape& extents);
 std::int64_t place_of_dense(const Hdf5Source&, hid_t dataset);
-// Where each of the chunks, which are not compressed, begins in the file.
+// File offsets of the chunks, which are not compressed.
 std::vector<std::int64_t> places_of(const Hdf5Source&, hid_t dataset, const ChunkPlan&,
                                     const std::vector<Chunk>&, std::int64_t chunk_bytes);
 // The same for chunks of these sizes, which are given space anew.

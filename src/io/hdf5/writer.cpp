@@ -75,7 +75,7 @@ const char* name_of(Hdf5Open mode) {
   return mode == Hdf5Open::append ? "append" : mode == Hdf5Open::replace ? "replace" : "fail";
 }
 
-// What this rank wrote itself is on the disk.
+// Brings this rank's own writes to the disk.
 void store_own(const Team& team, std::optional<File>& own) {
   team.together([&] {
     if (own) own->sync();
@@ -83,7 +83,7 @@ void store_own(const Team& team, std::optional<File>& own) {
   });
 }
 
-// What the library has in memory goes to the file, and the file is as long as what was written to it.
+// Brings what the library has in memory to the file, which is then as long as what was written to it.
 void finish(const Hdf5Source& source, Handle& file, const std::string& temporary, std::int64_t end) {
   if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0 || !file.close())
     source.fail("cannot be written: " + hdf5_reason(), "free some space");

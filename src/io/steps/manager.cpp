@@ -146,7 +146,7 @@ bool is_same_folder(const std::string& a, const std::string& b) {
   return a == b || fs::weakly_canonical(a, none) == fs::weakly_canonical(b, none);
 }
 
-// What is damaged makes room for the step that is saved now.
+// A damaged step makes room for the step that is saved now.
 bool is_there(const Team& team, const std::string& dir, int step) {
   const auto folder = dir + "/" + step_name(step);
   std::error_code none;

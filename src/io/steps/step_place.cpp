@@ -34,7 +34,7 @@ void remove_folder(const std::string& folder) {
     fs::remove_all(nameless, none);
 }
 
-// What jobs that died have left.
+// Removes what jobs that died have left.
 void remove_dead(const std::string& call, const std::string& dir) {
   std::error_code none;
   for (const auto& name : names_in(call, dir))

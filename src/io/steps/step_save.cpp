@@ -44,7 +44,7 @@ Manifest planned(int step, const std::string& structure, const std::vector<Array
   return manifest;
 }
 
-// What each rank wrote, on every rank.
+// Gathers on every rank what each rank wrote.
 void gather_files(Manifest& manifest, const Manifest::File& mine) {
   struct Facts {
     std::int64_t data_bytes;

@@ -19,7 +19,7 @@
 
 namespace tessera::io::checkpoint {
 
-// What all ranks must have in common of a tree, in words.
+// The structure that all ranks must have in common, in words.
 std::string tree_text(const std::vector<Array>& leaves, const std::string& structure);
 
 class StepSave {
@@ -31,16 +31,17 @@ class StepSave {
 
   // This rank's file. What goes wrong is kept for finish(). Calls nothing of MPI and of the session.
   void write() noexcept;
-  // After write(), where the save goes on beside the program: a mark tells the first rank's thread, which gives
-  // the step its name when it has found the marks of all ranks. A step that is written needs no other call.
+  // After write(), where the save goes on beside the program: a mark tells the first rank's thread, which
+  // gives the step its name when it has found the marks of all ranks. A step that is written needs no other
+  // call.
   void commit_alone() noexcept;
   // The first rank's thread looks for marks no longer; a commit that has begun ends.
   void stop_looking();
 
   // Collective. IoError on all ranks where some could not write.
   void finish(const Team& team);
-  // Instead of finish(), where the ranks cannot meet, after the thread has ended. IoError: this rank could not
-  // write, or (on the first) the step has no name because of others. What is left the next save removes.
+  // Instead of finish(), where the ranks cannot meet, after the thread has ended. IoError: this rank could
+  // not write, or (on the first) the step has no name because of others. What is left the next save removes.
   void finish_alone();
 
  private:

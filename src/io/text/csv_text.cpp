@@ -57,8 +57,8 @@ template <class F> void for_lines(const File& file, std::int64_t offset, F&& f) 
   if (!text.empty()) f(std::string_view(text), start);
 }
 
-// Calls f(field, whether it is quoted) for each field of a line; quotes around a field may hold delimiters, and
-// "" is a quote.
+// Calls f(field, whether it is quoted) for each field of a line; quotes around a field may hold delimiters,
+// and "" is a quote.
 template <class F> void for_fields(std::string_view line, char delimiter, F&& f) {
   std::string unquoted;
   std::size_t at = 0;
@@ -115,8 +115,8 @@ template <class T> bool parse_value(std::string_view field, T& value) {
 }
 
 // What a field of the first line says about the line. A number, a missing value or a truth value stands in a
-// row of the table, also where it is of another dtype or has a unit; what is empty, or a number in quotes, may
-// stand in both.
+// row of the table, also where it is of another dtype or has a unit; what is empty, or a number in quotes,
+// may stand in both.
 enum class Says { nothing, row, header };
 Says said_by(std::string_view field, bool is_quoted) {
   if (field.empty()) return Says::nothing;

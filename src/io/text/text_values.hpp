@@ -32,7 +32,7 @@ template <class T> void append_number(std::string& out, T value) {
 struct TextWriter {
   // Appends the text of the block's elements [first, last); how many entries that were.
   std::function<std::int64_t(const OwnBlock&, std::int64_t first, std::int64_t last, std::string& out)> write;
-  // What stands before, knowing how many entries follow.
+  // The header, given how many entries follow.
   std::function<std::string(std::int64_t entries)> header;
 };
 // x split along `dim` over all devices, so that the ranks' texts follow each other; all other dims whole.

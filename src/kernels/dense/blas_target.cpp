@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdlib>
 
-// Of OpenBLAS built for many CPUs; another BLAS has none of them.
+// Functions of OpenBLAS built for many CPUs; another BLAS has none of them.
 extern "C" {
 char* openblas_get_corename() __attribute__((weak));
 void gotoblas_dynamic_init() __attribute__((weak));
@@ -14,7 +14,7 @@ void gotoblas_dynamic_quit() __attribute__((weak));
 namespace tessera::kernels {
 namespace {
 
-// What OpenBLAS takes for a model that it does not know, and what it has for CPUs without AVX.
+// The kernels that OpenBLAS takes for a model that it does not know, and those for CPUs without AVX.
 constexpr std::array before_avx = {"Prescott", "Core2",   "Penryn",       "Dunnington", "Nehalem",
                                    "Athlon",   "Opteron", "Opteron_SSE3", "Barcelona",  "Bobcat",
                                    "Atom",     "Katmai",  "Coppermine",   "Northwood",  "Banias",

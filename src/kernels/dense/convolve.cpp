@@ -51,8 +51,8 @@ template <class T> class Patches {
   }
 
  private:
-  // What one tap reads for the output positions of dims d and further; `at` is the operand at position 0 of
-  // these dims.
+  // Fills what one tap reads for the output positions of dims d and further; `at` is the operand at position
+  // 0 of these dims.
   void fill(const T* at, std::size_t d, const std::vector<std::int64_t>& tap, std::int64_t begin,
             std::int64_t end, T*& out) const {
     if (d == dims_.size()) {

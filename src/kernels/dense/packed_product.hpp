@@ -17,7 +17,7 @@
 
 namespace tessera::kernels {
 
-// What goes on beside a product.
+// Work beside a product.
 struct Beside {
   // Called for parts of the result that are complete; together they are all of it. From several threads at
   // once, for different parts.
@@ -29,7 +29,7 @@ struct Beside {
 // Whether it is there for this type on this CPU, and as fast as BLAS. (With AVX-512 the OpenBLAS of Debian 12
 // takes 1.13 times as long for float64, 1.03 times for float32; with AVX2 it is the faster one.)
 bool has_packed_product(Dtype);
-// And packing is worth it.
+// Whether packing is worth it, too.
 bool worth_packing(Dtype, std::int64_t m, std::int64_t n, std::int64_t k);
 
 // It holds no more than that beside the operands: 3.4 MiB of float64 for the largest.

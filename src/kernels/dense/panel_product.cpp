@@ -16,7 +16,7 @@
 namespace tessera::kernels {
 namespace {
 
-// What one target's functions offer for a type: how rows are packed, and the product with them.
+// The functions of one target for a type: packing of rows, and the product with them.
 template <class T> struct PanelFunctions {
   std::int64_t strip_rows;
   void (*pack)(std::int64_t rows, std::int64_t depth, Steps<T> a, T* packed);

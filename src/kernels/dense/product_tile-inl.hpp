@@ -50,7 +50,7 @@ template <class T> struct ColumnsInPlace {
   HWY_INLINE T operator()(std::int64_t l, std::int64_t j) const { return data[l + j * ld]; }
 };
 
-// What becomes of a tile's sums.
+// The destination of a tile's sums.
 template <class T> struct Adds {  // c += alpha sums
   T alpha;
   template <class V> HWY_INLINE void store(V sum, T* place) const {

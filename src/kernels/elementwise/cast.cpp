@@ -47,7 +47,7 @@ struct Convert {
   }
 };
 
-// Not inlined where complex arrays use it: that would compile each a second time.
+// Kept out of line where complex arrays use it: inlined it would be compiled twice.
 template <class From, class To>
 [[gnu::noinline]] void cast(const void* const* in, void* out, std::int64_t n) {
   const From* a = static_cast<const From*>(in[0]);

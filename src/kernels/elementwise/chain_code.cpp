@@ -256,7 +256,7 @@ class Writer : public ChainCode, private Xbyak::CodeGenerator {
   static constexpr int least_free = 2;  // for the result of a step, and for what it may need on the way
   int fewest_free_;
   std::vector<int> free_, uses_of_array_, uses_of_result_, block_of_array_, block_of_result_;
-  // What a call may change comes first and last; those in between are kept for the caller.
+  // Registers that a call may change come first and last; those in between are kept for the caller.
   static constexpr std::size_t kept_from = 5, kept_to = 11;
   const std::array<Xbyak::Reg64, most_arrays> pointers_{rcx, r8,  r9,  r10, r11, rbx,
                                                         rbp, r12, r13, r14, r15, rdi};

@@ -119,7 +119,7 @@ class Fused {
   }
 
   void run() { run(std::move(chains_)); }
-  // What can be run again, with the addresses that operands and outputs have then.
+  // Runs again with the addresses that operands and outputs have now.
   void run_again() { run(std::vector(chains_)); }
 
  private:
@@ -218,9 +218,8 @@ class Fused {
     return find_chains(program_, inputs, elements, streams);
   }
 
-  // Where machine code is the whole program, and every operand memory or a number: then it writes to the
-  // outputs itself, past the cache if they are large, and buffers are for the few elements that are no whole
-  // group.
+  // Machine code as the whole program, where every operand is memory or a number: it writes to the outputs
+  // itself, past the cache if they are large, and buffers serve the few elements that are no complete group.
   bool prepare_one_loop(std::int64_t elements) {
     if (space_.extents.size() != 1 && !space_.has_parts) return false;
     const bool is_packed = std::find(reads_.begin(), reads_.end(), Reads::packed) != reads_.end();
@@ -325,7 +324,7 @@ class Fused {
     if (streams_) finish_streaming();
   }
 
-  // What a buffer of a packed operand holds, so that a piece that needs the same elements does not pack
+  // The contents of a packed operand's buffer, so that a piece that needs the same elements does not pack
   // again.
   struct Packed {
     const std::byte* from = nullptr;

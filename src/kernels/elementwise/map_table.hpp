@@ -1,5 +1,5 @@
-// Where maps get their functions: each file of maps_*.cpp adds its own, compiled for the best instruction set
-// of this machine.
+// The table of map functions: each file maps_*.cpp adds its own, compiled for the best instruction set of
+// this machine.
 #pragma once
 #include "kernels/elementwise/elementwise.hpp"
 

@@ -175,7 +175,7 @@ struct GammaByA {
   static double of(double a, double x) {
     if (!(a > 0) || !(x >= 0)) return nan_of_double;
     if (x == 0 || std::isinf(x) || std::isinf(a)) return 0;
-    // Of the part that is not near 1, whose digits the difference keeps.
+    // The part that is not near 1 keeps the digits of the difference.
     const bool upper = x >= a + 1;
     const auto by_a = slope([&](Wide p) { return upper ? gamma_fraction(p, x) : gamma_series(p, x); }, a);
     return static_cast<double>(upper ? -by_a : by_a);

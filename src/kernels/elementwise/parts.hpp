@@ -22,8 +22,7 @@ struct FusedPart {
   std::vector<std::int64_t> strides;
 };
 
-// Where the first part to have elements of `piece` has all of them, densely in order: there. Otherwise
-// nullptr.
+// The address of `piece` in the first part that has all of its elements densely in order. Otherwise nullptr.
 const std::byte* dense_in_parts(std::span<const FusedPart>, const Box& piece, std::size_t itemsize);
 
 // The elements of `piece`, densely in order. Where parts overlap the first one counts.

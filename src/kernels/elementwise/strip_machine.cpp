@@ -47,8 +47,8 @@ template <class T> HWY_INLINE void store(const std::byte* at, V<T> v) {
 }
 template <class T> HWY_INLINE V<T> same(T value) { return value - V<T>{}; }  // -0 stays -0
 
-// What x86 has as one instruction, where comparing and choosing takes four: the second operand for NaN and
-// for two zeros.
+// Operations that are one instruction on x86, where comparing and choosing takes four: the second operand for
+// NaN and for two zeros.
 template <StripOp op, class T> HWY_INLINE V<T> native(V<T> a, V<T> b) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   namespace hn = hwy::HWY_NAMESPACE;

@@ -35,8 +35,8 @@ enum class StripOp {
   relu
 };
 
-// What the operand of a binary instruction is: memory along the strip, or one element for all. Reversed:
-// operand op accumulator.
+// The operand of a binary instruction: memory along the strip, or one element for all. Reversed: operand op
+// accumulator.
 enum class StripOperand { memory, scalar };
 
 struct StripInstruction {

@@ -45,8 +45,8 @@ Breakdown eigh(Dtype, std::int64_t batch, std::int64_t n, const void* a, void* w
 Breakdown svd(Dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool full, const void* a, void* u,
               void* s, void* vh);
 
-// Of several real n x n systems at a time (small_systems.cpp). Marks in `hard` (by system) those that are not
-// finite or whose pivots are zero, tiny or far apart: their x is not set.
+// Solves several real n x n systems at a time (small_systems.cpp). Marks in `hard` (by system) those that are
+// not finite or whose pivots are zero, tiny or far apart: their x is not set.
 inline constexpr std::int64_t largest_small_system = 32;
 void solve_small_systems(Dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a,
                          const void* b, void* x, bool* hard);

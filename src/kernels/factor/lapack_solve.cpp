@@ -91,7 +91,7 @@ template <class T> class Solver : SolverSizes<T> {
   T* factor() { return reinterpret_cast<T*>(memory_.data()); }
   std::int64_t size() const { return std::int64_t{n_} * k_; }
 
-  // Of a matrix that was scaled the right-hand sides are scaled too.
+  // A scaled matrix has its right-hand sides scaled too.
   void substitute(const T* b, T* x, int exponent) {
     T* const values = k_ == 1 ? x : columns_.data();
     transpose(b, n_, k_, values);

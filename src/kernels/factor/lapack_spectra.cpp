@@ -200,7 +200,8 @@ Breakdown eigh(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, v
 }
 
 namespace {
-// LAPACK is given a row-major matrix as its transpose, whose LQ goes along lines: of a tall one R is made first, from columns.
+// LAPACK is given a row-major matrix as its transpose, whose LQ goes along lines: of a tall one R is made
+// first, from columns.
 constexpr std::int64_t tall_rows_per_column = 8;
 
 Breakdown tall_svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, const void* a, void* u,

@@ -10,7 +10,7 @@
 
 namespace tessera::kernels {
 
-// Of the parts of the elements: real and imaginary ones count each for itself.
+// The range of the elements' parts: real and imaginary ones count each for itself.
 struct Magnitude {
   double largest = 0;  // infinite where a part is infinite or NaN
   double sum = 0;      // of the absolute values, while they are finite
@@ -18,7 +18,7 @@ struct Magnitude {
 
   bool is_finite() const { return largest <= std::numeric_limits<double>::max(); }
   double mean() const { return parts == 0 ? 0 : sum / static_cast<double>(parts); }
-  // What it is after scale(values, count, exponent).
+  // The range after scale(values, count, exponent).
   Magnitude scaled(int exponent) const {
     return {std::scalbn(largest, exponent),
             std::scalbn(sum > std::numeric_limits<double>::max() ? largest : sum, exponent), parts};

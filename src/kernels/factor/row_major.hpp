@@ -1,4 +1,4 @@
-// What the files of dense factorizations share: typed views of untyped memory, and rows turned into columns.
+// Typed views of untyped memory, and rows turned into columns: shared by the dense factorizations.
 #pragma once
 #include <algorithm>
 #include <complex>

@@ -72,7 +72,7 @@ template <class R> struct Group {
         }
       }
       exchange_rows(j, row);
-      // What has no safe reciprocal (zero, subnormal, NaN) is left to LAPACK.
+      // Pivots without a safe reciprocal (zero, subnormal, NaN) are left to LAPACK.
       for (int l = 0; l < width; ++l)
         hard[l] |=
             !(best[l] >= std::numeric_limits<R>::min() && best[l] <= std::numeric_limits<R>::max() / 4);

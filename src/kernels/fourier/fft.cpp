@@ -168,7 +168,8 @@ class Passes {
   }
 
  private:
-  // Where a pass finds or puts its regions: one after the other in memory, or in a tile, from this region on.
+  // The regions that a pass reads or writes: one after the other in memory, or in a tile, from this region
+  // on.
   struct Place {
     std::byte* data = nullptr;
     const FftTile* tile = nullptr;

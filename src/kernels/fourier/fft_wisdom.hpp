@@ -1,5 +1,5 @@
-// What FFTW has learnt on this machine, kept per user between runs: $XDG_CACHE_HOME/tessera/fftw-f64.wisdom
-// (else ~/.cache/tessera/...). TESSERA_FFT_WISDOM names another folder; "off" keeps nothing.
+// FFTW's wisdom of this machine, kept per user between runs: $XDG_CACHE_HOME/tessera/fftw-f64.wisdom (else
+// ~/.cache/tessera/...). TESSERA_FFT_WISDOM names another folder; "off" keeps nothing.
 #pragma once
 
 namespace tessera::kernels {

@@ -84,7 +84,7 @@ void gather(void* dst, const void* src, AxisView view, std::span<const std::int6
             std::size_t itemsize) {
   const auto n = static_cast<std::int64_t>(indices.size());
   const auto row_bytes = static_cast<std::size_t>(view.inner) * itemsize;
-  // Of one outer index: the rows of indices [first, last).
+  // Takes the rows of indices [first, last) for one outer index.
   const auto take = [&](std::int64_t o, std::int64_t first, std::int64_t last) {
     auto* to = static_cast<std::byte*>(dst) + static_cast<std::size_t>(o * n + first) * row_bytes;
     const auto* from =

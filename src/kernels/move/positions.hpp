@@ -1,4 +1,5 @@
-// From index arrays to places in a block, and items chosen by a mask: vectorised parts of gathers and of what masks choose.
+// From index arrays to places in a block, and items chosen by a mask: vectorised parts of gathers and of what
+// masks choose.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -7,7 +8,8 @@
 
 namespace tessera::kernels {
 
-// A dim that indices address, and the block [start, stop) of it that is here. Negative indices count from the end.
+// A dim that indices address, and the block [start, stop) of it that is here. Negative indices count from the
+// end.
 struct Addressed {
   std::int64_t extent = 0;
   bool clamps = false;  // what is outside goes to the nearest end

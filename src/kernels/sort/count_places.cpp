@@ -9,7 +9,8 @@
 namespace tessera::kernels {
 namespace {
 
-// Numbers that follow each other are often the same: they count in tables of their own. What is outside counts in one more place.
+// Numbers that follow each other are often the same: they count in tables of their own. What is outside
+// counts in one more place.
 template <class T>
 void count_range(const T* x, std::int64_t n, std::int64_t length, std::vector<std::int32_t>& counts) {
   constexpr std::int64_t tables = 4, few = 1 << 12;

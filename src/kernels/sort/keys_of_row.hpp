@@ -27,7 +27,7 @@ void read_keys(Dtype, const void* row, std::int64_t n, SortOrder, void* keys);
 // another: all are 0 and the same NaN.
 void write_elements(Dtype, const void* keys, std::int64_t n, SortOrder, void* row);
 
-// What keys do not tell apart, in the order of a row: its zeros if one of them is -0, and its NaN.
+// Elements of a row that keys do not tell apart, in order: its zeros if one of them is -0, and its NaN.
 struct Alike {
   std::vector<std::byte> zeros, nans;
 };

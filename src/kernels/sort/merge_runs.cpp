@@ -15,7 +15,7 @@ template <class T> bool runs_before(const T& a, const T& b, SortOrder order) {
   return oriented(order_key(a), order) < oriented(order_key(b), order);
 }
 
-// Where the runs of keys and payload come from, or go to.
+// The runs of keys and payload that are read, or written.
 template <class K, class P> struct Lists {
   K* keys;
   P* payload;
@@ -48,7 +48,7 @@ template <class T> std::int64_t taken_from_left(From<T> from, Pair p, std::int64
   return low;
 }
 
-// What is left of both runs for a part of the result, and where the next element goes.
+// The rest of both runs for a part of the result, and the place of the next element.
 struct Lane {
   std::int64_t left, left_end, right, right_end, at;
 };

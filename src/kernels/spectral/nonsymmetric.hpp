@@ -1,4 +1,4 @@
-// What LAPACK has for matrices that are not symmetric, and the order of columns of QR with pivoting. As
+// LAPACK's functions for matrices that are not symmetric, and the order of columns of QR with pivoting. As in
 // lapack.hpp: batches of row-major matrices; a matrix that is not finite gives NaN.
 #pragma once
 #include "kernels/factor/lapack.hpp"

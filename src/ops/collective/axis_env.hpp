@@ -37,7 +37,7 @@ std::span<const AxisBinding> bound_axes();  // outermost first
 // The innermost binding of a name; AxisNameError that says which names are bound and which transformations
 // bind names.
 const AxisBinding& find_axis(const std::string& name);
-// Of the innermost shard_map or pmap; nullptr outside of all.
+// The region of the innermost shard_map or pmap; nullptr outside of all.
 RegionPtr current_region();
 
 std::uint64_t next_frame();

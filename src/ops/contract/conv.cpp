@@ -66,7 +66,7 @@ int fetch_spatial_windows(ProgramBuilder& builder, const ConvParams& p, int x, c
   return x;
 }
 
-// What the kernel sees of one rank's window, output block and weights.
+// The kernel's view of one rank's window, output block and weights.
 kernels::ConvolveShape local_shape(const ConvParams& p, const Tile& x, const Tile& weights, const Tile& y) {
   const Shape xs = x.shape(), ws = weights.shape(), ys = y.shape();
   const auto channels = ws[1];

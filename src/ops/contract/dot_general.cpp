@@ -253,7 +253,8 @@ bool see_through(const std::vector<int>& permutation, std::vector<int>& contract
   return true;
 }
 
-// What is negated in one dtype and multiplied in another: integers wrap around before they are converted.
+// Whether x may be negated after it is multiplied in another dtype: integers wrap around before they are
+// converted.
 bool negates_exactly(const Array& x, Dtype product) { return x.dtype() == product || is_inexact(x.dtype()); }
 
 // A transpose is read where its operand lies, a negative changes the sign of the product: neither is made for

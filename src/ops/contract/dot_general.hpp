@@ -28,13 +28,13 @@ std::vector<int> free_dims(int ndim, const std::vector<int>& contract, const std
 // The columns of the result, seen as a matrix, are its last dims: so many.
 int free_dims_of_b(const DotDims&, const Shape& b);
 
-// Of the innermost MatmulScope; the defaults outside of any.
+// The options of the innermost MatmulScope; the defaults outside of any.
 const MatmulOptions& innermost_matmul_options();
 
 // Operands of one dtype. ShapeError naming both shapes and the dims that differ. Options that the dims do
 // not bring are those of the innermost MatmulScope.
 Array dot_general(const Array& a, const Array& b, DotDims);
-// What that takes by the planner's constants: bytes that move, the sum over the ranks included, and one
+// The seconds of that by the rates of the machine: bytes that move, the sum over the ranks included, and one
 // rank's arithmetic. The same on all ranks.
 double dot_seconds(const Array& a, const Array& b, const DotDims&);
 

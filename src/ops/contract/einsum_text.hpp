@@ -1,4 +1,4 @@
-// What an expression of einsum says about operands of given shapes: pure text.
+// The meaning of an einsum expression for operands of given shapes: pure text.
 #pragma once
 #include <tessera/shape.hpp>
 

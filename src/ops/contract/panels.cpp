@@ -115,7 +115,7 @@ class Traffic {
     for (const auto& t : local_[operand])
       if (const auto box = intersect(t.to, to.box); !is_empty(box)) copy_box(to, own_[operand], box);
   }
-  // What lies on this host.
+  // Reads the part of this host's ranks.
   void read(std::size_t operand, const Tile& to) {
     for (std::size_t s = 0; s < source_peers_.size(); ++s) {
       const int peer = source_peers_[s];
@@ -150,7 +150,7 @@ class Traffic {
   }
   void move_on() { pending_.test(); }
   void wait() { pending_.wait(); }
-  // What has arrived goes where `tile_of(operand)` is.
+  // Copies what has arrived to `tile_of(operand)`.
   template <class Need, class TileOf> void unpack(Need&& need, TileOf&& tile_of) {
     for (std::size_t i = 0; i < incoming_.size(); ++i) {
       std::byte* at = in_rooms_[i].data();
@@ -338,7 +338,7 @@ class Product {
       (*args_.local.last_pass)(row, elements / columns, 0, columns);
   }
 
-  // Where ranks shared the work, each reads what the others computed, straight into place.
+  // Reads what the others computed, straight into place, where ranks shared the work.
   void gather_result() {
     if (plan_.c_computed == args_.out_layouts[0]) return;
     const Tile& c = args_.local.out[0];
@@ -357,8 +357,8 @@ class Product {
     shared.close();
   }
 
-  // Where ranks shared the inner dim, each holds a term of the same block. Added in parts, so that what the
-  // sum holds beside is bounded, and in place of the panels.
+  // Adds the terms of the same block that ranks hold after they shared the inner dim. Added in parts, so that
+  // the memory beside the sum is bounded, and in place of the panels.
   void add_terms() {
     if (plan_.summed_over.empty()) return;
     for (auto& room : rooms_) room.reset();

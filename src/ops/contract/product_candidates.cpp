@@ -29,8 +29,8 @@ std::int64_t passes_of_one_piece(const ProductQuestion& q, const Blocks& blocks,
   return (blocks.a.shard_shape(q.args.in[0].shape)[plan.dim_a] - 1) / inner_of_one_pass + 1;
 }
 
-// What pieces do more often than one piece would: the sum of the inner cut is read and written, of the others
-// the operand that stays is read and packed for gemm.
+// The work that pieces repeat and one piece would not: the sum of the inner cut is read and written, of the
+// others the operand that stays is read and packed for gemm.
 double seconds_of_repeating(const ProductQuestion& q, const Blocks& blocks, const ProductPlan& plan) {
   const auto more = std::max<std::int64_t>(0, plan.pieces - passes_of_one_piece(q, blocks, plan));
   const std::int64_t again = plan.cut == Cut::inner  ? bytes_of(blocks.c, q.args.out)

@@ -29,13 +29,13 @@ struct ProductQuestion {
 
 std::int64_t bytes_of(const Sharding& layout, const Type& type);  // of the largest block
 
-// What one operand costs.
+// The cost of fetching one operand.
 struct Fetched {
   bool moves = false;
   std::int64_t bytes = 0, peers = 0, block_bytes = 0;
   double from_other_hosts = 0;  // the share of its bytes
 };
-// Where the blocks lie that each rank multiplies.
+// The layouts of the blocks that each rank multiplies.
 struct Blocks {
   Sharding a, b, c;
   std::array<Fetched, 2> operands;
@@ -46,7 +46,8 @@ struct Blocks {
 MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim);  // each once
 Blocks make_blocks(const ProductQuestion&, const Sharding& a, const Sharding& b, const Sharding& c);
 double flops_of(const ProductQuestion&, const Blocks&);
-// Of the arithmetic, or of reading what it works on, where that is more: a few rows times a few columns.
+// The seconds of the arithmetic, or of reading its operands, where that is more: a few rows times a few
+// columns.
 double seconds_of_work(const ProductQuestion&, const Blocks&);
 double seconds_of_messages(const ProductQuestion&, const Blocks&, std::int64_t messages);
 // Blocks that leave no mesh axis idle, where there are any: parts of the result, or of the inner dim.

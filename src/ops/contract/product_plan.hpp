@@ -52,7 +52,7 @@ Pieces plan_product(const PieceArgs&, const FactorRule&);
 extern const OpDef product_op;
 
 constexpr std::int64_t most_summed_at_once = std::int64_t{2} << 20;  // bytes: bounds what a sum holds beside
-// What a rank may hold beside operands and result.
+// Memory that a rank may hold beside operands and result.
 std::int64_t product_limit(const PieceArgs&);
 // Times by the rates that all ranks agree on (base/rates.hpp): of one rank's arithmetic; of what it
 // receives, a share of it over the link that it shares with the other ranks of its host; of all messages.

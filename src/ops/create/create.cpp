@@ -61,7 +61,7 @@ static bool fits_integer(__int128 value, Dtype dtype) {
   });
 }
 
-// What a half holds of a number.
+// The value of a number rounded to a half.
 static ScalarValue rounded(const ScalarValue& value, Dtype half) {
   const double v = value.is_integer ? static_cast<double>(value.integer) : value.floating.real();
   return {half == bfloat16 ? float{bfloat16_t(v)} : float{float16_t(v)}, 0, false};

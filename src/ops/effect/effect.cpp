@@ -32,7 +32,7 @@ Placement place_effect(const PlaceArgs& args) {
   return placement;
 }
 
-// Of ranks that hold the same values the first one acts.
+// Whether this rank acts: the first of those that hold the same values does.
 bool acts_here(const TalkArgs& args) {
   const int position = args.mesh.position(args.me);
   int rest = position;

@@ -1,7 +1,7 @@
-// What a traced function does besides computing values: print, call the user back. An effect is an op that
-// reads values and gives a token, a number that is always 0. The next effect reads the token of the one
-// before, so that they happen in the order in which they were recorded; loops and branches carry it like
-// any other value, and the trace keeps the last one as a result that nobody sees.
+// Side effects of a traced function: print, call the user back. An effect is an op that reads values and
+// gives a token, a number that is always 0. The next effect reads the token of the one before, so that they
+// happen in the order in which they were recorded; loops and branches carry it like any other value, and the
+// trace keeps the last one as a result that nobody sees.
 //
 //   jit ─ EffectScope     token ── print ── scan(token ── print in the body) ── print ── hidden result
 #pragma once
@@ -38,7 +38,7 @@ class EffectScope {
   EffectScope(const EffectScope&) = delete;
   EffectScope& operator=(const EffectScope&) = delete;
   bool has_effects() const;
-  // Of the last one; without effects what it was given, or 0.
+  // The token of the last effect; without effects the one that was given, or 0.
   Array token() const;
 
  private:
@@ -49,7 +49,7 @@ class EffectScope {
 bool effects_wait();
 // The token that is read next; 0 before the first effect.
 Array effect_token();
-// What was recorded elsewhere has happened up to this token.
+// Takes over effects that were recorded elsewhere up to this token.
 void set_effect_token(Array token);
 // The same of a function whose body had a scope of its own; outside of all scopes it happens now.
 void hand_on_effects(const Array& token);

@@ -89,7 +89,7 @@ const ElementwiseOp reciprocal_op{map<"reciprocal">, DtypeRule::inexact, "1 / x"
                                   derivative([](A g, A, A y) { return -g * y * y; })};
 const ElementwiseOp square_op{map<"square">, DtypeRule::numeric, "x x", reals().complexes(),
                               derivative([](A g, A x, A) { return g * x * 2; })};
-// Of a complex number the direction: what changes it is the part of a step across z.
+// The sign of a complex number is its direction: only the part of a step across z changes it.
 const ElementwiseOp sign_op{map<"sign">, DtypeRule::numeric, "-1, 0 or 1; of complex z: z / |z|",
                             reals().complexes(0.3, 0.9), derivative([](A g, A x, A y) {
                               if (!is_complex(y.dtype())) return Array();

@@ -58,7 +58,7 @@ class ElementwiseOp {
 
 // All rows that are linked into the program.
 const std::vector<const ElementwiseOp*>& elementwise_ops();
-// They as the table of the documentation, in Markdown.
+// The table of the documentation, in Markdown.
 std::string elementwise_table();
 
 // x as that dtype, weakly typed where it says so.

@@ -1,5 +1,5 @@
-// What the row of an elementwise op says about its derivative: per operand a function (g, operands..., y)
-// that gives the operand's cotangent from g, that of the result y.
+// The derivative in the row of an elementwise op: per operand a function (g, operands..., y) that gives the
+// operand's cotangent from g, that of the result y.
 #pragma once
 #include <utility>
 
@@ -35,7 +35,7 @@ template <class... F> Cotangents cotangents_by(const VjpArgs& v) {
 }
 
 template <class... F> Derivative derivative(F...) { return {cotangents_by<F...>}; }
-// Of an op that is linear in its operands together: x + y.
+// The derivative of an op that is linear in its operands together: x + y.
 template <class... F> Derivative linear(F...) {
   return {cotangents_by<F...>, sizeof...(F) == 1 ? Linear::in_first : Linear::jointly};
 }

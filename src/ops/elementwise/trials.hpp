@@ -1,4 +1,4 @@
-// What the row of an elementwise op says about how it is tested.
+// The samples in the row of an elementwise op, for its tests.
 #pragma once
 #include <tessera/dtype.hpp>
 

@@ -1,12 +1,13 @@
-// Matrices that one rank works on alone, because it is done before several would be. Every rank takes what is its own of the
-// results: that each computed them would give vectors of different signs where hosts have different CPUs.
+// Matrices that one rank works on alone, because it is done before several would be. Every rank takes what is
+// its own of the results: that each computed them would give vectors of different signs where hosts have
+// different CPUs.
 #pragma once
 #include "ops/factor/grid.hpp"
 
 namespace tessera::factor {
 
-// Whether one rank is done before `ranks` are, by measurement (AMD EPYC family 26; ScaLAPACK 2.2, one core a rank). `extent`:
-// the smaller of the matrix.
+// Whether one rank is done before `ranks` are, by measurement (AMD EPYC family 26; ScaLAPACK 2.2, one core a
+// rank). `extent`: the smaller of the matrix.
 enum class Spectrum { eigenvalues, eigenvectors, singular_values, singular_vectors };
 bool is_quicker_alone(Spectrum wanted, std::int64_t extent, int ranks);
 // While one lives, ranks work together whatever is quicker: for tests, on all ranks alike.

@@ -48,7 +48,7 @@ struct Rectangle {
   friend bool operator==(const Rectangle&, const Rectangle&) = default;
 };
 
-// What meets between a rectangle and a grid rank: every run of rows times every run of columns.
+// The intersection of a rectangle and a grid rank: every run of rows times every run of columns.
 struct Meeting2d {
   std::vector<Run> rows, columns;
   std::int64_t elements() const;

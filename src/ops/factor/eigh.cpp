@@ -3,7 +3,7 @@
 #include "ops/factor/alone.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
-#include "ops/factor/scalapack.hpp"
+#include "ops/factor/scalapack/scalapack.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera::factor {

@@ -187,7 +187,7 @@ std::int64_t matrices_held(const Lowering& l) {
   return matrices;
 }
 
-// Of a tall matrix triangles travel; rows only where columns are split too.
+// The traffic of a tall matrix: triangles travel; rows only where columns are split too.
 std::vector<TalkCost> cost_of_tall(const Lowering& l, const TallTalk& talk) {
   const int ranks = l.ranks();
   auto costs =
@@ -203,7 +203,7 @@ std::vector<TalkCost> cost_of_tall(const Lowering& l, const TallTalk& talk) {
 // may be split over other ranks too.
 Tiles tiles_among(const std::vector<int>& device_ids, const Shape& global, const Sharding& layout);
 
-// Of the team of the mesh's first device, as of every other.
+// The grid of the mesh's first device, the same as every other's.
 Joint joint_of(const Lowering& l) {
   const auto ids = group_along(l.mesh(), l.axes, l.mesh().device_ids()[0]);
   Joint joint{l.in_types,
@@ -233,8 +233,8 @@ Received busiest(const Joint& joint, const Forecast& forecast) {
   return most;
 }
 
-// What working together moves: each rank's shards to the block-cyclic layout and back, and panels along the
-// rows and columns of the grid, or sums.
+// The traffic of factoring together: each rank's shards to the block-cyclic layout and back, and panels along
+// the rows and columns of the grid, or sums.
 std::vector<TalkCost> cost_together(const Lowering& l) {
   if (l.dims.tall != nullptr)
     if (const auto talk = l.dims.tall(l.in_types[0], *l.node.params, l.ranks()))

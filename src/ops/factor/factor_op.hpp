@@ -1,4 +1,4 @@
-// What the factorizations share: operands are batches of matrices. Batch dims move together and may be
+// Common rules of the factorizations: operands are batches of matrices. Batch dims move together and may be
 // split; what happens to split matrix dims is decided here:
 //
 //   matrix dims whole                 every rank calls LAPACK on its own matrices
@@ -32,8 +32,8 @@ struct Joint {
   std::vector<Tiles> in_tiles, out_tiles;  // of the matrices; empty ones of vectors
   std::int64_t itemsize = 0;
 };
-// What rank `me` receives for one matrix, and how many elements of memory a rank takes beside operands and
-// results.
+// The bytes that rank `me` receives for one matrix, and the elements of memory that a rank takes beside
+// operands and results.
 struct Forecast {
   Received (*received)(const Joint&, int me) = nullptr;
   std::int64_t (*elements)(const Joint&) = nullptr;
@@ -143,7 +143,7 @@ inline std::int64_t extent(const Type& type, int from_last) {
   return type.shape[type.shape.size() - static_cast<std::size_t>(from_last)];
 }
 
-// What `ask` says; 0 of a matrix beyond LAPACK's integers, which is refused when it is worked on.
+// The answer of `ask`; 0 for a matrix beyond LAPACK's integers, which is refused when it is worked on.
 template <class Ask> std::int64_t workspace_of_lapack(Ask&& ask) {
   try {
     return ask();

@@ -5,7 +5,7 @@
 
 namespace tessera::factor {
 
-// What solve does about a matrix whose condition leaves no digit of the solution.
+// The way of solve with a matrix whose condition leaves no digit of the solution.
 enum class IllConditioned { accept, warn, refuse };
 struct SolveHow {
   std::int64_t block = 0;                                   // of the block-cyclic layout; 0: chosen

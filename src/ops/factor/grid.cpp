@@ -56,7 +56,7 @@ void copy_rectangle(Tile* tile, const Tiles& tiles, std::int64_t rows, std::int6
         other[i + j * ld] = tile[i * row_step + j * column_step];
 }
 
-// What moves between a rank's tile and a grid rank.
+// The elements that move between a rank's tile and a grid rank.
 struct Moved {
   Meeting2d meeting;
   Part part = Part::all;

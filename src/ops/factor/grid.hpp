@@ -75,10 +75,11 @@ struct Tiles {
 // zeros for the others.
 enum class Part { all, lower, upper };
 
-// Of this rank's part of a matrix, or of a triangle with the diagonal.
+// The range of this rank's part of a matrix, or of a triangle with the diagonal.
 template <class T>
 kernels::Magnitude magnitude_of_part(const Grid&, const Tiles&, const T* tile, Part = Part::all);
-// Of what the ranks found: the same on every rank. What several of them hold counts as often. Collective.
+// Combines what the ranks found: the same result on every rank. An element that several ranks hold counts as
+// often. Collective.
 void combine(const Grid&, std::span<kernels::Magnitude>);
 template <class T>
 kernels::Magnitude magnitude_of(const Grid& grid, const Tiles& tiles, const T* tile, Part part = Part::all) {

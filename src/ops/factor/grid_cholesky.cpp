@@ -70,7 +70,7 @@ template <class T> class Cholesky {
       return value;
   }
 
-  // Of the diagonal blocks; what lies above them is never looked at.
+  // Clears the upper triangle of the diagonal blocks; what lies above them is never read.
   void clear_upper() {
     for (std::int64_t j = 0; j < a_.columns; ++j) {
       const std::int64_t column = columns_.global(grid_.column, j);

@@ -17,7 +17,7 @@ struct QrParams {
   template <class V> void fields(V&& visit) const { visit("complete", complete); }
 };
 
-// Of a tall matrix r and the signs of its rows are told to everybody.
+// A tall matrix: r and the signs of its rows are sent to every rank.
 std::optional<TallTalk> tall_talk(const Type& a, const Params& p, int ranks) {
   const std::int64_t m = extent(a, 2), n = extent(a, 1);
   if (!is_tall(m, n, ranks) || (p.as<QrParams>().complete && m != n)) return std::nullopt;

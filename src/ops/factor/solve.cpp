@@ -157,7 +157,7 @@ template <class T> class GridSolve {
     for (std::int64_t j = 0; exponent != 0 && j < right_columns_; ++j)
       kernels::scale(y + j * matrix.ld, matrix.rows, exponent);
   }
-  // Where they stand, on the grid column that has them.
+  // Writes the signs on the grid column that has them.
   T* write_signs(const GridMatrix<T>& matrix, T* y) const {
     if (right_.layout.columns.owner(k_) != grid_.column) return nullptr;
     T* const signs = y + right_.layout.columns.local(k_) * matrix.ld;

@@ -6,7 +6,7 @@
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
-#include "ops/factor/scalapack.hpp"
+#include "ops/factor/scalapack/scalapack.hpp"
 #include "ops/factor/tall.hpp"
 #include "ops/functions.hpp"
 
@@ -18,14 +18,14 @@ struct SvdParams {
   template <class V> void fields(V&& visit) const { visit("full_matrices", full); }
 };
 
-// Of a tall matrix the svd of r is told to everybody.
+// A tall matrix: the svd of r is sent to every rank.
 template <bool vectors> std::optional<TallTalk> tall_talk(const Type& a, const Params& p, int ranks) {
   const std::int64_t m = extent(a, 2), n = extent(a, 1);
   if (!is_tall(m, n, ranks) || (vectors && p.as<SvdParams>().full && m != n)) return std::nullopt;
   return TallTalk{vectors, 1 + n + (vectors ? 2 * n * n : 0)};
 }
 
-// Of m x n, and of u and vh.
+// Layouts of the matrix, and of u and vh.
 struct Layouts {
   Layouts(std::int64_t m, std::int64_t n, int ranks, bool vectors)
       : m(m), n(n), k(std::min(m, n)), grid(grid_for(ranks)) {
@@ -118,7 +118,7 @@ void complete_basis(const Grid& column_grid, const Tiles& tiles, T* tile, std::i
   if constexpr (complex_type<T>)
     if (tiles.conjugate)
       for (T& value : q.values) value = std::conj(value);
-  // Of q the columns k..m, wherever its layout has them, go to the tiles' columns k..m.
+  // Columns k..m of q, wherever its layout has them, go to the tiles' columns k..m.
   Tiles all = tiles;
   for (auto& box : all.held)
     box.columns = {std::clamp(box.columns.start, k, std::max(k, box.columns.stop)),
@@ -234,8 +234,8 @@ template <bool vectors> void talk(const TalkArgs& args) {
                          [&](auto zero) { svd_together<decltype(zero), vectors>(args); });
 }
 
-// Of the reduced form (Wan and Zhang 2019):  gA = U [(skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gs)]
-// V^H
+// The cotangent of the reduced form (Wan and Zhang 2019):  gA = U [(skew(U^H gU) / E) S + S (skew(V^H gV) /
+// E) + diag(gs)] V^H
 //   + (I - U U^H) gU S^-1 V^H + U S^-1 gV^H (I - V V^H)   with E_ij = s_j^2 - s_i^2 off the diagonal and
 //     skew(X) = X - X^H.
 Array cotangent_of(const Array& u, const Array& s, const Array& vh, Array gu, const Array& gs, Array gvh) {

@@ -21,7 +21,7 @@ namespace tessera::factor {
 // is such that the ranks may repeat each other's arithmetic on n x n.
 bool is_tall(std::int64_t m, std::int64_t n, int ranks);
 
-// What a rank does about its triangle, in this order.
+// The steps of a rank with its triangle, in this order.
 struct TallStep {
   enum class Kind { give, take, swap, hand_back, get_back } kind;
   int peer;
@@ -29,7 +29,7 @@ struct TallStep {
 };
 std::vector<TallStep> tall_steps(int ranks, int me);
 
-// What it moves, for explain and CommStats. `broadcast`: elements that the first rank tells the others
+// The traffic, for explain and CommStats. `broadcast`: elements that the first rank sends to the others
 // afterwards.
 std::vector<TalkCost> tall_costs(const Type& matrix, const MeshAxes&, int ranks, bool vectors,
                                  std::int64_t broadcast_elements, std::int64_t matrices);

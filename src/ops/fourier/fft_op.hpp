@@ -38,8 +38,7 @@ struct FftParams {
   }
 };
 
-// What an FFT is said to cost: 5 N log2 n for each transformed dim of n in N elements, half of it for real
-// ones.
+// The arithmetic of an FFT: 5 N log2 n for each transformed dim of n in N elements, half of it for real ones.
 double fft_flops(kernels::FftKind, const std::vector<int>& dims, const Shape& in, const Shape& out);
 // x of the kind's dtype already: complex, or real for r2c.
 Array record_fft(const Array& x, FftParams);

@@ -89,7 +89,7 @@ LineCost line_cost(const LineParams& p, const Type& in, const Sharding& layout, 
   block[dim] = 1;
   const auto bytes = itemsize(complex_dtype(in.dtype));
   const LinePlan plan = plan_line(p, in.shape[dim], block.elements(), ranks, bytes);
-  // What the busiest rank receives in each exchange.
+  // The elements that the busiest rank receives in an exchange.
   const auto busiest = [&](auto&& received_by) {
     std::int64_t most = 0;
     for (int q = 0; q < ranks; ++q) most = std::max(most, received_by(q));

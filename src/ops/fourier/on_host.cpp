@@ -101,8 +101,8 @@ class Stages {
     for (std::size_t s = 0; s < count; ++s) {
       const bool is_last = s + 1 == count;
       const Type type = type_after(s);
-      // Of two stages the second is at home in the result, if that stays there: then the first writes to it
-      // at once.
+      // The second of two stages stays in the result's layout, if the result stays there: then the first
+      // writes to it at once.
       const bool stays = s == 0 && !(count == 2 && same_blocks(p_.stages[1].first, result.layout));
       const Sharding& layout = is_last ? result.layout : p_.stages[stays ? 0 : s + 1].first;
       Spread next = is_last || (same_blocks(layout, result.layout) && type == result.type)

@@ -101,7 +101,7 @@ class Runs {
       for (std::int64_t l = 0; l < lines; ++l)
         starts_[r * lines + l] = starts_[(r - 1) * lines + l] + counts_[(r - 1) * lines + l];
   }
-  // Of line l: what `from` has for the block of `to`, in places of the result.
+  // The part of line l that `from` has for the block of `to`, in positions of the result.
   Range of(std::int64_t l, std::int64_t from, std::int64_t to) const {
     const auto start = starts_[from * lines_ + l];
     const Range block = block_range(size_, ranks_, to);
@@ -126,7 +126,7 @@ class Runs {
   std::int64_t lines_, ranks_, size_;
 };
 
-// What goes to rank `to`, or (unpacking) what came from rank `from`.
+// Packs what goes to rank `to`, or unpacks what came from rank `from`.
 void pack_for(const Runs& runs, const Lines& l, std::int64_t me, std::int64_t to, const std::byte* own,
               std::byte* message) {
   for (std::int64_t line = 0; line < l.lines; ++line) {

@@ -12,8 +12,8 @@
 
 namespace tessera {
 
-// What a rank wants: row `position` of the block of rank `owner` of the communicator; zeros where the owner
-// is -1.
+// The rows that a rank needs: row `position` of the block of rank `owner` of the communicator; zeros where
+// the owner is -1.
 struct FetchList {
   std::vector<int> owner;
   std::vector<std::int64_t> position;

@@ -96,7 +96,8 @@ void talk_gather(const TalkArgs& args) {
   fetch(comm, list, out.dtype, view_of(x.shape(), p), x.data, out.data);
 }
 
-// Where the list's entries are the outermost dim of the result, each piece of them is used while it is in the cache.
+// Where the list's entries are the outermost dim of the result, each piece of them is used while it is in the
+// cache.
 void gather_alone(const KernelArgs& a) {
   const auto& p = gather_params(a.params);
   const Tile &x = a.in[0], &out = a.out[0];

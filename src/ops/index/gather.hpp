@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// What an index outside the dim means, after negative ones were counted from the end. JAX: reads are
+// The meaning of an index outside the dim, after negative ones were counted from the end. As JAX: reads are
 // clamped, writes dropped (a read with `drop` gives zero).
 enum class OutOfRange { clamp, drop };
 

@@ -1,4 +1,4 @@
-// What x(0, slice(), i, newaxis, ellipsis) means for an array of a given shape.
+// The meaning of x(0, slice(), i, newaxis, ellipsis) for an array of a given shape.
 #pragma once
 #include <vector>
 

@@ -35,9 +35,9 @@ Sharding as_result(const Sharding& operand, const RemapParams& p, const Mesh& me
   return Sharding::from_dim_axes(mesh, dims);
 }
 
-// Where an operand that may lie anywhere is computed: as the result lies. But a dim that is shorter than it
-// has blocks (one matrix of a stack) stays whole: the first ranks would compute it for all others, and then
-// send it.
+// An uncommitted operand is computed in the layout of the result. But a dim that is shorter than it has
+// blocks (one matrix of a stack) stays whole: the first ranks would compute it for all others, and then send
+// it.
 Sharding as_operand(const Sharding& result, const Shape& shape) {
   auto dims = result.dim_axes(shape.ndim());
   for (int d = 0; d < shape.ndim(); ++d)
@@ -87,7 +87,7 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
 
 // ---- the transpose ----
 
-// Where the piece reads in its source: start and count along each dim, in ascending order.
+// The elements that a piece reads in its source: start and count along each dim, in ascending order.
 struct Image {
   std::vector<std::int64_t> start, count;
 };

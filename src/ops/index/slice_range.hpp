@@ -12,10 +12,11 @@ struct SliceRange {
   std::int64_t start = 0, step = 1, count = 0;  // start, start + step, ...
 };
 
-// Of a dim of extent n, as Python counts. The step is not 0; that of one element or none is 1.
+// The range of a slice of a dim of extent n, as Python counts. The step is not 0; that of one element or none
+// is 1.
 inline SliceRange range_of(const Slice& s, std::int64_t n) {
   const std::int64_t step = s.step.value_or(1);
-  // Where the walk may stand: [0, n] upwards, [-1, n - 1] downwards.
+  // Bounds of the walk: [0, n] upwards, [-1, n - 1] downwards.
   const std::int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? n : n - 1;
   const auto bound = [&](const std::optional<std::int64_t>& given, std::int64_t otherwise) {
     if (!given) return otherwise;

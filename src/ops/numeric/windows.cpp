@@ -258,8 +258,7 @@ Array conv_transpose(const Operand& x, const Operand& kernel, ConvTransposeOptio
       spread = dilate(spread, static_cast<int>(dim), options.strides[d]);
     const auto reach = static_cast<int>(ks[dim]) - 1;
     const auto [before, after] = options.padding[d];
-    // What the conv had as padding is cut off: from the zeros around, or from the result where they are
-    // fewer.
+    // Cuts off the padding that the conv had: from the zeros around, or from the result where they are fewer.
     const int lead = reach - before, tail = reach - after + options.output_padding[d];
     conv_options.padding.push_back({std::max(lead, 0), std::max(tail, 0)});
     const auto extent = spread.shape()[dim] + std::max(lead, 0) + std::max(tail, 0) - reach;

@@ -1,4 +1,4 @@
-// What the fuser asks of a reduction: which kernel combines, over which dims.
+// The kernel of a reduction and its dims, for the fuser.
 #pragma once
 #include <optional>
 #include <vector>

@@ -1,4 +1,4 @@
-// What other ops want to know of a transpose.
+// Facts about transposes, for other ops.
 #pragma once
 #include <vector>
 

@@ -54,7 +54,7 @@ void combine_rows(ReduceKind kind, Dtype dtype, const std::byte* first, std::byt
   }
 }
 
-// What a block comes to, line by line: its running values end with it, but it is quicker found alone.
+// Whether the total of a block is found quicker alone than as the last of its running values.
 bool is_reduced_alone(ReduceKind kind, Dtype dtype) {
   return kind != ReduceKind::logsumexp && kernels::reduce_result(kind, dtype) == dtype;
 }
@@ -145,7 +145,7 @@ const OpDef cumprod_op = cumulative_record("cumprod", [](const VjpArgs& v) -> Co
   const auto& p = params_of(*v.node.params);
   return {cumprod_cotangent(v.in[0], v.out[0], v.cotangents[0], p.dim, p.reverse)};
 });
-// Where along dim the running extremum was first attained.
+// The position along dim at which the running extremum was first attained.
 Array first_attained(const Array& out, int dim, bool reverse) {
   const auto n = out.shape()[dim];
   const auto part = [&](const Slice& s) {

@@ -33,7 +33,7 @@ int bits_per_round(std::int64_t cuts) {
   return bits;
 }
 
-// Where each line is cut: cut c of a line lies before its element number `target` in sorted order.
+// The cuts of each line: cut c of a line is before its element number `target` in sorted order.
 struct Cuts {
   std::int64_t lines, parts;
   Counts target;  // parts - 1 of them, the same for every line

@@ -81,7 +81,8 @@ Placement place(const PlaceArgs& args) {
           ReduceKind::sum};
 }
 
-// What sorting split lines where they lie receives at each rank, and into what layout they had better go.
+// The bytes that each rank receives when split lines are sorted in their layout, and the layout that is
+// cheaper.
 struct Split {
   MeshAxes axes;  // that split the lines
   SortTraffic traffic;

@@ -1,4 +1,4 @@
-// Where a sparse matrix has entries, and what its products exchange: found out once, when the matrix is made
+// The entries of a sparse matrix, and the exchange of its products: found once, when the matrix is made
 // (src/sparse), and read by the ops of this room.
 //
 //   rank 1 of 3, rows and columns 4..7            own run        others' run

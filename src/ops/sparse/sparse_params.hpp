@@ -1,4 +1,4 @@
-// What the ops on sparse matrices share: params, places, batches.
+// Params, layouts and batches that the ops on sparse matrices share.
 #pragma once
 #include "graph/op.hpp"
 #include "graph/params.hpp"

@@ -1,4 +1,5 @@
-// How often each number stands in an array of integers: each rank counts its own, and the counts of all are added up.
+// How often each number stands in an array of integers: each rank counts its own, and the counts of all are
+// added up.
 #include <tessera/ops/statistics.hpp>
 
 #include "kernels/sort/count_places.hpp"

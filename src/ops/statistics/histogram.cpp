@@ -18,7 +18,7 @@ void check_bins(int bins) {
     throw ArgumentError(call_text() + ": " + std::to_string(bins) + " bins; there must be at least one");
 }
 
-// Of bins that are equally wide: ends known beforehand, or those of the values.
+// Edges of equally wide bins: between given ends, or between those of the values.
 Array equal_edges(const Array& x, int bins, const std::optional<std::pair<double, double>>& range) {
   check_bins(bins);
   const Dtype dtype = x.dtype();

@@ -13,7 +13,7 @@
 namespace tessera {
 namespace {
 
-// Where a method looks among n sorted elements, and how far it goes from there to the next one.
+// The position that a method reads among n sorted elements, and how far it goes from there to the next one.
 struct Place {
   Array at, part;
 };

@@ -177,11 +177,11 @@ void bind_manager(py::module_& m) {
 
 So many of the newest steps stay (keep; 0: all); save takes the steps that are multiples of `every`; with
 asynchronous a save returns when the values are set aside, and a thread writes them: nothing is copied. One
-save is under way at most. A step has its name when all ranks have written their parts, whatever happens to the
-program afterwards; a job that dies before leaves the step before. An error is raised by the next save, wait() or
-close(); where none follows, the program ends with status 74. A damaged step does not count among those that
-stay, and becomes step_N.damaged when restore passes over it. With `with` it is closed at the end. Plain numbers
-in a tree are leaves, as everywhere in Python. Every call is collective over all ranks.)")
+save is under way at most. A step has its name when all ranks have written their parts, whatever happens to
+the program afterwards; a job that dies before leaves the step before. An error is raised by the next save,
+wait() or close(); where none follows, the program ends with status 74. A damaged step does not count among
+those that stay, and becomes step_N.damaged when restore passes over it. With `with` it is closed at the end.
+Plain numbers in a tree are leaves, as everywhere in Python. Every call is collective over all ranks.)")
       .def(py::init<std::string, int, int, bool>(), py::arg("directory"), py::kw_only(), py::arg("keep") = 0,
            py::arg("every") = 1, py::arg("asynchronous") = true)
       .def(

@@ -1,4 +1,4 @@
-// What a rank's steps took, kept as they run; and what all ranks' recordings say together.
+// Times of a rank's steps, kept as they run, and the report over all ranks' recordings.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-// Of all calls of one step of a program: "matmul at train.cpp:12".
+// The sum over all calls of one step of a program: "matmul at train.cpp:12".
 struct StepSum {
   std::string kind;  // "compute", or that of a collective
   std::int64_t calls = 0, bytes = 0, crossing_bytes = 0;

@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-// Of one quantity over the ranks that have it.
+// The spread of one quantity over the ranks that have it.
 struct Spread {
   double least = std::numeric_limits<double>::infinity(), most = 0, sum = 0;
   int ranks = 0, most_rank = 0;

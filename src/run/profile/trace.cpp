@@ -76,8 +76,8 @@ std::vector<std::string> host_names() {
   return hosts.empty() ? std::vector<std::string>{"this host"} : hosts;
 }
 
-// What this rank must add to its clock to have rank 0's. Ranks of a host share one; for the others the
-// quickest of several questions to rank 0 says it, exact to half of its journey. Collective over all ranks.
+// The shift from this rank's clock to rank 0's. Ranks of a host share a clock; for the others the quickest of
+// several questions to rank 0 tells it, exact to half of its round trip. Collective over all ranks.
 double clock_shift() {
   const auto& all = comm::world();
   constexpr int questions = 8;

@@ -1,4 +1,4 @@
-// What a picture of data is drawn from: numbers in rows. NaN stands for nothing.
+// The numbers behind a picture of data, in rows. NaN stands for a gap.
 #pragma once
 #include <cmath>
 #include <cstdint>

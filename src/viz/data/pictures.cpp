@@ -60,7 +60,7 @@ void write_on_first(const std::string& path, const std::function<std::string()>&
   if (!first.empty()) throw IoError(call_text() + ": " + first);
 }
 
-// Of a longer curve the least and the largest of each run, in the middle of their places.
+// A longer curve keeps the least and the largest of each run, in the middle of their positions.
 Points thinned(const Grid& least, const Grid& most, const Grid& places) {
   Points points;
   for (std::size_t i = 0; i < least.values.size(); ++i) {

@@ -1,5 +1,4 @@
-// What collectives mean, in plain loops: every rank's value in one process. Independent of the library but
-// for Shape.
+// Collectives in plain loops: every rank's value in one process. Independent of the library but for Shape.
 #pragma once
 #include <tessera/shape.hpp>
 

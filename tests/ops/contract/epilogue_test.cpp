@@ -78,7 +78,7 @@ std::vector<Sample> samples() {
       {"a batch",
        {{3, m, k}, {3, k, n}, {n}},
        [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) * 2 + x[2]; }},
-      // What does not walk along rows and columns waits for the whole.
+      // Operands that do not walk along rows and columns wait for the complete result.
       {"a bias per matrix",
        {{3, m, k}, {3, k, n}, {3, 1, n}},
        [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) + x[2]; }},

@@ -1,4 +1,4 @@
-// What the elementwise ops take and give, where it is not obvious. Values are NumPy's.
+// Dtypes and values of elementwise ops where they are not obvious. Values are NumPy's.
 #include <tessera/tessera.hpp>
 
 #include <gmock/gmock.h>

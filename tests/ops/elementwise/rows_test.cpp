@@ -1,4 +1,4 @@
-// What every row of the table of elementwise ops keeps, and the table as the documentation shows it.
+// Rules of every row of the table of elementwise ops, and the table as the documentation shows it.
 #include <tessera/tessera.hpp>
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ std::optional<Array> called_on(const ElementwiseOp& op, Dtype dtype) {
   }
 }
 
-// What an op takes when it is recorded, its kernel computes when it runs.
+// A dtype that an op takes when it is recorded has a kernel when it runs.
 TEST(ElementwiseRows, HaveAKernelForEveryDtypeTheyTake) {
   for (const auto* op : elementwise_ops()) {
     if (op->row.kernel == nullptr) continue;  // a cast

@@ -92,7 +92,7 @@ TEST(Gather, SeveralIndexArraysPutTheirDimsWhereNumPyDoes) {
     expect_elements(
         x(j(0), ellipsis), {5, 6}, [&](const Position& at) { return x_value(3, at[0], at[1]); },
         what);  // 4 is clamped to 3
-    // What stands between them, be it for no dim, parts them.
+    // A part between them, be it for no dim, separates them.
     expect_elements(
         x(slice(), j, ellipsis, 2), {2, 4}, [&](const Position& at) { return x_value(at[1], 4 - at[0], 2); },
         what);
@@ -123,8 +123,8 @@ TEST(Gather, ASplitListReadsASplitArrayWithoutMakingEitherWhole) {
   const Array order = argsort(x, 0), sorted = take_along_axis(x, order, 0);
   EXPECT_EQ(to_vector<float>(sorted), to_vector<float>(sort(x, 0)));
   EXPECT_EQ(sorted.sharding(), x.sharding());
-  // What has a value already has no program, so the expressions are written again. A position costs 8 bytes,
-  // so that few ranks may do better by making one side whole.
+  // An evaluated array has no program, so the expressions are written again. A position costs 8 bytes, so
+  // that few ranks may do better by making one side replicated.
   for (const auto& [text, least_ranks] :
        {std::pair{program_of(x(i)), 3}, std::pair{program_of(take_along_axis(x, order, 0)), 5}}) {
     if (n < least_ranks) continue;

@@ -207,7 +207,7 @@ TEST(Laws, VmapIsTheLoop) {
       const std::string what =
           s.name + std::string(" in_axis ") + std::to_string(in_axis) + " " + text_of(batch.sharding());
       expect_near(y, stack(expected), what);
-      // Of the gradient as well: the batch rules of what the vjp records.
+      // The gradient is batched too: the batch rules of what the vjp records.
       const auto gradient = grad([&](const Array& x) { return sum(square(s.f(x))); });
       const Array g = vmap(gradient, {.in_axes = in_axis, .out_axes = 0})(batch);
       for (auto& x : each) x = gradient(x);

@@ -27,7 +27,7 @@ TEST(Masks, TheResultIsSplitAsTheOperandWas) {
   for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], static_cast<int>(3 * i));
 }
 
-// What a kernel that talks may move is counted, which is not more than a block of the result.
+// Traffic of a communicating kernel is counted, and is at most a block of the result.
 TEST(Masks, NothingIsGathered) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const std::int64_t block = 4096;

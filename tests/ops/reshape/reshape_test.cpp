@@ -66,7 +66,7 @@ TEST(Reshape, OfUnevenRowsSendsNeighboursWhatIsApart) {
   }
 }
 
-// What the reshape moves, beside what everybody would get of a gather.
+// Bytes that the reshape moves, beside those of a gather.
 struct Moved {
   std::int64_t gathers, bytes;
 };

@@ -1,4 +1,4 @@
-// What a user's first program looks like: built against an installed tessera, run under mpirun.
+// A user's first program: built against an installed tessera, run under mpirun.
 #include <tessera/error.hpp>
 #include <tessera/mpi.hpp>
 #include <tessera/runtime.hpp>

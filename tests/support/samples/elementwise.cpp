@@ -64,7 +64,7 @@ void elementwise_samples(Table& t) {
       [](In x) -> Out { return {astype(astype(x[0], float32), float64)}; }, Smooth::no);
 }
 
-// Of two operands, differentiable in one.
+// Ops of two operands, differentiable in one.
 void special_samples(Table& t) {
   t.add("zeta_by_q", {{{5, 3}, 0.6, 3}}, [](In x) -> Out { return {zeta(2.5, x[0])}; });
   t.add("polygamma_by_x", {{{5, 3}, 0.6, 3}}, [](In x) -> Out { return {polygamma(2, x[0])}; });

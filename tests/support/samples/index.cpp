@@ -1,4 +1,4 @@
-// What is taken out of arrays, and put in.
+// Reads and writes of array elements.
 #include <tessera/control/lax.hpp>
 #include <tessera/ops/numpy.hpp>
 

@@ -16,7 +16,7 @@ Array positive(const Array& x) {
   return matmul(x, conj(swapaxes(x, -1, -2))) + astype(eye(x.shape()[x.shape().size() - 1]), x.dtype());
 }
 
-// What is made of the factorizations.
+// Functions made of the factorizations.
 void linalg_functions(Table& t) {
   using namespace linalg;
   t.add("pinv_polar", {{{5, 3}, -1, 1}}, [](In x) -> Out {
@@ -47,7 +47,8 @@ void linalg_functions(Table& t) {
       Smooth::once);
 }
 
-// Not unique, or not continuous: no finite differences. Ranks that hold the same matrix find the same.
+// Results that are not unique, or not continuous: no finite differences. Ranks that hold the same matrix find
+// the same.
 void linalg_values(Table& t) {
   using namespace linalg;
   t.add_values("eig_schur", {{{5, 5}, -1, 1}}, [](In x) -> Out {

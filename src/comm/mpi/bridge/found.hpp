@@ -24,7 +24,8 @@ Library find_library(Kind);
 // By its path. Kind::none if it is not there or has no MPI.
 Library open_library(const std::string& path);
 
-// What was found stays until the process ends (MPI's threads and exit handlers run until then), or goes again.
+// What was found stays until the process ends (MPI's threads and exit handlers run until then), or goes
+// again.
 void keep(const Library&);
 void drop(const Library&);
 

@@ -53,9 +53,9 @@ inline const MPI_Op MPI_SUM = op_of(bridge::BuiltinOp::sum), MPI_PROD = op_of(br
 
 inline MPI_Comm comm_at(const void* address) { return bridge::table->comm_at(address); }
 
-// Before the first call of MPI: takes the MPI that the process has loaded, else the one that TESSERA_MPI names,
-// else the launcher's, else none (one process). ArgumentError: two MPIs, an MPI that is not the launcher's, or
-// a launcher whose MPI is not found.
+// Before the first call of MPI: takes the MPI that the process has loaded, else the one that TESSERA_MPI
+// names, else the launcher's, else none (one process). ArgumentError: two MPIs, an MPI that is not the
+// launcher's, or a launcher whose MPI is not found.
 void choose_mpi();
 
 // The same signatures as in the table.

@@ -21,11 +21,6 @@ void for_each_chunk(const Shape& chunk, const Box& box, const std::function<void
     ++at[d - 1];
   }
 }
-std::vector<Place> chunks_in(const Shape& chunk, const Box& box) {
-  std::vector<Place> places;
-  for_each_chunk(chunk, box, [&](const Place& place) { places.push_back(place); });
-  return places;
-}
 
 Box box_of(const Shape& chunk, const Place& place) {
   Box box;

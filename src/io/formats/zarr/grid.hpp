@@ -16,7 +16,6 @@ using Place = std::vector<std::int64_t>;
 
 // The chunks that a box touches, the last dim fastest; nothing of an empty one. Of a scalar the one there is.
 void for_each_chunk(const Shape& chunk, const Box&, const std::function<void(const Place&)>& visit);
-std::vector<Place> chunks_in(const Shape& chunk, const Box&);
 Box box_of(const Shape& chunk, const Place&);  // may reach beyond the array
 // The box seen from the first element of `outer`.
 Box within(const Box& outer, const Box&);

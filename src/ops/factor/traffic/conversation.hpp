@@ -1,5 +1,5 @@
-// What the ranks that factor a matrix together receive from each other: forecast from layouts alone, for
-// explain, and counted where it is sent, for CommStats.
+// Bytes that the ranks of one factorization receive from each other: forecast from layouts alone, for
+// explain, and counted where they are sent, for CommStats.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,12 +13,12 @@ namespace tessera::factor {
 
 struct Tiles;  // grid.hpp
 
-// Of one kind of collective.
+// The bytes of one kind of collective.
 struct Heard {
   std::int64_t bytes = 0, calls = 0;
   void add(std::int64_t more) { bytes += more, ++calls; }
 };
-// What one rank receives while a matrix is factored.
+// The bytes that one rank receives while a matrix is factored.
 struct Received {
   Heard dealt;      // between the tiles and the block-cyclic layout
   Heard broadcast;  // panels, and rows that ranks show each other
@@ -40,7 +40,7 @@ void hear_lu(Received&, const Listener&, std::int64_t extra_columns, bool apply_
 void hear_cholesky(Received&, const Listener&);
 void hear_qr(Received&, const Listener&);
 void hear_substitution(Received&, const Listener&, const BlockCyclic& right, bool few, bool lower);
-// What ScaLAPACK sends is not seen: taken to be each panel once along the rows, as of an LU.
+// The traffic of ScaLAPACK cannot be seen: estimated as each panel once along the rows, as in an LU.
 void hear_scalapack(Received&, const Listener&);
 void count_scalapack(const Listener&);
 

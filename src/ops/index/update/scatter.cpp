@@ -93,7 +93,8 @@ Placement place_scatter(const PlaceArgs& args) {
   return split ? std::move(*split) : std::move(placement);
 }
 
-// Piece by piece where the list's entries are the outermost dim of the updates and one thread puts them, in their order.
+// Piece by piece where the list's entries are the outermost dim of the updates and one thread puts them, in
+// their order.
 void put_updates(std::span<const Tile> indices, const std::string& op, const GatherParams& p,
                  const Tile& updates, const Tile& out) {
   const auto view = view_of(out.shape(), p);

@@ -16,7 +16,7 @@ namespace tessera {
 //             copy of its block, and the copies become one
 //             list [0 1 | 2 3]       x [a] [a']  ──►  min, max, product; of `set` the entry that stands last
 std::optional<Placement> place_split_list(const PlaceArgs&, const GatherParams&, std::int64_t rule_bytes);
-// What that moves; nothing where the list is whole.
+// The traffic of that; none where the list is replicated.
 std::vector<TalkCost> cost_of_split_list(const PlaceArgs&, const Placement&);
 void scatter_split_list(const TalkArgs&);
 

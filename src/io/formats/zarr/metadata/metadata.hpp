@@ -59,7 +59,6 @@ ArrayMeta read_array_v3(const Json& document);
 ArrayMeta read_array_v2(const Json& document, const Json& attributes);
 
 // Attributes of a group, from zarr.json or .zgroup.
-Json parse_group_v3(std::string_view text);
 Json read_group_v3(const Json& document);
 void parse_group_v2(std::string_view text);
 

@@ -130,7 +130,6 @@ void check_sizes(ArrayMeta& meta) {
   chunk_bytes(meta.chunk, meta.dtype);
 }
 
-Json parse_group_v3(std::string_view text) { return read_group_v3(parse_document(text, file)); }
 Json read_group_v3(const Json& document) {
   check_header(document, "group");
   check_extras(document, {"zarr_format", "node_type", "attributes", "consolidated_metadata"});

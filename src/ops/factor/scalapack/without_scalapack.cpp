@@ -1,5 +1,5 @@
 // Compiled in place of scalapack.cpp where the build found no ScaLAPACK.
-#include "ops/factor/scalapack.hpp"
+#include "ops/factor/scalapack/scalapack.hpp"
 
 namespace tessera::factor {
 namespace {

@@ -1,4 +1,4 @@
-#include "python/views.hpp"
+#include "python/guards/views.hpp"
 
 #include "python/module.hpp"
 

@@ -1,6 +1,6 @@
 // Results whose size depends on values: what a mask chooses. One floor above the ops, because the size is
 // read.
-#include "api/sized.hpp"
+#include "api/sized/sized.hpp"
 
 #include <tessera/detail/loops.hpp>
 #include <tessera/ops/statistics.hpp>

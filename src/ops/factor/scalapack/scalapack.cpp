@@ -1,4 +1,4 @@
-#include "ops/factor/scalapack.hpp"
+#include "ops/factor/scalapack/scalapack.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
-// What is different, and sets: a sort brings equal values side by side, a mask marks the first of each, and
-// what it chooses is the result.
-#include "api/sized.hpp"
+// Distinct values, and sets: a sort brings equal values side by side, a mask marks the first of each, and the
+// result is what the mask chooses.
+#include "api/sized/sized.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/sort/sort_by_key.hpp"
@@ -22,7 +22,7 @@ std::pair<Array, Array> alike(const Operand& a, const Operand& b) {
   return {cast_to(x, dtype), cast_to(y, dtype)};
 }
 
-// Of sorted values, the first of equal ones.
+// The first of each run of equal values in a sorted array.
 Array first_of_each(const Array& sorted) {
   if (sorted.size() == 0) return zeros({0}, bool_);
   const Array later = sorted(slice(1, None)), earlier = sorted(slice(None, -1));

@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-// What JAX fills with: something that shows.
+// The value that JAX fills with: one that is conspicuous.
 Array conspicuous(Dtype dtype) {
   if (is_inexact(dtype)) return astype(std::numeric_limits<double>::quiet_NaN(), dtype);
   if (is_bool(dtype)) return true;

@@ -1,4 +1,4 @@
-// What the functions of ops/sized.hpp are made of.
+// Parts of the functions of ops/sized.hpp.
 #pragma once
 #include <tessera/ops/sized.hpp>
 
