@@ -97,7 +97,7 @@ parameter_types = {
     "lists": "ArrayLike", "_": "object", "shapes": "Sequence[int]", "options": "object", "layout": "object", "args": "object", "kwargs": "object", "cls": "type", "data": "_T", "dealt": "object",
     "data_fields": "Sequence[str]", "meta_fields": "Sequence[str]", "leaves": "Sequence[object]", "gradients": "_T", "state": "_S", "rest": "object", "initial": "object", "rules": "Callable[..., Any]",
     "out": "None", "result": "_T", "types": "object", "ufunc": "object", "casting": "str", "wrap": "bool", "inplace": "bool", "rcond": "float", "bitorder": "str", "count": "int", "copy": "bool", "api_version": "str", "stream": "object", "max_version": "object",
-    "dl_device": "object", "function": "Callable[..., Any]", "spec": "object", "name": "str",
+    "dl_device": "object", "function": "Callable[..., Any]", "spec": "object", "name": "str", "unpack": "bool", "info": "object", "dims": "Sequence[str]", "attrs": "Dict[str, object]", "read": "Callable[..., Any]",
     "optimizer": "Union[Adam, Sgd]", "primals": "object", "shardings": "object", "in_shardings": "object", "out_shardings": "object", "in_axes": "object", "out_axes": "object", "in_specs": "object",
     "out_specs": "object", "self": "", "i": "int", "slices": "object", "places_": "object", "check_rep": "bool", "axis_names": "Sequence[str]", "largest_norm": "float", "targets": "ArrayLike",
 }
@@ -130,7 +130,7 @@ results = {
     **dict.fromkeys("grad value_and_grad jacrev jacfwd jacobian hessian jit vmap pmap shard_map checkpoint remat train_step".split(), "Callable[..., Any]"),
     **dict.fromkeys(functions_of_trees, "_T"), "tree_leaves": "List[Array]", "tree_flatten": "Tuple[List[Array], Any]", "while_loop": "_T", "fori_loop": "_T",
     **dict.fromkeys("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __imatmul__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__".split(), "Array"), "__format__": "str",
-    "__reduce__": "Tuple[object, ...]", "__array_function__": "object", "__array_ufunc__": "object", "all_devices": "object", "device_of": "object", "placed": "Array", "gathering": "ContextManager[None]", "rows_of": "Iterator[Array]", "linked": "_T", "giving_views": "Callable[..., Any]", "refuse_out": "None",
+    "__reduce__": "Tuple[object, ...]", "__array_function__": "object", "__array_ufunc__": "object", "all_devices": "object", "open_zarr": "object", "open_netcdf": "object", "follow": "None", "isel": "Array", "load": "Array", "ndim": "int", "device_of": "object", "placed": "Array", "gathering": "ContextManager[None]", "rows_of": "Iterator[Array]", "linked": "_T", "giving_views": "Callable[..., Any]", "refuse_out": "None",
     "isrealobj": "bool", "isscalar": "bool", "modf": array_pair, **dict.fromkeys("diag_indices diag_indices_from tril_indices_from triu_indices_from ix_".split(), "Tuple[Array, ...]"),
     "default_backend": "str", "tolist": "list", "__array__": "numpy.ndarray", "__iter__": "Iterator[Array]", "__contains__": "bool", "__divmod__": array_pair, "__rdivmod__": array_pair, "__len__": "int",
     "__dlpack_device__": "Tuple[int, int]", "__array_namespace__": "Any", "__dlpack__": "object", "__setitem__": "None", "linearize": "Tuple[Any, Callable[..., Any]]",

@@ -12,7 +12,7 @@ from tessera._create import words_of
 
 include = pathlib.Path(__file__).resolve().parents[2] / "include" / "tessera"
 # Where a header's functions are looked for; the others' are the package's own.
-rooms = {"linalg.hpp": [ts.linalg], "fft.hpp": [ts.fft], "random.hpp": [ts.random], "io.hpp": [ts.io, ts.io.checkpoint], "multihost.hpp": [ts.multihost], "control.hpp": [ts.lax],
+rooms = {"linalg.hpp": [ts.linalg], "fft.hpp": [ts.fft], "random.hpp": [ts.random], "io.hpp": [ts.io, ts.io.checkpoint], "io/zarr.hpp": [ts.io], "io/netcdf.hpp": [ts.io], "multihost.hpp": [ts.multihost], "control.hpp": [ts.lax],
          "control/lax.hpp": [ts.lax], "checkpoint.hpp": [ts.io.checkpoint], "collectives.hpp": [ts.lax], "nn.hpp": [ts.nn], "optim.hpp": [ts.optim], "viz.hpp": [ts.viz], "debug.hpp": [ts.debug, ts], "visualize.hpp": [ts.debug],
          "tree.hpp": [ts.tree_util], "grad.hpp": [ts, ts.lax], "jit.hpp": [ts, ts.debug], "jit/explain.hpp": [ts, ts.debug], "sparse.hpp": [ts.sparse], "sparse/krylov.hpp": [ts.sparse], "io/hdf5_writer.hpp": [ts.io]}
 # What Python calls otherwise.
@@ -29,6 +29,7 @@ renamed = {
 # What Python does not need, and why.
 reasons = {
     "threefry": "a scope of C++: ts.config.update('jax_threefry_partitionable', ...)", "zeros_like_tree": "tree_map(zeros_like, tree)", "run": "the runtime runs as long as the process",
+    "zarr_info": "open_zarr(path)[name] has shape, dtype and dims",
     "local_mdspan": "C++'s view of memory; numpy.asarray is Python's", "short_name": "str(dtype)",
 }
 
@@ -44,6 +45,7 @@ renamed_classes = {
 }
 numbers, named_tuple, pieces = "a number, or what NumPy makes one", "a named tuple", "a tuple, a list or a slice of Python's"
 class_reasons = {
+    "NetcdfVariable": "what open_netcdf gives by name", "NetcdfDim": "sizes in open_netcdf(path).dims",
     "bfloat16_t": numbers, "float16_t": numbers, "Operand": numbers, "HostArray": "numpy.ndarray", "Initializer": "a function", "Rate": "a number or a function", "Axes": pieces, "AxisName": pieces, "AxesTree": pieces, "DrawShape": pieces,
     "Ellipsis": pieces, "IndexHere": pieces, "NdDevices": pieces, "NoneType": "None", "Range": pieces, "Shape": pieces, "ShardingTree": pieces, "Slice": pieces, "SliceBound": pieces,
     "SpecTree": pieces, "EinsumExpression": "a string", "Format": "a string", "Printed": "any value", "FileInfo": named_tuple, "Entries": named_tuple, "LU": named_tuple, "LuFactor": named_tuple,
