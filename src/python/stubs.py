@@ -194,7 +194,7 @@ def function_lines(name, value, indent="", owner=""):
 
 
 # Of properties that are Python's, or whose binding gives a Python object.
-property_types = {"device": "object", "mT": "Array", "real": "Array", "imag": "Array", "T": "Array", "shape": "Tuple[int, ...]", "dtype": "numpy.dtype", "addressable_shards": "List[Shard]", "axis_names": "Tuple[str, ...]", "axis_sizes": "Tuple[int, ...]", "devices": "numpy.ndarray", "index": "Tuple[slice, ...]"}
+property_types = {"device": "object", "ndim": "int", "mT": "Array", "real": "Array", "imag": "Array", "T": "Array", "shape": "Tuple[int, ...]", "dtype": "numpy.dtype", "addressable_shards": "List[Shard]", "axis_names": "Tuple[str, ...]", "axis_sizes": "Tuple[int, ...]", "devices": "numpy.ndarray", "index": "Tuple[slice, ...]"}
 
 
 def property_type(member, what):

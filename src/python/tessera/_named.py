@@ -32,7 +32,7 @@ class NamedArray:
         return self._read(None, list(key) if isinstance(key, tuple) else [key])
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         return len(self.shape)
 
     def __repr__(self):
