@@ -1,20 +1,30 @@
 // Calls of the MPI library that the program makes itself, seen where they wait for other ranks: a rank that
 // polls inside of one computes nothing. The profiling interface of MPI is made for this: each name here calls
-// the library's second one. Weak, so that a tool or a program with wrappers of its own goes first. Calls that
-// come by another way (a module of Python that loads the MPI library by itself) are not seen; they count as
-// work, which TESSERA_WORK_LIMIT ends.
+// the next one of that name, so that preloaded tools still see it. Weak, so that a tool or a program with
+// wrappers of its own goes first. Calls that come by another way (a module of Python that loads the MPI library
+// by itself) are not seen; they count as work, which TESSERA_WORK_LIMIT ends.
+#include <dlfcn.h>
 #include <mpi.h>
 
 #include "comm/watch/places.hpp"
 
 namespace {
+
 using tessera::comm::OwnMpiCall;
+
+// The function behind ours: a preloaded tool's, else the MPI library's.
+template <class Function> Function next_of(const char* name, Function of_library) {
+  void* const next = dlsym(RTLD_NEXT, name);
+  return next != nullptr ? reinterpret_cast<Function>(next) : of_library;
 }
+
+}  // namespace
 
 #define TESSERA_SEEN(name, parameters, arguments)                               \
   extern "C" __attribute__((weak, visibility("default"))) int name parameters { \
+    static const auto next = next_of(#name, &P##name);                          \
     const OwnMpiCall call(#name);                                               \
-    return P##name arguments;                                                   \
+    return next arguments;                                                      \
   }
 
 TESSERA_SEEN(MPI_Barrier, (MPI_Comm comm), (comm))
