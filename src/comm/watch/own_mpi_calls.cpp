@@ -1,8 +1,8 @@
 // Calls of the MPI library that the program makes itself, seen where they wait for other ranks: a rank that
 // polls inside of one computes nothing. The profiling interface of MPI is made for this: each name here calls
 // the next one of that name, so that preloaded tools still see it. Weak, so that a tool or a program with
-// wrappers of its own goes first. Calls that come by another way (a module of Python that loads the MPI library
-// by itself) are not seen; they count as work, which TESSERA_WORK_LIMIT ends.
+// wrappers of its own goes first. Calls that come by another way (a module of Python that loads the MPI
+// library by itself) are not seen; they count as work, which TESSERA_WORK_LIMIT ends.
 #include <dlfcn.h>
 #include <mpi.h>
 

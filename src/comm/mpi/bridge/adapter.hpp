@@ -20,7 +20,8 @@ namespace {
 #endif
 
 // Every function that is asked for, by MPI's name without the prefix.
-// clang-format off: it never comes to an end with this list
+// The formatter never comes to an end with this list.
+// clang-format off
 #define TESSERA_MPI_FUNCTIONS(X)                                                                            \
   X(Init_thread) X(Initialized) X(Finalized) X(Finalize) X(Abort) X(Get_processor_name)                     \
   X(Get_library_version) X(Error_string) X(Comm_rank) X(Comm_size) X(Comm_dup) X(Comm_free)                 \
