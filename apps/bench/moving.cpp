@@ -65,7 +65,7 @@ void rows() {
                  7, {0, 64, 16.0 * n * n});
 }
 
-// What every rank brings alike is hashed while it is copied, so that data that differ are found.
+// The cost of the hash that finds data which differ between ranks: taken while they are copied in.
 void entered_data_row() {
   const std::string name = "array_of_64_MiB_from_memory";
   if (!bench::wanted(name) || bench::ranks() < 2) return;

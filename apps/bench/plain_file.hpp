@@ -1,4 +1,4 @@
-// What rows about files are compared with: write(2), fsync and read(2) of as many bytes in the same folder.
+// The peer of rows about files: write(2), fsync and read(2) of as many bytes in the same folder.
 #pragma once
 #include <fcntl.h>
 #include <unistd.h>

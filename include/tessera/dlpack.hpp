@@ -40,7 +40,7 @@ struct Tensor {
   std::int64_t* strides;      ///< in elements; null: row-major
   std::uint64_t byte_offset;  ///< of the first element
 };
-/// Of a ManagedTensorVersioned: 1.0 and later know its flags.
+/// The version of a ManagedTensorVersioned: 1.0 and later know its flags.
 struct Version {
   std::uint32_t major;  ///< another one is another layout
   std::uint32_t minor;  ///< what was added

@@ -18,7 +18,7 @@ template <class T> class KeptValues {
  public:
   using value_type = T;
   using const_iterator = std::move_iterator<const T*>;  // no contiguous one: a span is not made of it unasked
-  /// Of memory that `keeps` frees.
+  /// Values in memory that `keeps` frees.
   KeptValues(std::shared_ptr<const void> keeps, const T* data, std::size_t size)
       : keeps_(std::move(keeps)), data_(data), size_(size) {}
   const T* data() const { return data_; }                               ///< the first value

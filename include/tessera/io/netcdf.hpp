@@ -42,7 +42,7 @@ std::map<std::string, Attribute> netcdf_attributes(
 
 /// Options of load_netcdf.
 struct NetcdfLoadOptions {
-  /// What CF calls packed becomes numbers: stored * scale_factor + add_offset, and NaN where _FillValue or
+  /// Packed values (CF) become numbers: stored * scale_factor + add_offset, and NaN where _FillValue or
   /// missing_value stands. The result is then float64, or float32 where that is stored. Without those
   /// attributes, and with false, values and dtype are those that are stored.
   bool unpack = true;
