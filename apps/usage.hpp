@@ -1,4 +1,4 @@
-// The words of a program's command line, read on every rank before MPI is up; one rank speaks.
+// The parsing of a program's command line, on every rank before MPI starts; one rank prints.
 #pragma once
 #include <CLI/CLI.hpp>
 
@@ -17,8 +17,8 @@ inline bool is_first_rank() {
   return true;
 }
 
-// Status 2, and what is wrong from one rank. The others wait a little: mpirun ends them all when the first
-// one has gone.
+// Prints the error on one rank and returns status 2. The others wait a little, since mpirun ends all ranks
+// when the first one exits.
 inline int refuse_words(const std::string& program, const std::string& command, const std::string& what) {
   if (is_first_rank())
     std::fprintf(stderr, "%s: %s\nTry: %s --help\n", program.c_str(), what.c_str(), command.c_str());
@@ -27,7 +27,7 @@ inline int refuse_words(const std::string& program, const std::string& command, 
   return 2;
 }
 
-// The status to leave with: 0 after --help, 2 for wrong usage; none when there is work to do.
+// The exit status after parsing: 0 after --help, 2 for wrong usage; nullopt if there is work to do.
 inline std::optional<int> status_of_words(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);

@@ -1,8 +1,9 @@
-// Ops beside products and transforms: each beside a plain loop, or std::sort, on one rank, and beside one
-// rank on several.
+// Ops other than products and transforms: each compared with a plain loop, or std::sort, on one rank, and
+// with one rank on several.
 #include <tessera/debug.hpp>
 #include <tessera/jit.hpp>
 #include <tessera/ops/numpy.hpp>
+#include <tessera/ops/reproducible.hpp>
 #include <tessera/random.hpp>
 #include <tessera/sparse.hpp>
 
@@ -25,7 +26,7 @@ Array random_floats(Shape shape) { return random::uniform(random::key(1), std::m
 using Function = std::function<Array(const Array&)>;
 using Loop = std::function<void(std::span<const float>)>;  // the same on this rank's block
 
-// f of x split along its first dim: two ranks beside one, and one beside the loop.
+// f of x split along its first dim: two ranks compared with one, and one with the loop.
 void row(const std::string& name, const Array& values, const Function& f, const std::string& loop_name,
          const Loop& loop) {
   const Array x = device_put(values, bench::split(P("x")));
@@ -95,7 +96,7 @@ void by_values() {
         [](std::span<const float> x) {
           std::vector<std::int32_t> counts(bins);
           for (const float v : x) ++counts[std::min(static_cast<int>(v * bins), bins - 1)];
-          if (counts[0] < 0) std::abort();  // so that it is computed
+          if (counts[0] < 0) std::abort();  // prevents the compiler from removing the loop
         });
   if (bench::wanted("x_of_mask_f32_16Mi"))
     row(
@@ -164,7 +165,7 @@ void plate() {
 
 // ---- a sparse matrix times a vector ----
 
-// Entries of the 2-D Laplacian on a grid of side / 2 x side / 2 points, by rows.
+// Entries of the 2-D Laplacian on a grid of side / 2 x side / 2 points, in row order.
 sparse::Entries entries_of_laplacian(Range rows) {
   constexpr std::int64_t n = side / 2;
   sparse::Entries e;
@@ -186,7 +187,7 @@ sparse::Entries entries_of_laplacian(Range rows) {
   return e;
 }
 
-// The same by rows, as one writes it.
+// A plain sparse matrix by rows, as one would write it.
 struct PlainCsr {
   explicit PlainCsr(const sparse::Entries& e, std::int64_t rows)
       : starts(static_cast<std::size_t>(rows) + 1), columns(e.columns.begin(), e.columns.end()) {
@@ -236,7 +237,48 @@ void sparse_product() {
                  7);
 }
 
+// In a ReproducibleScope beside the same without; it may take `most` times as long.
+void price(const std::string& name, const std::function<Array()>& f, double most) {
+  bench::compare(
+      name,
+      [&] {
+        const ReproducibleScope scope;
+        eval(f());
+      },
+      {{"without the scope", [&] { eval(f()); }, 1 / most}}, 7);
+}
+
+void same_bits() {
+  const auto floats = [](Shape shape, const PartitionSpec& spec) {
+    const Array x = device_put(random_floats(std::move(shape)), bench::split(spec));
+    eval(x);
+    return x;
+  };
+  if (bench::wanted("same_bits_sum_f32_16Mi")) {
+    const Array x = floats({many}, P("x"));
+    price(
+        "same_bits_sum_f32_16Mi", [&] { return sum(x); }, 1.2);
+  }
+  if (bench::wanted("same_bits_sum_of_columns_f32_4096")) {
+    const Array x = floats({side, side}, P("x"));
+    price(
+        "same_bits_sum_of_columns_f32_4096", [&] { return sum(x, 0); }, 1.2);
+  }
+  if (bench::wanted("same_bits_product_f32_2048")) {
+    const Array a = floats({side / 2, side / 2}, P("x")), b = floats({side / 2, side / 2}, P());
+    price(
+        "same_bits_product_f32_2048", [&] { return matmul(a, b); }, 1.15);
+  }
+  if (bench::wanted("same_bits_product_of_columns_by_rows_f32_2048")) {
+    const Array a = floats({side / 2, side / 2}, P(None, "x")),
+                b = floats({side / 2, side / 2}, P("x", None));
+    price(
+        "same_bits_product_of_columns_by_rows_f32_2048", [&] { return matmul(a, b); }, 1.15);
+  }
+}
+
 const bench::Group group([] {
+  same_bits();
   along_a_line();
   by_values();
   plate();

@@ -1,4 +1,5 @@
-// Checkpoints of 512 MiB beside write(2), fsync and read(2) of as many bytes in the same folder (TMPDIR).
+// Checkpoints of 512 MiB compared with write(2), fsync and read(2) of the same bytes in the same folder
+// (TMPDIR).
 #include <tessera/io.hpp>
 #include <tessera/multihost.hpp>
 

@@ -1,6 +1,6 @@
-// The room comm beside the MPI library's own calls on the same buffers, 8 B to 64 MiB. A row's size is that
-// of the larger side: what a rank gives to a reduce-scatter, what it has after an all-gather.
-// TESSERA_COLLECTIVES=own|mpi shows what `auto` chooses from.
+// src/comm compared with the MPI library's own calls on the same buffers, 8 B to 64 MiB. A row's size is that
+// of the larger side: a rank's input of a reduce-scatter, its output of an all-gather.
+// TESSERA_COLLECTIVES=own|mpi shows the alternatives of `auto`.
 #include "comm/collectives/collectives.hpp"
 
 #include <mpi.h>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace tessera;
 
-// Never slower than 1.05 x + 2 us.
+// The goal: never slower than 1.05 x + 2 us.
 constexpr double factor = 1.05, allowance_s = 2e-6;
 
 std::string size_name(std::int64_t bytes) {
@@ -100,7 +100,7 @@ class Size {
           {{std::string(peer) + " + 2 us", repeat(raw), 1 / factor, 0, calls_ * allowance_s / factor}});
   }
 
-  // As the executor does it: the own block is a copy, the others are messages.
+  // As the executor does it: the own block is copied, the others are sent as messages.
   void all_to_all() {
     const auto at = [this](std::vector<float>& buffer, int r) {
       return reinterpret_cast<std::byte*>(buffer.data() + static_cast<std::ptrdiff_t>(r) * block_);

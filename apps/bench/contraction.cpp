@@ -1,4 +1,4 @@
-// Products of one rank beside BLAS; products of two ranks beside one.
+// Products of one rank compared with BLAS; products of two ranks compared with one.
 #include <cblas.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ void local_row(std::int64_t n) {
                    true}});
 }
 
-// The scores of attention, batch and heads over the ranks: the same products as a loop over BLAS, whose heads
-// lie beside each other in memory.
+// The scores of attention, with batch and heads split over the ranks, compared with a loop over BLAS whose
+// heads are adjacent in memory.
 void attention_row() {
   const std::string name = "einsum_bqhd_bkhd_f32_16x512x8x64";
   constexpr int batch = 16, length = 512, heads = 8, depth = 64, row = heads * depth;
@@ -56,7 +56,7 @@ void attention_row() {
                  {2.0 * batch * heads * length * length * depth, 32, 4.0 * batch * heads * length * length});
 }
 
-// A product of three, whose order the library chooses.
+// A product of three matrices, whose order the library chooses.
 void chain_row() {
   const std::string name = "einsum_ij_jk_kl_f32_2048_64_2048";
   if (!bench::wanted(name)) return;
@@ -70,8 +70,8 @@ void chain_row() {
                  {4.0 * n * n * middle, 32});
 }
 
-// A layer: bias and relu in the last pass of the product, beside the same in a pass of its own (the product is
-// somebody's value), and beside BLAS and a loop.
+// A layer: bias and relu in the epilogue of the product, compared with a separate pass (the product's value
+// is held), and with BLAS and a loop.
 void layer_row(std::int64_t rows, std::int64_t inner, std::int64_t columns) {
   const std::string name =
       "layer_f32_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns);

@@ -1,4 +1,4 @@
-// Elementwise work is bound by memory (chains) or by arithmetic (sin).
+// Elementwise work, which is limited by memory (chains) or by arithmetic (sin).
 #include <malloc.h>
 #include <sys/mman.h>
 
@@ -31,7 +31,7 @@ void transcendental_row() {
                  {{"a loop over the C library's", by_hand, 0}}, 5, {0, 32, 8.0 * 8192 * 8192});
 }
 
-// Memory that the program has not had before: the system gives it page by page, as to the loop.
+// Evaluation in fresh memory: the system provides it page by page, as for the loop.
 void first_evaluation_row() {
   const std::string name = "first_eval_f32_300MB";
   if (!bench::wanted(name)) return;

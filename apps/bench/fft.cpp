@@ -1,5 +1,5 @@
-// Transforms of split arrays beside FFTW: its MPI interface, planned with MEASURE, with the result in
-// natural order and transposed; and its own 3-D plan on one rank. scripts/bench --peers sets heFFTe beside them.
+// Transforms of split arrays compared with FFTW: its MPI interface, planned with MEASURE, with the result in
+// natural order and transposed; and its own 3-D plan on one rank. scripts/bench --peers adds heFFTe.
 #include <fftw3-mpi.h>
 #include <tessera/fft.hpp>
 
@@ -12,7 +12,7 @@ namespace {
 
 using namespace tessera;
 
-// FFTW's two precisions under one set of names.
+// FFTW's two precisions under common names.
 template <class R> struct Fftw;
 // clang-format off
 #define TESSERA_BENCH_FFTW(R, p)                                                                                   \
@@ -47,7 +47,7 @@ TESSERA_BENCH_FFTW(float, fftwf_)
 #undef TESSERA_BENCH_FFTW
 // clang-format on
 
-// A plan of FFTW's between two blocks of its own.
+// An FFTW plan between two blocks that it owns.
 template <class R> class PeerTransform {
  public:
   template <class MakePlan> PeerTransform(std::ptrdiff_t complex_elements, MakePlan make_plan) {
@@ -73,7 +73,7 @@ Array filled(const Shape& shape, Dtype dtype, const Sharding& where) {
   return x;
 }
 
-// 3-D, split along its first dim; with real input where `is_real`.
+// 3-D, split along the first dim; with real input if `is_real`.
 template <class R> void cube(std::int64_t n, bool is_real) {
   const Dtype dtype = is_real ? dtype_of<R>() : dtype_of<std::complex<R>>();
   const std::string what = "fft_" + std::to_string(n) + "^3_" + tessera::name(dtype);
@@ -119,7 +119,7 @@ void line(int log2_points) {
       row, [&] { eval(fft::fft(x)); }, {{"FFTW-MPI", [&] { peer.run(); }, 1}}, 7);
 }
 
-// Transforms of whole axes, the batch split: nothing is sent.
+// Transforms of unsplit axes with a split batch: nothing is sent.
 void batch() {
   const std::string row = "fft_batch_256x256^2_complex128";
   if (bench::ranks() == 1 || !bench::wanted(row)) return;

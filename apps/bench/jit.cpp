@@ -1,4 +1,4 @@
-// Costs of jit: a call whose plan is kept, planning itself, one pass for a chain, and products beside
+// Costs of jit: a call of a compiled plan, planning itself, one pass for a chain, and products overlapping
 // reductions.
 #include <tessera/jit.hpp>
 
@@ -48,7 +48,7 @@ void cached_call_rows() {
                   {"budget of 40 us a call", {}, bench::ranks() == 8 ? 1.0 : 0, 40e-6 * calls}});
 }
 
-// The same without the sums: nothing is sent.
+// The same without the sums, so that nothing is sent.
 void local_call_row() {
   const std::string name = "jit_call_of_10_local_ops_x1000";
   if (!bench::wanted(name)) return;
@@ -62,7 +62,7 @@ void local_call_row() {
   bench::compare(name, repeat([&] { eval(f(x, w)); }), {{"budget of 15 us a call", {}, 1, 15e-6 * calls}});
 }
 
-// 100 layers of ten ops over 4,096 ranks that do not exist.
+// 100 layers of ten ops, planned on an abstract mesh of 4,096 ranks.
 void planning_row() {
   if (!bench::wanted("jit_plans_1000_ops") || bench::ranks() > 1) return;
   const Mesh mesh = abstract_mesh({64, 64}, {"x", "y"});
@@ -101,9 +101,9 @@ __attribute__((target("avx512f"))) void chain_by_avx512(const float* x, float* y
 __attribute__((target("avx2,fma"))) void chain_by_avx2(const float* x, float* y, std::int64_t n) {
   chain_loop(x, y, n);
 }
-// With the vectors that tessera may use.
+// Uses the vector instructions that tessera may use.
 void chain_by_hand(const float* x, float* y, std::int64_t n) {
-  static const auto targets = hwy::SupportedTargets();  // asking takes longer than a short loop
+  static const auto targets = hwy::SupportedTargets();  // the query takes longer than a short loop
   if ((targets & HWY_AVX3) != 0)
     chain_by_avx512(x, y, n);
   else if ((targets & HWY_AVX2) != 0)
@@ -130,8 +130,8 @@ void chain_row(const std::string& size, std::int64_t n) {
                    1 / 1.3}});
 }
 
-// A product of what a rank has, and the sum over ranks of something else: together beside one after the
-// other. Where every core computes, nothing can be won; a core to spare is asked for before a goal is.
+// A product of a rank's own data and an all-reduce of something else, overlapped, compared with both in
+// sequence. If every core computes, nothing can be gained, so a goal is set only if a core is spare.
 void overlap_row() {
   if (!bench::wanted("product_beside_all_reduce") || bench::ranks() < 2) return;
   constexpr std::int64_t n = 1024;

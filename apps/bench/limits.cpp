@@ -1,4 +1,4 @@
-// The rates of this machine with all ranks at work at once.
+// The rates of this machine with all ranks working at once.
 #include <cblas.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace bench {
 
 namespace {
 
-// The best of a few: a limit.
+// The best of a few repetitions, since it serves as a limit.
 double least_seconds(const Work& work) {
   double least = seconds_of(work);
   for (int r = 0; r < 4; ++r) least = std::min(least, seconds_of(work));
@@ -39,7 +39,7 @@ double measure_memcpy() {
          least_seconds([&] { std::memcpy(to.data(), from.data(), mine); });
 }
 
-// Flops or bytes per second, by what is measured; once per process.
+// Flops or bytes per second, depending on `what`; measured once per process.
 double rate(const std::string& what) {
   static std::map<std::string, double> known;
   const auto [at, is_new] = known.try_emplace(what, 0);

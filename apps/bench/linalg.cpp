@@ -1,8 +1,8 @@
-// One big matrix over all ranks beside ScaLAPACK at the block size and grid that suit it best (LAPACK on one
-// rank), and many small systems.
+// One big matrix over all ranks compared with ScaLAPACK at its best block size and grid (LAPACK on one rank),
+// and many small systems.
 //
-// Ours is timed with everything it does: from the sharding P("x", None) to the block-cyclic layout and back.
-// ScaLAPACK's matrix already lies in its layout.
+// tessera's time includes everything: from the sharding P("x", None) to the block-cyclic layout and back.
+// ScaLAPACK's matrix is already in its layout.
 #include <cblas.h>
 #include <mpi.h>
 
@@ -50,8 +50,8 @@ double flops_of(Kind kind, int n) {
   return kind == Kind::solve ? n3 * 2 / 3 : kind == Kind::cholesky ? n3 / 3 : n3 * 8 / 3;
 }
 
-// A factorization by ScaLAPACK on some grid and block size; by LAPACK when there is one rank. QR makes q as
-// ours does.
+// A factorization by ScaLAPACK with a given grid and block size; by LAPACK on one rank. QR also computes q,
+// as tessera does.
 class Scalapack {
  public:
   Scalapack(Kind kind, int n, int block, int grid_rows)
@@ -144,7 +144,7 @@ class Scalapack {
   std::vector<int> pivots_;
 };
 
-// Tries block sizes and grids; on large matrices fewer, and once each.
+// Tries block sizes and grids; for large matrices fewer, and each only once.
 std::pair<int, int> find_best_scalapack(Kind kind, int n) {
   const std::vector<int> blocks = n > 4096 ? std::vector<int>{64, 128} : std::vector<int>{32, 64, 128, 192};
   double best_s = 1e30;
@@ -170,8 +170,8 @@ std::unique_ptr<Scalapack> best_scalapack(Kind kind, int n) {
   return std::make_unique<Scalapack>(kind, n, best.first, best.second);
 }
 
-// dgemm with as many operations as a rank's share of the factorization: what no factorization built on it
-// can beat.
+// dgemm with as many operations as a rank's share of the factorization: the upper bound for any factorization
+// built on it.
 bench::Work products_of(double flops) {
   constexpr int n = 2048;
   const auto values = std::make_shared<std::vector<double>>(static_cast<std::size_t>(3 * n) * n, 0.5);

@@ -1,5 +1,5 @@
-// Costs of loops: 10,000 steps as one instruction, beside the same loop in C++ with raw MPI, and planning
-// them.
+// Costs of loops: 10,000 steps as one instruction, compared with the same loop in C++ with raw MPI; and
+// planning them.
 #include <tessera/control.hpp>
 #include <tessera/grad.hpp>
 #include <tessera/jit.hpp>

@@ -33,7 +33,8 @@ tessera::Sharding on_one() { return tessera::SingleDeviceSharding(tessera::devic
 
 namespace {
 
-// As on a CPU without AVX-512; scripts/bench does the same to OpenBLAS. False: this CPU has no AVX2.
+// Restricts the vector instructions to AVX2; scripts/bench does the same to OpenBLAS. False: this CPU has no
+// AVX2.
 bool use_avx2() {
   options().suffix = "_avx2";
   if ((hwy::SupportedTargets() & HWY_AVX2) == 0) return false;
@@ -42,7 +43,7 @@ bool use_avx2() {
   return true;
 }
 
-// Whether this word was understood; `value` is the next one, taken where the word wants it.
+// Returns whether this word is known; `value` is the next word, for options that take one.
 bool take_word(const std::string& word, const char* value, bool& takes_value) {
   auto& asked = options();
   takes_value = true;

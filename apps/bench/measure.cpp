@@ -29,7 +29,7 @@ struct Samples {
   std::vector<std::vector<double>> peers;
 };
 
-// One repetition of ours and of each peer; what all of them took.
+// Runs one repetition of tessera's work and of each peer; returns the total time.
 double repeat_once(const Work& ours, const Work& prepare, const std::vector<Peer>& peers, Samples* samples) {
   if (prepare) prepare();
   const double ours_s = seconds_of(ours);
@@ -57,10 +57,10 @@ void compare(const std::string& name, const Work& ours, const std::vector<Peer>&
              const Cost& cost) {
   Samples samples;
   samples.peers.resize(peers.size());
-  // The first two plan, touch memory and fill caches; where they take long, one is enough.
+  // The first two repetitions plan, touch memory and fill caches; if they take long, one suffices.
   const double first_s = repeat_once(ours, repeat.prepare, peers, nullptr), seconds = options().seconds;
   if (first_s < seconds / 10) repeat_once(ours, repeat.prepare, peers, nullptr);
-  double spent_s = first_s;  // the same on all ranks, and so is what follows from it
+  double spent_s = first_s;  // the same on all ranks, so all decide alike
   for (int r = 0; r < repeat.times && (r < 2 || spent_s < seconds); ++r)
     spent_s += repeat_once(ours, repeat.prepare, peers, &samples);
 
@@ -94,7 +94,7 @@ void compare_bytes(const std::string& name, double ours, const std::string& what
 
 namespace {
 
-// A line: key first second.
+// Reads a line: key first second.
 std::pair<int, int> read_choice(const std::string& key) {
   std::ifstream file(options().choices_path);
   std::string word;

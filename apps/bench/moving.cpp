@@ -1,4 +1,4 @@
-// Moving data: from rows to columns, beside what one would write with MPI.
+// Moving data: from rows to columns, compared with hand-written MPI.
 #include <mpi.h>
 
 #include <cstring>
@@ -46,7 +46,7 @@ struct RowsToColumns {
         std::memcpy(out, from.data() + static_cast<std::ptrdiff_t>(i) * n + r * b, row);
     std::vector<int> counts(p, b * b), offsets(p);
     for (int r = 0; r < p; ++r) offsets[r] = r * b * b;
-    // The data from rank r are its rows of my columns: already in place.
+    // The data from rank r are its rows of this rank's columns: already in place.
     MPI_Alltoallv(packed.data(), counts.data(), offsets.data(), MPI_DOUBLE, to.data(), counts.data(),
                   offsets.data(), MPI_DOUBLE, MPI_COMM_WORLD);
   }
@@ -65,7 +65,7 @@ void rows() {
                  7, {0, 64, 16.0 * n * n});
 }
 
-// The cost of the hash that finds data which differ between ranks: taken while they are copied in.
+// The cost of the hash that detects data that differ between ranks: computed while the data are copied in.
 void entered_data_row() {
   const std::string name = "array_of_64_MiB_from_memory";
   if (!bench::wanted(name) || bench::ranks() < 2) return;

@@ -1,4 +1,4 @@
-// The words of tessera_bench's command line.
+// The command line options of tessera_bench.
 #pragma once
 #include <string>
 #include <vector>
@@ -6,11 +6,11 @@
 namespace bench {
 
 struct Options {
-  std::string filter, row;   // a part of the name; the whole name
-  std::string json_path;     // a line of JSON per row and peer is added here
-  std::string choices_path;  // what best_choice() found, line by line
-  std::string suffix;        // of every name that is written
-  double seconds = 20;       // of a row's repetitions
+  std::string filter, row;   // a part of the name; the complete name
+  std::string json_path;     // receives a line of JSON per row and peer
+  std::string choices_path;  // results of best_choice(), one per line
+  std::string suffix;        // appended to every name that is written
+  double seconds = 20;       // for a row's repetitions
   bool list = false;
   std::vector<void (*)()> groups;
 };

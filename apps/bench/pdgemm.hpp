@@ -31,7 +31,7 @@ class Pdgemm {
   Matrix a_, b_, c_;
 };
 
-// The block size and the grid that take the least time here. Collective.
+// The product with the block size and grid that take the least time here. Collective.
 std::shared_ptr<Pdgemm> best_pdgemm(ProductSize);
 
 }  // namespace bench

@@ -1,4 +1,4 @@
-// The peer of rows about files: write(2), fsync and read(2) of as many bytes in the same folder.
+// The peer of rows about files: write(2), fsync and read(2) of the same bytes in the same folder.
 #pragma once
 #include <fcntl.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ using tessera::IoError;
 using tessera::Shape;
 namespace multihost = tessera::multihost;
 
-// A folder of this run, gone with it.
+// A temporary folder, removed on destruction.
 class Folder {
  public:
   Folder() {

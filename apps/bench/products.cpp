@@ -1,6 +1,6 @@
-// Square products on each of the 16 pairs of layouts {row, column, block, replicated}, beside ScaLAPACK's
-// pdgemm at the block size and grid that suit it best and beside one rank's dgemm; the memory that they take;
-// and whether the algorithms rank as predicted. Then the shapes of COSMA's tests, and a batch.
+// Square products on each of the 16 pairs of layouts {row, column, block, replicated}, compared with
+// ScaLAPACK's pdgemm at its best block size and grid and with one rank's dgemm; their memory; and the
+// predicted against the measured order of the algorithms. Then the shapes of COSMA's tests, and a batch.
 #include <cblas.h>
 #include <malloc.h>
 #include <mpi.h>
@@ -46,7 +46,7 @@ template <class Use> void for_each_pair(const std::string& prefix, Use&& use) {
       if (const auto name = prefix + of_a.name + "_" + of_b.name; bench::wanted(name)) use(name, of_a, of_b);
 }
 
-// The others sleep until rank 0 is done: were they to wait as MPI does, they would take its core.
+// Runs work on rank 0 while the others sleep: waiting inside MPI they would use its core.
 void alone(const bench::Work& work) {
   if (bench::rank() == 0) work();
   MPI_Request request;
@@ -106,7 +106,7 @@ double kilobytes_of(const char* key) {
     }
   return 0;
 }
-// Forgets the peak so far. False where the system does not.
+// Resets the recorded peak memory. False if the system does not support it.
 bool reset_high_water_mark() {
   std::ofstream file("/proc/self/clear_refs");
   file << "5" << std::flush;
@@ -120,7 +120,7 @@ void memory_rows(int n) {
                   const auto blocks = [&](const Layout& layout, int size, double value) {
                     return device_put(full({size, size}, value, float64), grid(), layout.spec);
                   };
-                  // A first product pays for what BLAS and MPI allocate.
+                  // A first product, so that allocations of BLAS and MPI are not counted.
                   if (!warm) eval(matmul(blocks(layouts()[0], 1024, 0.5), blocks(layouts()[1], 1024, 0.25)));
                   warm = true;
                   release_pooled_memory();
@@ -153,7 +153,7 @@ struct Measured {
   double predicted_s, seconds;
 };
 
-// Pairs of algorithms whose order is predicted wrongly although they differ by more than a tenth.
+// Lists pairs of algorithms with a wrong predicted order that differ by more than a tenth.
 void print_ranking(const std::string& name, const std::vector<Measured>& list) {
   if (bench::rank() != 0) return;
   int misses = 0, pairs = 0;

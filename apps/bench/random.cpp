@@ -1,4 +1,4 @@
-// Random numbers by rate, and over ranks.
+// Rates of random numbers, and their scaling over ranks.
 #include <tessera/random.hpp>
 
 #include "bench.hpp"
@@ -7,7 +7,7 @@ namespace {
 
 using namespace tessera;
 
-// `draw` makes n elements; at one rank within n / per_second, at two ranks in half of one rank's time.
+// `draw` makes n elements; goals: n / per_second on one rank, half of one rank's time on two.
 template <class Draw>
 void rate_row(const std::string& name, std::int64_t n, double per_second, const char* budget, Draw draw) {
   if (!bench::wanted(name)) return;

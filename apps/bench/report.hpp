@@ -8,8 +8,8 @@
 namespace bench {
 
 struct Side {
-  double seconds = 0;           // median, with what is granted
-  std::vector<double> samples;  // in the order measured; none for a budget
+  double seconds = 0;           // median, including extra_s
+  std::vector<double> samples;  // in measuring order; none for a budget
 };
 
 // On rank 0.

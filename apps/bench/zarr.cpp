@@ -1,5 +1,5 @@
-// Zarr stores of 256 MiB beside write(2), fsync and read(2) of as many bytes in the same folder (TMPDIR): each
-// rank's rows are one chunk that is not packed.
+// Zarr stores of 256 MiB compared with write(2), fsync and read(2) of the same bytes in the same folder
+// (TMPDIR): each rank's rows are one uncompressed chunk.
 #include <tessera/io/zarr.hpp>
 
 #include <filesystem>

@@ -13,7 +13,7 @@
 namespace cli {
 namespace {
 
-// Whole numbers between colons; UsageError where the text is something else.
+// Integers between colons; UsageError for any other text.
 std::vector<std::int64_t> numbers_of(const std::string& text, const std::string& whole) {
   std::vector<std::int64_t> numbers{0};
   int digits = 0;
@@ -31,8 +31,8 @@ std::vector<std::int64_t> numbers_of(const std::string& text, const std::string&
   return numbers;
 }
 
-// sbatch reads a line up to a blank or a #, and quotes around more. What would end the line or the quotes could
-// write lines of its own into the script.
+// Quotes a value for sbatch, which reads a line up to a blank or a #. Refuses characters that would end the
+// line or the quotes, since they could inject lines into the script.
 std::string directive_value(const std::string& option, const std::string& value) {
   const auto is_refused = [](unsigned char c) { return c < 32 || c == 127 || c == '"' || c == '\\'; };
   if (std::any_of(value.begin(), value.end(), is_refused))
@@ -52,7 +52,7 @@ std::string name_of(const BatchOrder& order) {
   return order.name.empty() ? std::filesystem::path(order.words.front()).filename().string() : order.name;
 }
 
-std::string directives(const BatchOrder& order, const Place& place) {
+std::string directives(const BatchOrder& order, const JobEnvironment& place) {
   std::string text = directive(directive_value("job-name", name_of(order)));
   if (order.nodes > 0) text += directive("--nodes=" + std::to_string(order.nodes));
   text += directive("--ntasks=" + std::to_string(order.ranks));
@@ -78,7 +78,7 @@ std::string directives(const BatchOrder& order, const Place& place) {
   return text;
 }
 
-std::string settings_text(const Place& place) {
+std::string settings_text(const JobEnvironment& place) {
   std::string text;
   for (const auto& [name, value] : place.settings) text += "export " + name + "=" + shell_word(value) + "\n";
   return text;
@@ -90,9 +90,9 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// The signal comes to this shell alone (B:), which hands it on; launchers send it to every rank. A trap cuts
-// a wait short; a second one for what has ended says 127.
-std::string command(const BatchOrder& order, const Place& place) {
+// The signal is sent to this shell only (B:), which forwards it; launchers send it to every rank. A trap
+// interrupts `wait`; a further `wait` for an ended process returns 127.
+std::string command(const BatchOrder& order, const JobEnvironment& place) {
   return joined(place.launcher) + " " + joined(order.words) +
          " &\nranks=$!\n"
          "trap 'warned=1; kill -USR1 $ranks 2>/dev/null' USR1   # every rank: save, and end with status " +
@@ -125,7 +125,7 @@ std::int64_t seconds_of_limit(const std::string& text) {
   const bool has_days = dash != std::string::npos;
   const auto days = has_days ? numbers_of(text.substr(0, dash), text) : std::vector<std::int64_t>{0};
   auto parts = numbers_of(has_days ? text.substr(dash + 1) : text, text);
-  if (days.size() != 1 || parts.size() > 3) numbers_of("", text);  // says what is read
+  if (days.size() != 1 || parts.size() > 3) numbers_of("", text);  // reports the accepted formats
   std::int64_t hours = 0, minutes = 0, seconds = 0;
   if (has_days || parts.size() == 3) {
     parts.resize(3);
@@ -160,7 +160,7 @@ int warning_of(std::int64_t limit_seconds) {
   return static_cast<int>(std::min<std::int64_t>(120, limit_seconds / 4));
 }
 
-std::string batch_script(const BatchOrder& order, const Place& place) {
+std::string batch_script(const BatchOrder& order, const JobEnvironment& place) {
   return "#!/bin/bash\n# Written by tessera sbatch\n" + directives(order, place) + "\n" +
          settings_text(place) + "\n" + command(order, place) + ending(order);
 }

@@ -1,4 +1,4 @@
-// tessera bench: this process becomes the benchmark program, which stands beside this one in a build tree.
+// tessera bench: replaces this process by the benchmark program, which is in the same folder of a build tree.
 #include <unistd.h>
 
 #include <cerrno>

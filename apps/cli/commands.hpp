@@ -1,4 +1,5 @@
-// The commands of the command line. main.cpp reads the words into an Order; each command is a function on it.
+// The commands of the command line. main.cpp parses the words into an Order; each command is a function on
+// it.
 #pragma once
 #include <tessera/tessera.hpp>
 
@@ -10,18 +11,18 @@
 
 namespace cli {
 
-// Wrong words: exit status 2.
+// Invalid command line: exit status 2.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The words of `tessera sbatch`.
+// The options of `tessera sbatch`.
 struct BatchOrder {
   int nodes = 0, ranks = 0, cpus_per_task = 1;
   std::string time, partition, account, memory, array, name, script, mpi, launcher;
-  int warn_s = -1;  // before the time limit; below 0: what suits it
+  int warn_s = -1;  // seconds before the time limit; below 0: chosen
   bool submit = false, replace = false, no_requeue = false;
-  std::vector<std::string> words;  // the program and its words
+  std::vector<std::string> words;  // the program and its arguments
 };
 
 struct Order {
@@ -30,19 +31,21 @@ struct Order {
   std::string mesh;                // x=4,y=2
   std::vector<std::string> specs;  // one per operand: x,None  x+y,None
   std::string what;                // explain: matmul, fft, solve, reshard
-  std::string machine;             // explain: file of rates
-  std::string dtype = "float32";   // of operands that are only shapes
+  std::string machine;             // explain: file with rates
+  std::string memory;              // advise: the most that a rank may need
+  std::string dtype = "float32";   // of operands given as shapes
   std::vector<int> axes;           // fft
   bool inverse = false, real = false, json = false, as_text = false, thorough = false, verbose = false,
-       verify = false, force = false;
+       verify = false, force = false, transposed = false;
   int ranks = 0;
   std::vector<std::string> words;  // run: mpirun options, program, its arguments; bench: its arguments
-  std::string launcher;            // run, sbatch: mpirun, srun, or what there is
+  std::string launcher;            // run, sbatch: mpirun, srun, or the available one
   bool dry_run = false;
   BatchOrder batch;
 };
 
 int run_program(const Order&);
+int run_notebook(const Order&, const char* self);  // self: path of this executable
 int write_batch_script(const BatchOrder&);
 int run_again_as_ranks(const Order&, int argc, char** argv);
 int show_info(const Order&);
@@ -54,23 +57,26 @@ int show_settings(const Order&);
 int show_shard(const Order&);
 int compute(const std::string& command, const Order&);
 int explain(const Order&);
+int advise(const Order&);
+int simulate(const Order&);
 int measure_machine(const Order&);
 int doctor(const Order&);
 int profile_program(const Order&);
-int run_benchmark(const std::vector<std::string>& words);  // does not return when it works
+int run_benchmark(const std::vector<std::string>& words);  // does not return on success
 
-// ---- words ----
+// ---- parsing and text ----
 tessera::Shape parse_shape(const std::string& text);                      // 4096x4096, 10, "" for none
 std::vector<std::pair<std::string, int>> parse_mesh(const std::string&);  // UsageError
 tessera::PartitionSpec parse_spec(const std::string&);
-// The mesh that was asked for over this job's devices; one axis "x" over all of them by default.
+// The requested mesh over this job's devices; by default one axis "x" over all of them.
 tessera::Mesh job_mesh(const Order&);
 tessera::Mesh planning_mesh(const Order&);  // abstract
 tessera::PartitionSpec spec_of(const Order&, std::size_t operand);
 
-// ---- files: x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.zarr:array, x.nc:variable, x.csv, x.mtx ----
+// ---- files: x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.zarr:array, x.nc:variable, x.csv,
+// x.mtx ----
 tessera::io::FileInfo file_info(const std::string& name);
-std::string shown(const std::string& word);  // quoted, and cut where it is long
+std::string shown(const std::string& word);  // quoted, and cut if it is long
 bool is_shape(const std::string& word);
 tessera::io::FileInfo operand_info(const std::string& word,
                                    const std::string& dtype);  // a file's header, or a shape
@@ -81,21 +87,21 @@ void save(const Order&, const tessera::Array&);
 using NamedInfo = std::pair<std::string, tessera::io::FileInfo>;
 struct FileContents {
   std::string kind;
-  std::vector<NamedInfo> arrays;                           // "" where the file is one array
-  std::vector<std::string> others;                         // what is there, but cannot be read
+  std::vector<NamedInfo> arrays;                           // "" if the file is one array
+  std::vector<std::string> others;                         // objects that cannot be read
   std::vector<std::pair<std::string, std::string>> facts;  // "latest step": "40"
 };
 FileContents contents_of(const std::string& name);
 std::vector<NamedInfo> checkpoint_leaves(const std::string& folder, int step);
 
 bool under_launcher();
-// -v: what is being done, on stderr, once per job.
+// -v: reports the current activity on stderr, once per job.
 void tell(const Order&, const std::string& what);
 // {"x": 4, "y": 2}, in the order of the axes.
 nlohmann::ordered_json mesh_json(const tessera::Mesh&);
-// x.npy in the layout that the words ask for.
+// The operand's file in the layout given by the options.
 tessera::Array load_operand(const Order&, std::size_t operand, const tessera::Mesh&);
-// Turns what `work` refuses in the words of --mesh, --spec or --dtype into wrong usage.
+// Turns errors of `work` about --mesh, --spec or --dtype into usage errors.
 template <class Work> auto of_words(Work&& work) {
   try {
     return work();
@@ -103,7 +109,8 @@ template <class Work> auto of_words(Work&& work) {
     throw UsageError(error.what());
   }
 }
-// The text without the library's own places such as " at compute.cpp:27", which tell its user nothing.
+// The text without the library's own source locations such as " at compute.cpp:27", which do not help its
+// user.
 std::string without_places(const std::string& text);
 
 }  // namespace cli

@@ -1,9 +1,13 @@
-// matmul, fft, solve, reshard on files; explain: what they would move.
+// matmul, fft, solve, reshard on files; explain, advise and simulate: what these would take.
 #include <chrono>
 #include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include <tessera/jit/advise.hpp>
+#include <tessera/jit/simulate.hpp>
+
+#include "base/settings.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
 
@@ -32,12 +36,14 @@ Array apply(const std::string& command, const Order& order, const std::vector<Ar
   if (command == "fft") {
     fft::FftOptions options;
     options.axes = order.axes;
+    if (order.transposed) options.out_sharding = fft::transposed;
     if (order.real) return order.inverse ? fft::irfftn(x[0], options) : fft::rfftn(x[0], options);
     return order.inverse ? fft::ifftn(x[0], options) : fft::fftn(x[0], options);
   }
   if (command == "solve") return linalg::solve(x[0], x[1]);
+  if (command == "lu") return linalg::lu_factor(x[0]).lu;
   throw UsageError("explain: " + tessera::quoted(command) +
-                   " is unknown; there are matmul, fft, solve and reshard");
+                   " is unknown; there are matmul, fft, solve, lu and reshard");
 }
 
 std::size_t operands_of(const std::string& command) {
@@ -55,7 +61,7 @@ void check_operands(const std::string& command, const Order& order) {
                      " at most, got " + std::to_string(order.specs.size()));
 }
 
-// The layout of operand n of this shape. Without --spec its first dim is split, if it has one.
+// The layout of operand n with this shape. Without --spec its first dim is split, if it has one.
 Sharding layout_of(const Order& order, std::size_t n, const Shape& shape, const Mesh& mesh) {
   return of_words([&] {
     const auto spec = spec_of(order, n);
@@ -67,7 +73,7 @@ Sharding layout_of(const Order& order, std::size_t n, const Shape& shape, const 
   });
 }
 
-// HPL's, in the infinity norm; of several right-hand sides the worst.
+// HPL's residual, in the infinity norm; for several right-hand sides the worst.
 double hpl_residual(const Array& a, const Array& x, const Array& b) {
   const auto largest = [](const Array& columns) { return max(abs(columns), 0); };
   const Array norm_a = max(sum(abs(a), -1)), residual = largest(matmul(a, x) - b);
@@ -75,7 +81,7 @@ double hpl_residual(const Array& a, const Array& x, const Array& b) {
                                                       : std::numeric_limits<double>::epsilon();
   const Array scale = astype(norm_a * largest(x) + largest(b), float64) *
                       (eps * static_cast<double>(std::max<std::int64_t>(a.shape()[0], 1)));
-  // 0 / 0 of an empty or a zero right-hand side is no residual.
+  // 0 / 0 for an empty or a zero right-hand side counts as 0.
   const Array worst = max(where(residual == 0, zeros_like(scale), astype(residual, float64) / scale));
   return item<double>(worst);
 }
@@ -164,6 +170,122 @@ int explain(const Order& order) {
                            {"outputs", plan.outputs}}
                           .dump(2)
                           .c_str());
+  return 0;
+}
+
+namespace {
+
+// One step of stochastic gradient descent of a network: a batch, and the weights of its layers.
+std::vector<Array> training_step(const std::vector<Array>& x) {
+  const auto loss = [&](const std::vector<Array>& weights) {
+    Array y = x[0];
+    for (std::size_t n = 0; n < weights.size(); ++n)
+      y = n + 1 < weights.size() ? maximum(matmul(y, weights[n]), 0) : matmul(y, weights[n]);
+    return mean(square(y));
+  };
+  std::vector<Array> weights(x.begin() + 1, x.end());
+  const auto gradients = grad(loss)(weights);
+  constexpr double rate = 1e-3;
+  for (std::size_t n = 0; n < weights.size(); ++n) weights[n] = weights[n] - gradients[n] * rate;
+  return weights;
+}
+
+json simulation_json(const Simulation& run) {
+  json calls = json::array(), links = json::array();
+  for (const auto& c : run.calls)
+    calls.push_back({{"kind", c.kind},
+                     {"for", without_places(c.what)},
+                     {"mean_s", c.seconds},
+                     {"longest_s", c.most_seconds},
+                     {"bytes", c.bytes},
+                     {"messages", c.messages}});
+  for (const auto& link : run.links)
+    links.push_back({{"link", link.name}, {"busy", link.busy}, {"bytes", link.bytes}});
+  return {{"seconds", run.seconds},
+          {"computing_s", run.computing_s},
+          {"waiting_s", run.waiting_s},
+          {"ranks", run.ranks},
+          {"hosts", run.hosts},
+          {"messages", run.messages},
+          {"calls", calls},
+          {"links", links},
+          {"notes", run.notes}};
+}
+
+// A mesh of two axes that is as square as can be, for -n without --mesh.
+Mesh mesh_of_ranks(int ranks) {
+  const auto meshes = meshes_of(ranks);
+  return meshes.back();
+}
+
+}  // namespace
+
+int simulate(const Order& order) {
+  if (order.what == "train") {
+    if (order.operands.size() < 2)
+      throw UsageError(
+          "simulate: train takes a batch and the weights of each layer: 65536x784 784x512 512x10");
+  } else {
+    check_operands(order.what, order);
+  }
+  if (order.mesh.empty() == (order.ranks == 0)) throw UsageError("simulate: give -n or --mesh, one of them");
+  const Mesh mesh = order.mesh.empty() ? mesh_of_ranks(order.ranks) : planning_mesh(order);
+  std::vector<Array> x;
+  for (std::size_t n = 0; n < order.operands.size(); ++n) {
+    const auto info = operand_info(order.operands[n], order.dtype);
+    const bool is_weight = order.what == "train" && n > 0 && order.specs.size() <= 1;
+    x.push_back(device_put(zeros(info.shape, info.dtype),
+                           is_weight ? Sharding::replicated(mesh) : layout_of(order, n, info.shape, mesh)));
+  }
+  SimulateOptions options;
+  options.trace_path = order.output;
+  const Simulation run =
+      order.what == "train"
+          ? tessera::simulate(training_step, options, x)
+          : tessera::simulate(
+                [&](const std::vector<Array>& args) { return apply(order.what, order, args, mesh); }, options,
+                x);
+  const auto text = order.json ? simulation_json(run).dump(2) + "\n" : without_places(to_string(run));
+  std::printf("%s", text.c_str());
+  return 0;
+}
+
+int advise(const Order& order) {
+  check_operands(order.what, order);
+  AdviseOptions options;
+  options.memory_limit_bytes =
+      order.memory.empty() ? 0 : of_words([&] { return parse_bytes("--memory", order.memory); });
+  if (order.mesh.empty())
+    options.meshes = of_words([&] { return meshes_of(order.ranks > 0 ? order.ranks : 8); });
+  else
+    options.meshes = {planning_mesh(order)};
+  std::vector<Array> x;
+  for (const auto& word : order.operands) {
+    const auto info = operand_info(word, order.dtype);
+    x.push_back(zeros(info.shape, info.dtype));
+  }
+  const Mesh& mesh = options.meshes.front();
+  const Advice advice = tessera::advise(
+      [&](const std::vector<Array>& args) { return apply(order.what, order, args, mesh); }, options, x);
+  if (!order.json) {
+    std::printf("%s", without_places(to_string(advice)).c_str());
+    return 0;
+  }
+  json rows = json::array();
+  for (const auto& layout : advice.best) {
+    json specs = json::array();
+    for (const auto& sharding : layout.shardings) specs.push_back(text_of(sharding.spec()));
+    rows.push_back({{"mesh", mesh_json(layout.shardings.front().mesh())},
+                    {"specs", specs},
+                    {"predicted_s", layout.predicted_seconds},
+                    {"bytes_per_rank", layout.bytes},
+                    {"peak_bytes_per_rank", layout.peak_bytes},
+                    {"within_memory", layout.is_within_memory_limit},
+                    {"reason", without_places(layout.reason)}});
+  }
+  std::printf(
+      "%s\n",
+      json{{"best", rows}, {"plans", advice.plans}, {"exhaustive", advice.is_exhaustive}}.dump(2).c_str());
   return 0;
 }
 

@@ -1,5 +1,5 @@
-// tessera doctor FOLDER: what the flight records of a job's ranks say together. tessera profile PROGRAM: where its
-// time goes.
+// tessera doctor FOLDER: the diagnosis from the flight records of a job's ranks. tessera profile PROGRAM: the
+// time spent per step.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-// The files that the command line knows, by the ends of their names.
+// The file formats of the command line, by file name extension.
 #include <filesystem>
 #include <optional>
 
@@ -15,7 +15,7 @@ enum class Format { npy, npz, hdf5, safetensors, csv, matrix_market, zarr, netcd
 struct Kind {
   const char* ending;
   Format format;
-  const char* member;  // what a name behind a colon names; null where the file is one array
+  const char* member;  // the kind of member named after a colon; null if the file is one array
 };
 constexpr Kind kinds[] = {{".npy", Format::npy, nullptr},
                           {".npz", Format::npz, "array"},
@@ -35,7 +35,7 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// A store that is one array needs no name behind it.
+// A store that is one array needs no member name.
 std::optional<FileName> parse_store(const std::string& word) {
   const auto at = word.find(".zarr:");
   if (at != std::string::npos) return FileName{Format::zarr, word.substr(0, at + 5), word.substr(at + 6)};
@@ -114,7 +114,7 @@ Array load(const std::string& word, const Sharding& sharding) {
 
 namespace {
 
-// A dataset that is there stays, unless --force gives it up.
+// Refuses to overwrite an existing dataset without --force.
 void check_dataset(const std::string& path, const std::string& dataset) {
   std::error_code none;
   if (!std::filesystem::exists(path, none)) return;
@@ -147,7 +147,7 @@ void save_into_store(const FileName& file, const Array& x) {
   out.write(file.member, x, {}, {});
   out.close({});
 }
-// The dims of a result have no names: dim_0, dim_1, ...
+// The dims of a result are unnamed, so they become dim_0, dim_1, ...
 void save_as_variable(const FileName& file, const Array& x) {
   std::vector<std::string> dims;
   for (int d = 0; d < x.ndim(); ++d) dims.push_back("dim_" + std::to_string(d));
@@ -222,7 +222,7 @@ FileContents contents_of(const std::string& word) {
     FileContents found{"hdf5", {}, {}, {}};
     for (const auto& dataset : io::hdf5_datasets(word, {})) try {
         found.arrays.emplace_back(dataset, io::hdf5_info(word, dataset, {}));
-      } catch (const IoError& error) {  // texts, or what else tessera does not read
+      } catch (const IoError& error) {  // texts, or other types that tessera does not read
         found.others.emplace_back(dataset);
       }
     return found;

@@ -1,4 +1,4 @@
-// info FILE, stats, plot, svd, eigh: what is in a file, and what its numbers are like.
+// info FILE, stats, plot, svd, eigh: the contents of a file, and properties of its numbers.
 #include <cstdio>
 #include <filesystem>
 

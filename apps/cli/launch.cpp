@@ -1,5 +1,5 @@
-// tessera run: the launcher of this place, and what a terminal's Ctrl-C does to it. tessera matmul -n 4: the
-// same words as 4 ranks.
+// tessera run: starts this machine's launcher, and handles Ctrl-C at a terminal. tessera matmul -n 4: the
+// same command line as 4 ranks.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace cli {
 namespace {
 
-// Returns only when the launcher cannot be started.
+// Replaces this process by the launcher; returns only if it cannot be started.
 int become(const Launcher& launcher) {
   for (const auto& [name, value] : launcher.settings) setenv(name.c_str(), value.c_str(), 0);
   if (geteuid() == 0)
@@ -40,17 +40,17 @@ void pass_on(int signal) {
   if (launched > 0) kill(launched, signal);
 }
 
-// A terminal sends Ctrl-C to every process of the job's group, where mpirun would kill the ranks two seconds
-// later. So it is kept from the launcher: the first one goes to the ranks as SIGUSR1, which launchers hand on
-// and tessera::on_preemption saves upon, and the second one ends what is left.
+// A terminal sends Ctrl-C to every process of the job's group, and mpirun would then kill the ranks after two
+// seconds. So the signal is kept from the launcher: the first one is sent to the ranks as SIGUSR1, which
+// launchers forward and on which tessera::on_preemption saves; the second one ends the job.
 volatile std::sig_atomic_t interrupts = 0;
 void interrupted(int) {
   interrupts = interrupts + 1;
   pass_on(interrupts == 1 ? SIGUSR1 : SIGTERM);
 }
 
-// mpirun answers SIGTERM with a status of its own, 1, even where the ranks have saved and ended with 85. So
-// the first one goes to them as SIGUSR1 too.
+// mpirun answers SIGTERM with exit status 1, even if the ranks have saved and ended with 85. So the first
+// SIGTERM is sent to the ranks as SIGUSR1 too.
 volatile std::sig_atomic_t terminations = 0;
 void terminated(int) {
   terminations = terminations + 1;
@@ -64,7 +64,7 @@ void keep_from_interrupts(int how) {
   sigprocmask(how, &interrupt, nullptr);
 }
 
-// The launcher as a process of its own: its status, as waitpid gives it.
+// Runs the launcher as a child process; returns its status as waitpid gives it.
 int await(const Launcher& launcher, void (*on_termination)(int)) {
   std::fflush(nullptr);
   const pid_t self = getpid();
@@ -73,7 +73,7 @@ int await(const Launcher& launcher, void (*on_termination)(int)) {
   if (launched < 0)
     throw std::runtime_error(std::string("no process can be started: ") + std::strerror(errno));
   if (launched == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  // the ranks do not outlive the command
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // the ranks must not outlive the command
     if (getppid() != self) _exit(1);
     _exit(become(launcher));
   }
@@ -88,7 +88,7 @@ int await(const Launcher& launcher, void (*on_termination)(int)) {
 
 constexpr int status_interrupted = 128 + SIGINT;
 
-// The program's own status. Who was ended by Ctrl-C says so once, as the shell does.
+// Returns the program's own status. After Ctrl-C reports the interruption once, as the shell does.
 int run_and_await(const Launcher& launcher) {
   const int status = await(launcher, terminated);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -106,7 +106,14 @@ int run_program(const Order& order) {
   auto launcher = launcher_here(order.ranks, order.launcher);
   const auto& program = order.words.front();
   const bool is_script = program.ends_with(".py") && access(program.c_str(), R_OK) == 0;
-  if (!order.dry_run && !program.starts_with('-') && !is_script) require_program("run", program, "");
+  if (is_module(order.words)) {
+    if (order.words.size() < 2)
+      throw UsageError("run: which module? tessera run -n 8 -m tessera.jax program.py");
+    if (!order.dry_run)
+      require_program("run", python_of_jobs(), "; TESSERA_PYTHON names the interpreter for -m");
+  } else if (!order.dry_run && !program.starts_with('-') && !is_script) {
+    require_program("run", program, "");
+  }
   add_program(launcher, order.words);
   if (order.dry_run) {
     std::printf("%s\n", shell_line(launcher).c_str());
@@ -115,9 +122,19 @@ int run_program(const Order& order) {
   return run_and_await(launcher);
 }
 
-// mpirun would add a dozen lines of its own to the one that says what is wrong, and its own statuses to
-// ours: it is told to be quiet, and what it ends with is put into our terms. In a SLURM job it may have to
-// say why it cannot start.
+int run_notebook(const Order& order, const char* self) {
+  const std::string python = python_of_jobs();
+  require_program("notebook", python, "; TESSERA_PYTHON names the interpreter");
+  Launcher jupyter;
+  jupyter.words = {python, "-m", "tessera.notebook"};
+  if (order.ranks > 0) jupyter.words.insert(jupyter.words.end(), {"-n", std::to_string(order.ranks)});
+  jupyter.words.insert(jupyter.words.end(), {"--tessera", self});
+  jupyter.words.insert(jupyter.words.end(), order.words.begin(), order.words.end());
+  return become(jupyter);
+}
+
+// mpirun would add a dozen lines to the one error message, and its own exit statuses: it is run quietly, and
+// its status is translated. In a SLURM job it is not quiet, since it may have to report why it cannot start.
 int run_again_as_ranks(const Order& order, int argc, char** argv) {
   auto launcher = launcher_here(order.ranks, "");
   auto& words = launcher.words;

@@ -29,10 +29,10 @@ std::string mpi_program() {
   return chosen.empty() ? "mpirun" : chosen;
 }
 
-// Variables that say how to start ranks, and mean nothing to them.
+// Variables that select the launcher, and are meaningless to ranks.
 bool is_of_launcher(const std::string& name) { return name == "TESSERA_MPIRUN" || name == "TESSERA_PYTHON"; }
 
-// Settings that ranks on other hosts would lack: mpirun passes on its own alone.
+// Settings to export to ranks on other hosts, since mpirun passes on only its own.
 std::vector<std::string> exported(const Launcher& launcher) {
   std::set<std::string> names;
   for (const auto& [name, value] : launcher.settings) names.insert(name);
@@ -46,7 +46,7 @@ std::vector<std::string> exported(const Launcher& launcher) {
   return words;
 }
 
-// The library's kernels and its BLAS share the cores of a rank: one unless the job gives it more.
+// Threads of the library's kernels and its BLAS: one per rank unless the job gives a rank more cores.
 void add_threads(Launcher& launcher, int cpus_per_task) {
   std::vector<std::string> names{"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
   if (cpus_per_task > 1) names.emplace_back("TESSERA_THREADS");
@@ -57,7 +57,7 @@ void add_threads(Launcher& launcher, int cpus_per_task) {
 
 int cpus_per_task() { return std::max(1, std::atoi(variable("SLURM_CPUS_PER_TASK").c_str())); }
 
-// The user's own settings of Open MPI come first.
+// The user's own settings of Open MPI take precedence.
 std::vector<std::string> mapping_of_job() {
   if (std::getenv("OMPI_MCA_hwloc_base_binding_policy") != nullptr ||
       std::getenv("OMPI_MCA_rmaps_base_mapping_policy") != nullptr)
@@ -79,14 +79,14 @@ Launcher mpirun_here(int ranks) {
   Launcher launcher{{}, {mpi_program()}};
   add_threads(launcher, in_slurm() ? cpus_per_task() : 1);
   auto& words = launcher.words;
-  if (is_hydra(mpi_program())) {  // it hands the whole environment on, and binds nothing
+  if (is_hydra(mpi_program())) {  // it passes on the whole environment, and binds nothing
     if (ranks > 0) words.insert(words.end(), {"-n", std::to_string(ranks)});
     return launcher;
   }
   for (auto& word : exported(launcher)) words.push_back(std::move(word));
   if (ranks > 0) words.insert(words.end(), {"-n", std::to_string(ranks)});
-  // Inside an allocation mpirun starts one daemon per node through srun, the job's own limits hold, and a
-  // rank that waits keeps its core.
+  // Inside an allocation mpirun starts one daemon per node through srun, the job's own limits apply, and a
+  // waiting rank keeps its core.
   const auto here = in_slurm() ? mapping_of_job()
                                : std::vector<std::string>{"--oversubscribe", "--bind-to",           "none",
                                                           "--mca",           "mpi_yield_when_idle", "1"};
@@ -105,7 +105,7 @@ Launcher srun_here(int ranks) {
   return launcher;
 }
 
-// "0-1,4" has three.
+// The number of members of a list: "0-1,4" has three.
 int members(const std::string& list) {
   int count = 0;
   std::istringstream parts(list);
@@ -119,11 +119,18 @@ int members(const std::string& list) {
 
 }  // namespace
 
+bool is_module(const std::vector<std::string>& program) {
+  return !program.empty() && program.front() == "-m";
+}
+
+std::string python_of_jobs() {
+  const auto python = variable("TESSERA_PYTHON");
+  return python.empty() ? "python3" : python;
+}
+
 void add_program(Launcher& launcher, const std::vector<std::string>& program) {
-  if (program.front().ends_with(".py") && !is_program(program.front())) {
-    const auto python = variable("TESSERA_PYTHON");
-    launcher.words.push_back(python.empty() ? "python3" : python);
-  }
+  if (is_module(program) || (program.front().ends_with(".py") && !is_program(program.front())))
+    launcher.words.push_back(python_of_jobs());
   launcher.words.insert(launcher.words.end(), program.begin(), program.end());
 }
 
@@ -223,7 +230,7 @@ std::string shell_word(const std::string& word) {
 std::vector<std::string> srun_words(const std::string& type, int ranks, int cpus_per_task) {
   std::vector<std::string> words{"srun", "--mpi=" + type};
   if (ranks > 0) words.push_back("--ntasks=" + std::to_string(ranks));
-  // Since SLURM 22.05 srun does not take --cpus-per-task from the job.
+  // Since SLURM 22.05 srun does not inherit --cpus-per-task from the job.
   if (cpus_per_task > 1) words.push_back("--cpus-per-task=" + std::to_string(cpus_per_task));
   words.insert(words.end(), {"--cpu-bind=cores", "--kill-on-bad-exit=1", "--export=ALL"});
   return words;

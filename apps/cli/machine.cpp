@@ -1,4 +1,4 @@
-// tessera machine: the rates by which everything is planned, measured between the ranks of this job.
+// tessera machine: the rates used for all planning, measured between the ranks of this job.
 #include <cstdio>
 #include <fstream>
 
@@ -21,12 +21,19 @@ std::string link_text(const char* where, const Link& link, bool is_measured) {
 }  // namespace
 
 int measure_machine(const Order& order) {
-  const Rates r = measure_rates(rates(), order.thorough ? Effort::thorough : Effort::quick);
+  const auto [r, is_disturbed] = measure_rates(rates(), order.thorough ? Effort::thorough : Effort::quick);
   set_rates(r);
   if (!is_main_process()) return 0;
+  if (is_disturbed)
+    std::fprintf(
+        stderr,
+        "tessera machine: other programs held the cores during the measurement, so that the machine is "
+        "faster than these rates; %s\n",
+        order.output.empty() ? "nothing is kept: measure again on an idle machine"
+                             : "measure again on an idle machine");
   std::string path = order.output;
   if (path.empty())
-    path = keep_rates(r) ? machine_path() : "";
+    path = !is_disturbed && keep_rates(r) ? machine_path() : "";
   else if (std::ofstream file(path); !(file << rates_text(r)) || !file.flush())
     throw IoError("machine: " + path + " cannot be written; name a file in a folder of yours");
   if (order.json) {
@@ -39,7 +46,9 @@ int measure_machine(const Order& order) {
       r.flops_per_s / 1e9, r.memory_bytes_per_s / 1e9,
       link_text("inside a host", r.inside, r.has_inside).c_str(),
       link_text("between hosts", r.between, r.has_between).c_str());
-  if (path.empty())
+  if (path.empty() && is_disturbed)
+    std::printf("not kept: the measurement was disturbed\n");
+  else if (path.empty())
     std::printf("not kept: TESSERA_MACHINE or the user's cache cannot be written; -o FILE writes a file\n");
   else
     std::printf("kept in %s\n", path.c_str());

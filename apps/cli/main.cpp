@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <set>
 
 #include "base/text.hpp"
@@ -40,8 +41,8 @@ int fail(const std::exception& error) {
   return 1;
 }
 
-// The work of a command that needs the ranks. What is wrong with its words and shapes is wrong on every
-// rank, and is said before they part: mpirun ends them all when the first one has gone.
+// Runs a command that needs the ranks. Errors in its arguments and shapes are the same on every rank, and are
+// reported before the ranks exit, since mpirun ends all of them when the first one exits.
 int in_runtime(const CLI::App& app, int argc, char** argv, const std::function<int()>& work) {
   int status = 0;
   const int ended = tessera::run(argc, argv, [&] {
@@ -67,6 +68,19 @@ void add_layout(CLI::App* command, Order& order) {
   command->add_option("--spec", order.specs, "per operand, the axes that split its dimensions: x,None")
       ->allow_extra_args(false);
 }
+// The operands of an operation that is only planned, for explain and advise.
+void add_planned_operands(CLI::App* command, Order& order) {
+  command->add_option("arrays", order.operands, "files, or shapes like 4096x4096")->required();
+  command->add_option("--dtype", order.dtype, "of shapes")->capture_default_str();
+  command->add_flag("--inverse", order.inverse, "fft: the inverse");
+  command->add_flag("--real", order.real, "fft: of real input");
+  command->add_flag("--transposed", order.transposed, "fft: the result stays in the last stage's layout");
+  command->add_option("--axes", order.axes, "fft: the dimensions to transform")->delimiter(',');
+  command
+      ->add_option("--machine", order.machine,
+                   "rates of the machine that is planned for (default: those of this one)")
+      ->check(CLI::ExistingFile);
+}
 void add_json(CLI::App* command, Order& order) {
   command->add_flag("--json", order.json, "one JSON document on stdout");
 }
@@ -81,7 +95,7 @@ void add_launcher(CLI::App* command, std::string& launcher) {
       ->check(CLI::IsMember({"mpirun", "srun"}));
 }
 
-// Named as sbatch names them.
+// Options with the same names as sbatch's.
 void add_sbatch(CLI::App& app, cli::BatchOrder& batch) {
   auto* command = app.add_subcommand("sbatch",
                                      "write a SLURM job that runs a program, and submit it: sbatch -N 4 "
@@ -115,9 +129,13 @@ void add_sbatch(CLI::App& app, cli::BatchOrder& batch) {
 
 int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   const std::string command = app.get_subcommands().front()->get_name();
-  // From the first word that is not ours: mpirun's options, the program, its words.
+  // Words from the first unknown one on: mpirun's options, the program, its arguments.
   if (command == "run" || command == "sbatch") order.words = app.get_subcommands().front()->remaining();
   if (command == "run") return cli::run_program(order);
+  if (command == "notebook") {
+    order.words = app.get_subcommands().front()->remaining();
+    return cli::run_notebook(order, std::filesystem::read_symlink("/proc/self/exe").c_str());
+  }
   if (command == "sbatch") {
     order.batch.words = order.words;
     return apps::is_first_rank() ? cli::write_batch_script(order.batch) : 0;
@@ -132,6 +150,14 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   if (command == "explain") {
     if (!order.machine.empty()) setenv("TESSERA_MACHINE", order.machine.c_str(), 1);
     return apps::is_first_rank() ? cli::explain(order) : 0;
+  }
+  if (command == "advise") {
+    if (!order.machine.empty()) setenv("TESSERA_MACHINE", order.machine.c_str(), 1);
+    return apps::is_first_rank() ? cli::advise(order) : 0;
+  }
+  if (command == "simulate") {
+    if (!order.machine.empty()) setenv("TESSERA_MACHINE", order.machine.c_str(), 1);
+    return apps::is_first_rank() ? cli::simulate(order) : 0;
   }
   if (command == "info" && !order.operands.empty()) return apps::is_first_rank() ? cli::show_file(order) : 0;
   if (command == "info") return in_runtime(app, argc, argv, [&] { return cli::show_info(order); });
@@ -152,10 +178,10 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
 
 }  // namespace
 
-// Words that CLI11 reads otherwise than mpirun: "-np 4", and "--" before the program.
+// Rewrites words that CLI11 parses differently from mpirun: "-np 4", and "--" before the program.
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  static const std::set<std::string> commands{"run", "profile", "sbatch"};
+  static const std::set<std::string> commands{"run", "profile", "sbatch", "notebook"};
   if (words.empty() || !commands.contains(words[0])) return words;
   static const std::set<std::string> flags{"--dry-run", "--submit", "--replace", "--no-requeue"};
   static const std::set<std::string> with_value{"-n",          "-np",        "--np",
@@ -189,19 +215,33 @@ int answer(int argc, char** argv) {
 
   auto* run = app.add_subcommand("run",
                                  "start a program under mpirun, with settings for the machine at hand: run "
-                                 "[-n N] [mpirun options] PROGRAM [its words]");
+                                 "[-n N] [mpirun options] PROGRAM [its words], or run [-n N] -m MODULE [its "
+                                 "words]");
   run->add_option("-n,--np", order.ranks, "ranks (default: what mpirun or the SLURM job says)")
       ->check(CLI::Range(1, 1000000));
   add_launcher(run, order.launcher);
   run->add_flag("--dry-run", order.dry_run, "print the command instead of running it");
   run->prefix_command();
   run->footer(
-      "Example: tessera run -n 8 ./heat --steps 100\nWith -q (tessera run -q -n 8 ./heat) only the program "
+      "Example: tessera run -n 8 ./heat --steps 100\n-m MODULE runs a module of Python as python3 -m does, "
+      "with the interpreter that TESSERA_PYTHON names: tessera run -n 8 -m tessera.jax program.py\nWith -q "
+      "(tessera run -q -n 8 ./heat) only the program "
       "speaks: "
       "mpirun's dozen lines behind an error are hidden.\nInside a SLURM job the job's own allocation is "
       "used: "
       "salloc -n 16 tessera run ./heat");
   add_sbatch(app, order.batch);
+
+  auto* notebook =
+      app.add_subcommand("notebook",
+                         "Jupyter with a kernel that runs each cell on all ranks: notebook [-n N] "
+                         "[--install] [words of jupyter]");
+  notebook->add_option("-n,--np", order.ranks, "ranks of the kernel (default: 2)")
+      ->check(CLI::Range(1, 1000000));
+  notebook->prefix_command();
+  notebook->footer(
+      "Example: tessera notebook -n 8 --no-browser\n--install installs the kernel for a Jupyter "
+      "that is started otherwise.");
 
   auto* profile = app.add_subcommand("profile",
                                      "where the time of a program goes, over all ranks, without changing it: "
@@ -288,19 +328,39 @@ int answer(int argc, char** argv) {
   explain->add_option("operation", order.what, "matmul, fft, solve or reshard")
       ->required()
       ->check(CLI::IsMember({"matmul", "fft", "solve", "reshard"}));
-  explain->add_option("arrays", order.operands, "files, or shapes like 4096x4096")->required();
-  explain->add_option("--dtype", order.dtype, "of shapes")->capture_default_str();
-  explain->add_flag("--inverse", order.inverse, "fft: the inverse");
-  explain->add_flag("--real", order.real, "fft: of real input");
-  explain->add_option("--axes", order.axes, "fft: the dimensions to transform")->delimiter(',');
-  explain
-      ->add_option("--machine", order.machine,
-                   "rates of the machine that is planned for (default: those of this one)")
-      ->check(CLI::ExistingFile);
+  add_planned_operands(explain, order);
   explain->add_flag("--text", order.as_text, "also the program, one line per instruction");
   add_layout(explain, order), add_json(explain, order);
   explain->footer(
       "Example: tessera explain matmul 65536x65536 65536x65536 --mesh x=64,y=32 --spec x,y --spec x,y");
+
+  auto* advise = app.add_subcommand(
+      "advise", "the layouts of the operands for which an operation costs least, without running it");
+  advise->add_option("operation", order.what, "matmul, fft or solve")
+      ->required()
+      ->check(CLI::IsMember({"matmul", "fft", "solve"}));
+  add_planned_operands(advise, order);
+  advise->add_option("-n,--np", order.ranks, "ranks, on the best mesh of one or two axes (default: 8)")
+      ->check(CLI::Range(1, 1000000));
+  advise->add_option("--mesh", order.mesh, "x=4,y=2: this mesh");
+  advise->add_option("--memory", order.memory, "the most that a rank may need at its peak, as in 512M or 2G");
+  add_json(advise, order);
+  advise->footer("Example: tessera advise matmul 65536x65536 65536x1024 -n 4096 --memory 1G");
+
+  auto* simulate = app.add_subcommand(
+      "simulate", "the seconds that an operation would take on a machine, each rank and message followed");
+  simulate
+      ->add_option("operation", order.what, "matmul, fft, solve, lu, reshard, or train: a batch and weights")
+      ->required()
+      ->check(CLI::IsMember({"matmul", "fft", "solve", "lu", "reshard", "train"}));
+  add_planned_operands(simulate, order);
+  simulate->add_option("-n,--np", order.ranks, "ranks, on a mesh x, y as square as can be")
+      ->check(CLI::Range(1, 1000000));
+  simulate->add_option("-o,--output", order.output, "a timeline of the first 64 ranks for Perfetto");
+  add_layout(simulate, order), add_json(simulate, order);
+  simulate->footer(
+      "Example: tessera simulate fft 2048x2048x2048 --real --mesh x=64,y=64 --spec x,y,None --machine "
+      "fat_tree_100g.json");
 
   auto* bench = app.add_subcommand("bench",
                                    "measure this machine, or run the benchmark of a build tree: bench "
@@ -320,7 +380,7 @@ int answer(int argc, char** argv) {
 
   try {
     auto words = words_of(argc, argv);
-    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    std::reverse(words.begin(), words.end());  // CLI11 expects them reversed
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return apps::is_first_rank() ? app.exit(error) : 0;  // --help
@@ -341,7 +401,7 @@ int answer(int argc, char** argv) {
   }
 }
 
-// A command whose answer did not get out has failed.
+// Fails a command whose output could not be written.
 int with_output(int status) {
   if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || status != 0) return status;
   std::fprintf(stderr,

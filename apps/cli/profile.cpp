@@ -1,5 +1,5 @@
-// tessera profile PROGRAM: the program as tessera run starts it, unchanged. Its runtime profiles itself where the
-// environment names a folder; what it leaves there is shown.
+// tessera profile PROGRAM: starts the program as tessera run does, unchanged. Its runtime profiles itself if
+// the environment names a folder; the report written there is shown.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ void pass_on(int signal) {
   if (started > 0) kill(started, signal);
 }
 
-// Becomes `tessera run` with these words.
+// Replaces this process by `tessera run` with these words.
 [[noreturn]] void become_run(const Order& order) {
   std::error_code none;
   const auto self = fs::read_symlink("/proc/self/exe", none);
@@ -41,7 +41,7 @@ void pass_on(int signal) {
   _exit(1);
 }
 
-// Its exit status; -1 where it was ended by a signal, or could not be started.
+// The program's exit status; -1 if a signal ended it, or it could not be started.
 int run_and_wait(const Order& order) {
   std::fflush(nullptr);
   const pid_t self = getpid();
@@ -49,11 +49,11 @@ int run_and_wait(const Order& order) {
   if (started < 0) std::fprintf(stderr, "tessera: no process can be started: %s\n", std::strerror(errno));
   if (started < 0) return -1;
   if (started == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  // the ranks do not outlive the command
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // the ranks must not outlive the command
     if (getppid() != self) _exit(1);
     become_run(order);
   }
-  std::signal(SIGINT, SIG_IGN);  // a terminal sends it to mpirun as well
+  std::signal(SIGINT, SIG_IGN);  // a terminal sends it to mpirun too
   for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) std::signal(signal, pass_on);
   int status = 0;
   while (waitpid(started, &status, 0) < 0 && errno == EINTR) {}
@@ -64,12 +64,12 @@ int run_and_wait(const Order& order) {
 
 int profile_program(const Order& order) {
   if (order.words.empty()) throw UsageError("profile: which program? tessera profile -n 8 ./program");
-  require_program("profile", order.words.front(), "");
+  if (!is_module(order.words)) require_program("profile", order.words.front(), "");
   const fs::path folder = fs::absolute(order.output.empty() ? "profile" : order.output);
   const fs::path report = folder / "report.txt";
   setenv("TESSERA_PROFILE", folder.c_str(), 1);
   std::error_code none;
-  fs::remove(report, none);  // an older one is not taken for this program's
+  fs::remove(report, none);  // so that an old report is not mistaken for this program's
   const int status = run_and_wait(order);
   std::ifstream text(report);
   if (!text) {

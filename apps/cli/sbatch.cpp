@@ -1,4 +1,4 @@
-// tessera sbatch: writes a job for SLURM, and submits it where that is asked for.
+// tessera sbatch: writes a job for SLURM, and submits it if requested.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ void check(const BatchOrder& order) {
   require_program("sbatch", order.words.front(), "; the job would find that out when it starts");
 }
 
-// 1:00 looks like an hour.
+// Warns about 1:00, which looks like an hour.
 void point_out_minutes(const std::string& time) {
   if (time.find('-') != std::string::npos || std::count(time.begin(), time.end(), ':') != 1) return;
   std::fprintf(stderr,
@@ -45,7 +45,8 @@ std::string own_path() {
   return none ? "tessera" : path.string();
 }
 
-// srun where its --mpi suits our MPI; else mpirun, which tessera run starts with what suits the node.
+// srun if one of its --mpi types fits our MPI; else mpirun, which tessera run starts with settings for the
+// node.
 std::vector<std::string> launcher_of_job(const BatchOrder& order) {
   const auto type = !order.mpi.empty() ? order.mpi : order.launcher == "mpirun" ? "" : mpi_type_here();
   if (!type.empty()) return srun_words(type, order.ranks, order.cpus_per_task);
@@ -111,8 +112,9 @@ int submit(const std::string& path) {
 }  // namespace
 
 int write_batch_script(const BatchOrder& asked) {
-  check(asked);
   BatchOrder order = asked;
+  if (is_module(order.words)) order.words.insert(order.words.begin(), python_of_jobs());
+  check(order);
   const auto limit = order.time.empty() ? 0 : seconds_of_limit(order.time);
   if (order.warn_s < 0) order.warn_s = limit > 0 ? warning_of(limit) : 120;
   if (limit > 0 && order.warn_s >= limit)

@@ -1,4 +1,4 @@
-// info, env, shard: what is there, without computing anything.
+// info, env, shard: information without computing anything.
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -133,7 +133,7 @@ int show_shard(const Order& order) {
   std::int64_t largest = 0;
   for (const auto& device : mesh.devices()) {
     largest = std::max(largest, sharding.memory_bytes(info.shape, info.dtype, device));
-    if (mesh.size() > 4096) break;  // the first block is the largest
+    if (mesh.size() > 4096) break;  // the first block is the largest, so it suffices
   }
   if (!order.output.empty()) write_picture(order.output, info.shape, sharding);
   if (order.json) {

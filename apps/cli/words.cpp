@@ -1,4 +1,4 @@
-// The small languages of the command line: shapes, meshes, specs.
+// Parsers of the command line's arguments: shapes, meshes, specs.
 #include <cstdlib>
 
 #include "base/text.hpp"
@@ -113,7 +113,7 @@ PartitionSpec spec_of(const Order& order, std::size_t operand) {
 }
 
 std::string without_places(const std::string& text) {
-  // " at compute.cpp:27" (and " compute.cpp:27" behind an instruction's #)
+  // Removes " at compute.cpp:27" (and " compute.cpp:27" after an instruction's #).
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     const auto place = text.find(".cpp:", at);

@@ -1,4 +1,4 @@
-// A tour on real data: 1,797 handwritten digits, spread over the ranks of the job.
+// A tour on real data: 1,797 handwritten digits, split over the ranks of the job.
 //
 //   tessera run -n 8 tessera_demo [folder of the data]
 #include <cmath>

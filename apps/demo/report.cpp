@@ -7,7 +7,7 @@
 namespace demo {
 namespace {
 
-// Columns that a text takes on the screen: bytes of UTF-8 that begin a character, without colour codes.
+// The width of a text on the screen: characters in UTF-8, without colour codes.
 std::size_t width(const std::string& s) {
   std::size_t columns = 0;
   for (std::size_t i = 0; i < s.size(); ++i) {
@@ -124,8 +124,8 @@ double time_of(const std::function<void()>& work, int repetitions) {
       tessera::NamedSharding(tessera::make_mesh({tessera::device_count()}, {"ranks"}), tessera::P("ranks"));
   std::vector<double> seconds;
   for (int r = 0; r <= repetitions; ++r) {
-    // The sum over all ranks is a barrier: nobody starts the clock before all are here, nobody stops it
-    // before all are done.
+    // The sum over all ranks acts as a barrier: no rank starts the clock before all have arrived, or stops it
+    // before all have finished.
     const auto wait_for_all = [&] {
       tessera::item<float>(
           tessera::sum(tessera::device_put(tessera::ones({tessera::device_count()}), everywhere)));

@@ -1,9 +1,9 @@
-// Conjugate gradients for -u'' = 1 on a line with u = 0 at its ends: the vectors are split over the ranks, the
-// operator exchanges one number with each neighbour, and two dot products per step are summed over all.
+// Conjugate gradients for -u'' = 1 on a line with u = 0 at its ends: the vectors are split over the ranks,
+// the operator exchanges one number with each neighbour, and two dot products per step are summed over all.
 //
 //   tessera run -n 4 example_conjugate_gradient
 //
-// u is a parabola, also of the differences: u_i = i (n + 1 - i) / 2.
+// u is a parabola, which also solves the difference equation: u_i = i (n + 1 - i) / 2.
 #include "example.hpp"
 
 using namespace tessera;

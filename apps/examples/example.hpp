@@ -1,4 +1,4 @@
-// Pictures for a terminal and the verdict, shared by the examples.
+// Pictures for a terminal and checks of results, shared by the examples.
 #pragma once
 #include <tessera/tessera.hpp>
 
@@ -11,7 +11,7 @@ namespace example {
 
 using namespace tessera;
 
-// "name: off by 1.2e-15 (at most 1e-12)"; an exception, which ends the job, where it is more.
+// Prints "name: off by 1.2e-15 (at most 1e-12)"; throws, which ends the job, if it is more.
 inline void expect_close(const std::string& name, const Array& got, const Array& wanted, double tolerance) {
   const double off = item<double>(max(abs(astype(got, float64) - astype(wanted, float64))));
   debug::print("{}: off by {} (at most {})", name, off, tolerance);

@@ -1,9 +1,9 @@
-// Heat on a ring-shaped plate: u_t = laplace(u), explicit Euler on an n x n grid that is split by rows. Rows at
-// the edges of blocks are exchanged with the neighbours and nothing else is.
+// Heat on a ring-shaped plate: u_t = laplace(u), explicit Euler on an n x n grid that is split by rows.
+// Neighbours exchange only the rows at the edges of blocks.
 //
 //   tessera run -n 4 example_heat
 //
-// A cosine stays a cosine: each step multiplies it by a number that is known, and so is the result.
+// A cosine stays a cosine: each step multiplies it by a known factor, so the result is known.
 #include <cmath>
 #include <numbers>
 

@@ -1,9 +1,9 @@
-// Logistic regression by Newton's method: the samples are split over the ranks, gradient and Hessian come from
-// grad and hessian, and one small sum over the ranks per step is all that is sent.
+// Logistic regression by Newton's method: the samples are split over the ranks, gradient and Hessian come
+// from grad and hessian, and each step sends only one small sum over the ranks.
 //
 //   tessera run -n 4 example_logistic
 //
-// Each sample is in one of three groups, so that the best weights are known: the log-odds of each group.
+// Each sample is in one of three groups, so the best weights are known: the log-odds of each group.
 #include <cmath>
 
 #include "example.hpp"
@@ -15,7 +15,7 @@ namespace {
 constexpr int samples = 3000, groups = 3;
 constexpr double share_of_ones[groups] = {0.1, 0.5, 0.8};
 
-// Sample i is in group i % 3, and the share of its group has the label 1: 1000 samples each.
+// Sample i is in group i % 3, and a known fraction of each group has the label 1: 1000 samples each.
 Array membership() {
   return astype(equal(expand_dims(arange(samples) % groups, 1), arange(groups)), float64);
 }

@@ -1,4 +1,4 @@
-// Pi from random points: each rank draws its own part of the same points, whatever the number of ranks, and one
+// Pi from random points: each rank draws its own part of the same points, for any number of ranks, and one
 // number per rank is summed.
 //
 //   tessera run -n 4 example_monte_carlo
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int points = 1 << 20, batches = 64;
 
-// The number of points of each batch that lie inside the quarter of the circle.
+// The number of points of each batch inside the quarter circle.
 Array counts(const Mesh& mesh) {
   const Array xy = device_put(random::uniform(random::key(2024), {batches, points / batches, 2}, float64),
                               mesh, P("x", None, None));

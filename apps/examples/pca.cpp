@@ -1,10 +1,10 @@
 // Principal components of 20,000 samples with 6 features, split by samples: the reduced SVD of a tall matrix
-// moves a few triangles of 6 x 6 and no sample.
+// sends a few triangles of 6 x 6 and no sample.
 //
 //   tessera run -n 4 example_pca
 //
-// The samples are cosines of whole periods, which are orthogonal, of known sizes, turned by a known reflection:
-// the variances and the components are known too.
+// The samples are cosines of whole periods, which are orthogonal with known sizes, transformed by a known
+// reflection, so the variances and the components are known.
 #include <cmath>
 #include <numbers>
 

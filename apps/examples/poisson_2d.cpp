@@ -1,9 +1,9 @@
-// Poisson's equation on a square with u = 0 at its edges, solved exactly by sine transforms: two products with a
-// matrix of sines each way, which follow the layout of the right-hand side.
+// Poisson's equation on a square with u = 0 at its edges, solved exactly by sine transforms: two products
+// with a matrix of sines in each direction, which follow the layout of the right-hand side.
 //
 //   tessera run -n 4 example_poisson_2d
 //
-// Of 5-point differences the solution for a product of sines is that product times a number that is known.
+// For 5-point differences the solution for a product of sines is that product times a known factor.
 #include <cmath>
 #include <numbers>
 
@@ -18,7 +18,7 @@ constexpr double pi = std::numbers::pi;
 
 Array numbers() { return astype(arange(n) + 1, float64); }
 
-// Orthonormal and symmetric: its own inverse.
+// Orthonormal and symmetric, so its own inverse.
 Array sines() {
   return std::sqrt(2.0 / (n + 1)) *
          sin(expand_dims(numbers(), 1) * expand_dims(numbers(), 0) * (pi / (n + 1)));

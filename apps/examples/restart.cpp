@@ -1,10 +1,10 @@
-// A simulation that goes on where it was: each call makes ten steps from the latest checkpoint and saves a new one,
-// on as many ranks as it is started with.
+// A simulation that resumes: each run makes ten steps from the latest checkpoint and saves a new one, on any
+// number of ranks.
 //
 //   tessera run -n 3 example_restart /tmp/waves
 //   tessera run -n 8 example_restart /tmp/waves
 //
-// The state is whole numbers, stepped without rounding: what any chain of calls reaches is known exactly.
+// The state consists of integers, stepped without rounding: the result of any chain of runs is known exactly.
 #include "example.hpp"
 
 using namespace tessera;
@@ -14,18 +14,18 @@ namespace {
 constexpr int n = 500, steps_per_call = 10;
 
 struct State {
-  Array cells;  // whole numbers below 2^31
+  Array cells;  // integers below 2^31
   Array steps;
 };
 
-// Pascal's triangle, modulo a prime: each cell and its left neighbour are added.
+// Pascal's triangle, modulo a prime: adds each cell and its left neighbour.
 State step(const State& s) { return {(s.cells + roll(s.cells, 1, 0)) % 1000003, s.steps + 1}; }
 
 State start(const Mesh& mesh) {
   return {device_put(where(arange(n) == 0, 1, 0), mesh, P("x")), device_put(zeros({}, int32), mesh, P())};
 }
 
-// Row `steps` of the triangle, by hand.
+// Row `steps` of the triangle, computed without tessera.
 std::vector<int> exact_cells(int steps) {
   std::vector<int> cells(n, 0);
   cells[0] = 1;

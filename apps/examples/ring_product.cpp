@@ -1,22 +1,23 @@
-// A matrix product in a ring: every rank has some rows of a and of b. It multiplies what it has, passes its rows
-// of b on to the next rank, and after as many rounds as there are ranks each has its rows of a b.
+// A matrix product in a ring: every rank has some rows of a and of b. It multiplies its blocks, passes its
+// rows of b to the next rank, and after as many rounds as there are ranks each has its rows of a b.
 //
 //   tessera run -n 4 example_ring_product
 //
-// The elements are small whole numbers, so that the product is exact and equal to the one of matmul.
+// The elements are small integers, so that the product is exact and equal to matmul's.
 #include "example.hpp"
 
 using namespace tessera;
 
 namespace {
 
-// Sees this rank's blocks: a (m / ranks, k), b (k / ranks, n).
+// Takes this rank's blocks: a (m / ranks, k), b (k / ranks, n).
 Array ring_product(const Array& a, const Array& b) {
   const int ranks = static_cast<int>(a.shape()[1] / b.shape()[0]);
   const std::int64_t width = b.shape()[0];
   std::vector<std::pair<int, int>> to_the_next;
   for (int r = 0; r < ranks; ++r) to_the_next.emplace_back(r, (r + 1) % ranks);
-  // All columns of a in the order in which the rows of b arrive: its own, then those of the rank before, ...
+  // All columns of a in the order in which the rows of b arrive: its own, then those of the previous rank,
+  // ...
   const Array in_parts = reshape(a, {a.shape()[0], ranks, width});
   Array held = b, product;
   for (int round = 0; round < ranks; ++round) {

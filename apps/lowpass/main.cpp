@@ -1,4 +1,4 @@
-// A low-pass filter for images and volumes: fine detail goes, the rest stays.
+// A low-pass filter for images and volumes: removes fine detail.
 //
 //   tessera run -n 4 lowpass IN.npy|IN.pgm [--cutoff 0.4] [--out filtered] [--verify]
 //
@@ -33,7 +33,7 @@ Array read_pgm(const std::string& path) {
                 float32);
 }
 
-// 1024 of the digits as 32 x 32 of them.
+// 1024 of the digits in a grid of 32 x 32.
 Array as_sheet(const Array& rows) {
   return reshape(transpose(reshape(rows(slice(0, 1024)), {32, 32, 8, 8}), {0, 2, 1, 3}), {256, 256});
 }
@@ -74,8 +74,8 @@ void write_pgm(const std::string& path, const Array& x) {
   if (!file.flush()) throw IoError("lowpass: cannot write " + path);
 }
 
-// By definition: the sum over the whole array of the filter's own kernel, a product of cosine sums, at one
-// point.
+// The filter by definition at one point: the sum over the whole array with its kernel, a product of cosine
+// sums.
 double by_definition(const std::vector<double>& x, const Shape& shape, double cutoff,
                      const std::vector<std::int64_t>& at) {
   std::vector<std::vector<double>> kernel;

@@ -2,9 +2,9 @@
 //
 //   tessera run -n 4 poisson [--n 128] [--pencils] [--verify] [--explain]
 //
-// The solution is known: u = exp(sin x + cos y + sin 2z) less its mean. A smooth function's error falls
-// faster than any power of n, until rounding is all that is left. The division by k^2 happens where the last
-// stage of the transform leaves the spectrum, so that a slab of the box is exchanged once each way.
+// The solution is known: u = exp(sin x + cos y + sin 2z) minus its mean. A smooth function's error falls
+// faster than any power of n, until only rounding is left. The division by k^2 happens in the layout in which
+// the last stage of the transform leaves the spectrum, so that the box is exchanged once in each direction.
 #include <tessera/tessera.hpp>
 
 #include <chrono>
@@ -59,7 +59,7 @@ double seconds_of(const Array& f) {
   return least;
 }
 
-// Slabs, or a grid of ranks as square as may be.
+// Slabs, or a grid of ranks as square as possible.
 Sharding split_box(bool pencils) {
   const int ranks = process_count();
   if (!pencils) return NamedSharding(make_mesh({ranks}, {"x"}), P("x"));

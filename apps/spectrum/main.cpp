@@ -2,10 +2,9 @@
 //
 //   tessera run -n 4 spectrum [--n 128] [--slope -2] [--seed 0] [--verify]
 //
-// White noise is given the spectrum P(k) = k^slope by a filter in Fourier space; then the field's own
-// spectrum is measured: the mean of
-// |field_k|^2 over the modes of each shell k - 1/2 <= |k| < k + 1/2. The noise is the same on any number of
-// ranks.
+// A filter in Fourier space gives white noise the spectrum P(k) = k^slope; then the field's own spectrum is
+// measured: the mean of |field_k|^2 over the modes of each shell k - 1/2 <= |k| < k + 1/2. The noise is the
+// same on any number of ranks.
 #include <tessera/tessera.hpp>
 
 #include <cmath>
@@ -19,7 +18,7 @@ namespace {
 
 struct Modes {
   Array length;  // |k| of every mode of the half spectrum
-  Array weight;  // 2 for modes that stand for their conjugate as well
+  Array weight;  // 2 for modes that also represent their conjugate
 };
 
 Modes modes_of(std::int64_t n) {
@@ -43,7 +42,7 @@ Array random_field(std::int64_t n, double slope, std::int64_t seed, const Shardi
 
 struct Shells {
   std::vector<double> k, power, modes;
-  double energy_ratio = 0;  // of the modes' energy to the field's: 1 by Parseval's theorem
+  double energy_ratio = 0;  // ratio of the modes' energy to the field's: 1 by Parseval's theorem
 };
 
 Shells measure(const Array& field) {
@@ -90,8 +89,8 @@ int main(int argc, char** argv) {
     if (is_main_process()) std::printf("%8s %14s %14s %10s\n", "k", "P(k)", "k^slope", "modes");
     for (std::size_t s = 0; s < shells.k.size(); ++s) {
       const double expected = std::pow(shells.k[s], slope);
-      // A shell of m independent modes is uncertain by sqrt(2 / m); within a shell k^slope varies, more so
-      // for the first ones.
+      // A shell of m independent modes has an uncertainty of sqrt(2 / m); within a shell k^slope varies, most
+      // in the first ones.
       worst = std::max(worst, std::abs(shells.power[s] / expected - 1) /
                                   (std::sqrt(2 / shells.modes[s]) + 0.05 * std::abs(slope) / shells.k[s]));
       if (is_main_process())

@@ -1,4 +1,4 @@
-// The UCI digits: 8 x 8 pixels each, 1,437 to learn from and 360 to be tried on.
+// The UCI digits: 8 x 8 pixels each, 1,437 for training and 360 for testing.
 #include "programs.hpp"
 
 #include <tessera/nn.hpp>
@@ -21,7 +21,7 @@ struct Split {
   Array train_x, train_y, test_x, test_y;
 };
 
-// Rows spread over all ranks; who is in the test set is drawn once, the same for every mesh.
+// Rows split over all ranks; the test set is drawn once, the same for every mesh.
 Split load(const std::string& folder, const Mesh& mesh) {
   const Sharding rows = NamedSharding(mesh, P(axes("data", "model")));
   const Array images = astype(io::load_npy(folder + "/digits/images.npy", rows), float32) / 16,
@@ -38,12 +38,12 @@ Array accuracy(const nn::Mlp& network, const Array& x, const Array& labels) {
   return nn::accuracy(nn::apply(network, x), labels);
 }
 
-// The state that a later run continues from: assigned as one value, so that a save never mixes two steps.
+// The state from which a later run continues: assigned as one value, so that a save never mixes two steps.
 template <class OptimizerState> struct Training {
   nn::Mlp network;
   OptimizerState optimizer;
   Array total;   // the loss of this epoch's batches so far
-  int done = 0;  // batches, of all epochs
+  int done = 0;  // batches so far, over all epochs
 };
 
 void check_resume(const DigitsOptions& options) {
@@ -76,7 +76,7 @@ double train_with(const Optimizer& optimizer, const DigitsOptions& options, cons
   }
 
   Progress progress("train", options.epochs);
-  Curve losses{"training loss", "#1f77b4", {}}, on_train{"accuracy on training digits", "#2ca02c", {}},
+  LossCurve losses{"training loss", "#1f77b4", {}}, on_train{"accuracy on training digits", "#2ca02c", {}},
       on_test{"on test digits", "#d62728", {}};
   const int in_epoch = static_cast<int>(data.train_x.shape()[0]) / options.batch;
   const auto report = [&] {
@@ -88,7 +88,7 @@ double train_with(const Optimizer& optimizer, const DigitsOptions& options, cons
                   losses.values.back(), 100 * on_train.values.back(), 100 * on_test.values.back());
     progress.advance(now.done / in_epoch - progress.done(), text);
   };
-  if (now.done > 0 && now.done % in_epoch == 0) report();  // the run before may have ended in between
+  if (now.done > 0 && now.done % in_epoch == 0) report();  // the previous run may have ended in between
   while (now.done < options.epochs * in_epoch) {
     const auto batches =
         nn::shuffled_batches(random::fold_in(random::key(options.seed + 1), now.done / in_epoch),

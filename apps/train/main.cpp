@@ -1,4 +1,4 @@
-// train digits, train mlp: networks that train over a mesh.
+// train digits, train mlp: training of networks over a mesh.
 //
 //   tessera run -n 8 train digits --mesh 4x2 --plot loss.svg
 //   tessera run -n 2 train mlp --sizes 784,2048,2048,2048,10 --batch 2048

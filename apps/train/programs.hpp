@@ -8,7 +8,7 @@
 
 namespace train {
 
-// "4x2" -> axes data: 4, model: 2; all ranks along data when empty.
+// "4x2" -> axes data: 4, model: 2; all ranks along data if empty.
 tessera::Mesh training_mesh(const std::string& sizes);
 
 struct DigitsOptions {

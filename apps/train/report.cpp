@@ -51,7 +51,7 @@ void draw_axes(std::ostringstream& svg, double y, const Scale& scale, const std:
       << "' class='frame'/><text x='" << left << "' y='" << y - 8 << "'>" << label << "</text>\n";
 }
 
-void draw_curve(std::ostringstream& svg, double y, const Scale& scale, const Curve& curve) {
+void draw_curve(std::ostringstream& svg, double y, const Scale& scale, const LossCurve& curve) {
   svg << "<polyline fill='none' stroke='" << curve.colour << "' stroke-width='2' points='";
   const double steps = std::max<double>(1, static_cast<double>(curve.values.size()) - 1);
   for (std::size_t i = 0; i < curve.values.size(); ++i)
@@ -62,7 +62,8 @@ void draw_curve(std::ostringstream& svg, double y, const Scale& scale, const Cur
 
 }  // namespace
 
-std::string training_plot(const std::string& title, const Curve& loss, const std::vector<Curve>& shares) {
+std::string training_plot(const std::string& title, const LossCurve& loss,
+                          const std::vector<LossCurve>& shares) {
   std::ostringstream svg;
   const double second = top + panel_height + gap, height = second + panel_height + 40;
   svg << "<svg xmlns='http://www.w3.org/2000/svg' width='" << left + panel_width + right << "' height='"

@@ -5,13 +5,14 @@
 
 namespace train {
 
-struct Curve {
+struct LossCurve {
   std::string name, colour;
   std::vector<double> values;  // one per epoch
 };
-// Two panels under each other, each with an axis of its own: losses on a logarithmic scale, shares from low
+// Two panels, one above the other, each with its own axis: losses on a logarithmic scale, fractions from low
 // to 1.
-std::string training_plot(const std::string& title, const Curve& loss, const std::vector<Curve>& shares);
+std::string training_plot(const std::string& title, const LossCurve& loss,
+                          const std::vector<LossCurve>& shares);
 void write_file(const std::string& path, const std::string& content);  // IoError on every rank
 
 }  // namespace train

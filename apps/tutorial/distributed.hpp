@@ -1,5 +1,5 @@
-// Steps that the two tutorials about distributed arrays share: products beside those of one device,
-// disagreements, and the network that is parallel only through the layouts of its parameters.
+// Steps shared by the two tutorials about distributed arrays: products compared with those of one device,
+// disagreements, and the network that is parallel only through its parameters' layouts.
 #pragma once
 #include <cmath>
 #include <utility>
@@ -8,42 +8,46 @@
 
 namespace tutorial {
 
-/// Sizes by flag.
+/// Sizes set by command line options.
 struct Sizes {
   int n = 8192;      ///< rows and columns of the array
-  int width = 1024;  ///< of the hidden layers (the original: 8192)
-  int batch = 1024;  ///< rows of the batch (the original: 8192)
+  int width = 1024;  ///< of the hidden layers (--full: 8192)
+  int batch = 1024;  ///< rows of the batch (--full: 8192)
   int steps = 30;    ///< of gradient descent, twice
-  bool small = false;
+  bool small = false, full = false;
   void add_to(CLI::App& app) {
     app.add_option("--n", n, "rows and columns of the array")->check(CLI::Range(8, 1 << 16));
     app.add_option("--width", width, "of the network's hidden layers")->check(CLI::Range(8, 1 << 16));
     app.add_option("--batch", batch, "rows of the batch")->check(CLI::Range(8, 1 << 20));
     app.add_option("--steps", steps, "of gradient descent, twice")->check(CLI::Range(1, 10000));
-    app.add_flag("--small", small, "--n 256 --width 64 --batch 64 --steps 5");
+    auto* less = app.add_flag("--small", small, "--n 256 --width 64 --batch 64 --steps 5");
+    app.add_flag("--full", full, "the original's network: --width 8192 --batch 8192")->excludes(less);
   }
   void settle() {
+    if (full) width = batch = 8192;
     if (small) n = 256, width = 64, batch = 64, steps = 5;
   }
 };
 
-/// Compares the product with one device's, and how long both take. y z is the product over eight devices.
+/// Compares the product with one device's, and the times of both. y z is the product over eight devices.
 inline void compare_with_one_device(const Array& x, const Array& y, const Array& z) {
   const Array single = device_put(x, devices()[0]);
   picture("x on one device", single);
   const Array w = dot(y, z);
-  // Sums of n products of normal numbers, in float32: the order of the terms changes the fourth digit behind the
-  // point, so that elements near zero need an absolute tolerance.
+  // Sums of n products of normal numbers, in float32: the order of the terms changes the fourth digit after
+  // the point, so elements near zero need an absolute tolerance.
   const Array same = allclose(device_put(dot(single, single), w.sharding()), w, 1e-5, 1e-3);
   check(item<bool>(same), "the product of one device and the product of eight are allclose");
   timed("dot on one device", [&] { return dot(single, single); });
   timed("dot on eight devices", [&] { return dot(y, z); });
 }
 
-/// x under six specs: `mesh_sharding` is the helper that fills in the mesh.
+/// x under six specs; `mesh_sharding` is the helper that supplies the mesh.
 inline void six_specs(const std::string& number, const Mesh& mesh, const Array& x) {
   step(number, "a helper that fills in the mesh; six specs");
-  const auto mesh_sharding = [&](const P& spec) { return NamedSharding(mesh, spec); };
+  const auto mesh_sharding = [&](const P& spec, const Mesh* other = nullptr) {
+    return NamedSharding(other == nullptr ? mesh : *other, spec);
+  };
   int i = 0;
   for (const P& spec :
        {P("a", "b"), P("b", "a"), P("a", None), P(None, "b"), P(None, "a"), P(axes("a", "b"), None)}) {
@@ -83,15 +87,15 @@ inline void computation_follows(int first_step, const Array& x, const Sharding& 
   check(w_copy.sharding() == w.sharding(), "it lies as w does");
 }
 
-/// Two errors, and operands that cannot disagree. `halves` and `orders` are pairs of placements of x.
+/// Two errors, and operands that cannot disagree. `halves` and `orders` are pairs of shardings of x.
 inline void disagreements(const std::string& number, const Array& x,
                           const std::pair<Sharding, Sharding>& halves,
                           const std::pair<Sharding, Sharding>& orders) {
   step(number + "a", "operands on different devices");
-  show_error<ShardingError>("arrays on devices 0-3 and 4-7 cannot be added",
+  show_error<ShardingError>("ShardingError", "arrays on devices 0-3 and 4-7 cannot be added",
                             [&] { return device_put(x, halves.first) + device_put(x, halves.second); });
   step(number + "b", "operands on the same devices in another order");
-  show_error<ShardingError>("arrays over devices in two orders cannot be added",
+  show_error<ShardingError>("ShardingError", "arrays over devices in two orders cannot be added",
                             [&] { return device_put(x, orders.first) + device_put(x, orders.second); });
   step(number + "c", "uncommitted operands go where the others are");
   const Array y = device_put(x, orders.first);
@@ -134,7 +138,7 @@ inline std::pair<Layers, Batch> init_model(const random::Key& key, const std::ve
           {random::normal(data[1], {rows, sizes.front()}), random::normal(data[2], {rows, sizes.back()})}};
 }
 
-/// Times of training steps under a layout of batch and parameters.
+/// Times training steps under a layout of batch and parameters.
 class Training {
  public:
   explicit Training(const Sizes& sizes) : sizes_(sizes) {
@@ -146,7 +150,7 @@ class Training {
     record_values({static_cast<double>(now)});
     return now;
   }
-  /// Gradient descent; says the loss behind it, which must be smaller.
+  /// Gradient descent; prints the resulting loss, which must be smaller.
   void descend() {
     const float before = loss_now();
     for (int i = 0; i < sizes_.steps; ++i)
@@ -159,7 +163,7 @@ class Training {
   double time_gradient(const std::string& where) {
     return timed("a gradient " + where, [&] { return gradient_(params, batch)[0].first; });
   }
-  /// The same on one device; this layout is back afterwards.
+  /// The same on one device; restores this layout afterwards.
   double time_gradient_on_one_device() {
     const Training here = *this;
     batch = device_put(batch, devices()[0]);

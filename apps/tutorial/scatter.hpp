@@ -1,4 +1,4 @@
-// Points and a line through them as an SVG file.
+// Points and a fitted line as an SVG file.
 #pragma once
 #include <algorithm>
 #include <fstream>
@@ -9,7 +9,7 @@ namespace tutorial {
 
 constexpr double plot_width = 480, plot_height = 320, plot_margin = 36;
 
-/// The map from values to positions on paper.
+/// Maps values to positions in the drawing.
 struct PlotAxis {
   double low, high, from, to;
   PlotAxis(const std::vector<double>& values, double from_, double to_)
@@ -20,7 +20,7 @@ struct PlotAxis {
   double operator()(double value) const { return from + (value - low) / (high - low) * (to - from); }
 };
 
-/// The points (xs, ys) and y = weight x + bias; false when the file cannot be written.
+/// Draws the points (xs, ys) and y = weight x + bias; false if the file cannot be written.
 inline bool write_scatter(const std::string& path, const std::vector<double>& xs,
                           const std::vector<double>& ys, double weight, double bias) {
   const PlotAxis x(xs, plot_margin, plot_width - plot_margin), y(ys, plot_height - plot_margin, plot_margin);

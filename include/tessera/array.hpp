@@ -1,5 +1,5 @@
 /// @file
-/// Arrays: the handle, index expressions, how to make one, where it lies, its values.
+/// Arrays: the handle, index expressions, creation, layouts, values.
 #pragma once
 #include <tessera/array/create.hpp>
 #include <tessera/array/handle.hpp>

@@ -1,13 +1,12 @@
 /// @file
 /// Collectives by axis name: inside shard_map, pmap and vmap(axis_name).
 ///
-/// `axis` is a name or axes("x", "y"), the first name major: ranks are numbered x * size(y) + y. A name of
-/// a vmap means the examples of the batch: then the collective is arithmetic of one rank. Trees are mapped
+/// `axis` is a name or axes("x", "y"), the first name major: ranks are numbered x * size(y) + y. A name of a
+/// vmap refers to the examples of the batch: the collective is then arithmetic on one rank. Trees are mapped
 /// leaf by leaf; x stands for one leaf, n for the axis size.
 ///
-/// **Collective** over the ranks along the axis: every one of them must record the same calls in the same
-/// order, which SPMD programs do by themselves. They meet when a result is computed, not when it is
-/// recorded.
+/// **Collective** over the ranks along the axis: each of them must record the same calls in the same order,
+/// which SPMD programs do naturally. Ranks communicate when a result is computed, not when it is recorded.
 ///
 /// **Gradients** are those of JAX (the table stands in src/ops/collective). pmax and pmin have none.
 ///
@@ -25,7 +24,7 @@
 
 namespace tessera {
 
-/// Lists of rank numbers that together name every rank once; each group works for itself.
+/// Lists of rank numbers that together contain every rank once; each group communicates separately.
 using Groups = std::vector<std::vector<int>>;
 
 /// One mesh axis or several: "x" or axes("x", "y").
@@ -43,31 +42,31 @@ class AxisName {
 
 /// Options of psum, pmean, pmax and pmin.
 struct ReduceOptions {
-  Groups axis_index_groups = {};  ///< who works with whom; all together when empty
+  Groups axis_index_groups = {};  ///< groups of ranks that work together; empty: all ranks
 };
 /// Options of psum_scatter.
 struct PsumScatterOptions {
-  int scatter_dimension = 0;  ///< the dimension that is dealt out
-  bool tiled = false;         ///< the dimension shrinks to 1/n and stays; otherwise it has size n and goes
-  Groups axis_index_groups = {};  ///< who works with whom; all together when empty
+  int scatter_dimension = 0;  ///< the dim that is scattered
+  bool tiled = false;         ///< the dim shrinks to 1/n and remains; otherwise it has size n and is removed
+  Groups axis_index_groups = {};  ///< groups of ranks that work together; empty: all ranks
 };
 /// Options of all_gather.
 struct AllGatherOptions {
-  int axis = 0;        ///< the dimension along which blocks are joined
+  int axis = 0;        ///< the dim along which blocks are joined
   bool tiled = false;  ///< the blocks are concatenated; otherwise they are stacked along a new dimension
-  Groups axis_index_groups = {};  ///< who works with whom; all together when empty
+  Groups axis_index_groups = {};  ///< groups of ranks that work together; empty: all ranks
 };
 /// Options of all_to_all.
 struct AllToAllOptions {
-  bool tiled = false;             ///< the split dimension shrinks to 1/n; otherwise it has size n and goes
-  Groups axis_index_groups = {};  ///< who works with whom; all together when empty
+  bool tiled = false;             ///< the split dim shrinks to 1/n; otherwise it has size n and is removed
+  Groups axis_index_groups = {};  ///< groups of ranks that work together; empty: all ranks
 };
 
 using CallSite = std::source_location;  ///< the line of the call
 
 /// The number of ranks (or examples) along the axis. Not collective.
 int axis_size(AxisName axis, CallSite where = CallSite::current());
-/// This rank's place among them: an int32 scalar that differs from rank to rank. Not collective: records.
+/// This rank's index along the axis: an int32 scalar that differs between ranks. Not collective: records.
 Array axis_index(AxisName axis, CallSite where = CallSite::current());
 
 namespace detail {
@@ -97,7 +96,7 @@ template <class T> T reduced(const T& x, const AxisName& axis, const ReduceOptio
 }
 }  // namespace detail
 
-/// The sum, on every rank: one all-reduce where it is needed (sums of sums are added up once). bool counts
+/// The sum, on every rank: one all-reduce if needed (sums of partial sums are combined once). bool counts
 /// (int32), integers wrap. A plain number is the same on every rank: its sum is n times the number.
 template <class T>
 T psum(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
@@ -114,32 +113,32 @@ template <class T>
 T pmean(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
   return detail::reduced(x, axis, options, "pmean", detail::pmean_leaf, where);
 }
-/// The largest, on every rank, NaN if there is one: one all-reduce; of bool the or.
+/// The largest element, on every rank; NaN if there is one. One all-reduce; for bool the logical or.
 template <class T>
 T pmax(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
   return detail::reduced(x, axis, options, "pmax", detail::pmax_leaf, where);
 }
-/// The smallest, on every rank, NaN if there is one: one all-reduce; of bool the and.
+/// The smallest element, on every rank; NaN if there is one. One all-reduce; for bool the logical and.
 template <class T>
 T pmin(const T& x, AxisName axis, ReduceOptions options = {}, CallSite where = CallSite::current()) {
   return detail::reduced(x, axis, options, "pmin", detail::pmin_leaf, where);
 }
 
-/// The sum, of which rank i keeps block i along scatter_dimension: one reduce-scatter.
+/// The sum, scattered: rank i keeps block i along scatter_dimension. One reduce-scatter.
 template <class T> T psum_scatter(const T& x, AxisName axis, PsumScatterOptions options = {},
                                   CallSite where = CallSite::current()) {
   return tree_map([&](const Array& leaf) { return detail::psum_scatter_leaf(leaf, axis, options, where); },
                   x);
 }
-/// The ranks' x along an axis, on every rank: one all-gather. A new dimension of size n, or (tiled)
+/// The ranks' x along an axis, on every rank: one all-gather. Stacked along a new dim of size n, or (tiled)
 /// concatenated.
 template <class T>
 T all_gather(const T& x, AxisName axis, AllGatherOptions options = {}, CallSite where = CallSite::current()) {
   return tree_map([&](const Array& leaf) { return detail::all_gather_leaf(leaf, axis, options, where); }, x);
 }
-/// Block j along split_axis goes to rank j, and what arrives is put together along concat_axis: one
-/// all-to-all. Not tiled: x.shape[split_axis] is n; that dimension goes and one of size n is inserted at
-/// concat_axis. Tiled: the split dimension shrinks to 1/n, the other grows n times.
+/// Sends block j along split_axis to rank j, and joins the received blocks along concat_axis: one all-to-all.
+/// Untiled, x.shape[split_axis] is n; that dim is removed and one of size n is inserted at concat_axis.
+/// Tiled: the split dim shrinks to 1/n, the other grows n times.
 template <class T> T all_to_all(const T& x, AxisName axis, int split_axis, int concat_axis,
                                 AllToAllOptions options = {}, CallSite where = CallSite::current()) {
   return tree_map(
@@ -148,21 +147,21 @@ template <class T> T all_to_all(const T& x, AxisName axis, int split_axis, int c
       },
       x);
 }
-/// x travels along (source, destination) pairs, each rank at most once on either side; a rank that no pair
-/// names as destination gets zeros. One collective-permute.
+/// Sends x along (source, destination) pairs, each rank at most once on either side; a rank that is no
+/// destination gets zeros. One collective-permute.
 template <class T> T ppermute(const T& x, AxisName axis, std::vector<std::pair<int, int>> perm,
                               CallSite where = CallSite::current()) {
   return tree_map(
       [&](const Array& leaf) { return detail::ppermute_leaf(leaf, axis, perm, "ppermute", where); }, x);
 }
-/// Rank i gets the x of rank perm[i]: one collective-permute.
+/// Rank i receives the x of rank perm[i]: one collective-permute.
 template <class T>
 T pshuffle(const T& x, AxisName axis, std::vector<int> perm, CallSite where = CallSite::current()) {
   const auto pairs = detail::pairs_of_shuffle(axis, perm, where);
   return tree_map(
       [&](const Array& leaf) { return detail::ppermute_leaf(leaf, axis, pairs, "pshuffle", where); }, x);
 }
-/// Exchanges the mapped axis with dimension `dim` of x, whose size is n: one all-to-all.
+/// Exchanges the mapped axis with dim `dim` of x, whose size is n: one all-to-all.
 template <class T> T pswapaxes(const T& x, AxisName axis, int dim, CallSite where = CallSite::current()) {
   return tree_map(
       [&](const Array& leaf) {
@@ -174,9 +173,9 @@ template <class T> T pswapaxes(const T& x, AxisName axis, int dim, CallSite wher
 template <class T> T pbroadcast(const T& x, AxisName axis, int source, CallSite where = CallSite::current()) {
   return tree_map([&](const Array& leaf) { return detail::pbroadcast_leaf(leaf, axis, source, where); }, x);
 }
-/// Elementwise the number (int32) of the rank with the largest x, the lowest of equals. Two all-reduces.
+/// Elementwise the index (int32) of the rank with the largest x, the lowest one of ties. Two all-reduces.
 Array pargmax(const Array& x, AxisName axis, CallSite where = CallSite::current());
-/// The same of the smallest x.
+/// The same for the smallest x.
 Array pargmin(const Array& x, AxisName axis, CallSite where = CallSite::current());
 
 }  // namespace tessera

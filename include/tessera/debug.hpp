@@ -1,6 +1,5 @@
 /// @file
-/// Looking inside a program: how arrays lie, what was communicated, where the time went, where a NaN came
-/// from.
+/// Inspecting a program: layouts of arrays, communication, time per step, origin of a NaN.
 #pragma once
 #include <complex>
 #include <cstddef>
@@ -24,12 +23,12 @@ namespace tessera::debug {
 std::string visualize_array_sharding(const Array&, VisualizeOptions = {},
                                      std::source_location where = std::source_location::current());
 
-/// Hands over the array's sharding. Not collective. It is the one which is known when the array is
-/// recorded, inside a traced function too.
+/// Passes the array's sharding, as known at recording time, to a function; also inside a traced function. Not
+/// collective.
 void inspect_array_sharding(const Array&, const std::function<void(const Sharding&)>&,
                             std::source_location where = std::source_location::current());
 
-/// A format of print that remembers where it was written: behind a parameter pack there is no room for that.
+/// A format of print with its source location: no defaulted parameter can follow a parameter pack.
 struct Format {
   /// From a text with a {} per argument.
   Format(std::string format, std::source_location written = std::source_location::current())
@@ -40,7 +39,7 @@ struct Format {
   std::string text;            ///< the format
   std::source_location where;  ///< of the call
 };
-/// Values that print writes: arrays, numbers, texts, and whatever has an operator<< (shapes, dtypes,
+/// Values that print accepts: arrays, numbers, texts, and objects with an operator<< (shapes, dtypes,
 /// shardings).
 template <class T>
 concept Streamable = requires(std::ostream& out, const T& x) {
@@ -76,28 +75,28 @@ class Printed {
 /// print with its arguments in a vector.
 void print_values(const Format& format, std::vector<Printed> arguments);
 /// print("loss {:.4f} after {:>5} steps on {}", loss, n, x.sharding()): each {} takes the next argument; {{
-/// and }} are braces. Behind a colon stands how it is written, as in Python:
-/// [[fill]align][sign][#][0][width] [.precision][type]; of an array that holds for each element. Written
-/// once per job, by rank 0. Collective over all ranks: arrays are computed first.
+/// and }} are braces. A colon starts a format spec as in Python: [[fill]align][sign][#][0][width]
+/// [.precision][type]; for an array it applies to each element. Computes arrays first. Written once per job,
+/// by rank 0. Collective over all ranks.
 ///
 /// Inside jit, vmap, shard_map and compiled loops and branches it writes **when the program runs**, each
-/// time, whether a result depends on it or not, as jax.debug.print. Order: in that of the program on each
-/// rank. Inside shard_map and pmap each rank writes its own block behind "[rank 3] ", and lines of several
-/// ranks may come in any order; elsewhere the first device of the mesh writes, for which the value is made
-/// whole there: explain shows what that moves. Inside vmap once per example, in order. What a gradient
-/// computes again is written again. ArgumentError when placeholders and arguments are not equally many, or
-/// for a format that a value cannot have.
+/// time, whether or not a result depends on it, as jax.debug.print. The order on each rank is that of the
+/// program. Inside shard_map and pmap each rank writes its own block after "[rank 3] ", and lines of
+/// different ranks may come in any order; elsewhere the first device of the mesh writes, and the value is
+/// gathered there: explain shows the traffic. Inside vmap it writes once per example, in order. Values that a
+/// gradient recomputes are written again. ArgumentError if the numbers of placeholders and arguments differ,
+/// or for a format that a value cannot have.
 template <class... T> void print(const Format& format, const T&... x) {
   print_values(format, {Printed(x)...});
 }
 
-/// callback with a function of a vector.
+/// callback on a function that takes a vector.
 void callback_values(std::function<void(const std::vector<HostArray>&)> f, std::vector<Array> values,
                      std::source_location where = std::source_location::current());
-/// Calls f(values...) as HostArrays: now, on rank 0; inside jit and the like when the program runs, each
-/// time, in order with print: on the first device of the mesh, inside shard_map on every rank with its own
-/// block. f must not call tessera (the program is running). Collective over all ranks where the values are
-/// there: they are computed and gathered.
+/// Calls f(values...) with HostArrays: at once, on rank 0; inside jit and similar functions each time the
+/// program runs, in order with print: on the first device of the mesh, inside shard_map on every rank with
+/// its own block. f must not call tessera (the program is running). Computes and gathers known values.
+/// Collective over all ranks if the values are known.
 template <class F, class... A> void callback(F f, const A&... values) {
   callback_values(
       [f = std::move(f)](const std::vector<HostArray>& host) mutable {
@@ -107,9 +106,9 @@ template <class F, class... A> void callback(F f, const A&... values) {
       {Array(values)...});
 }
 
-/// Communication of this rank since the scope began. `kind`: all-gather, all-reduce, reduce-scatter,
-/// all-to-all, collective-permute. bytes: those that arrive at this rank, the measure of explain(). Calls of
-/// which this rank is part count. Not collective.
+/// Traffic of this rank since the scope began. `kind`: all-gather, all-reduce, reduce-scatter, all-to-all,
+/// collective-permute. bytes: received by this rank, the measure of explain(). Counts the calls that this
+/// rank takes part in. Not collective.
 class CommStats {
  public:
   CommStats();
@@ -120,11 +119,11 @@ class CommStats {
   /// Bytes, of all kinds or of one.
   std::int64_t bytes() const { return bytes(""); }
   std::int64_t bytes(const std::string& kind) const;
-  /// Bytes of all kinds that came from ranks on other hosts: what the network carried to this rank. The rest
+  /// Bytes of all kinds received from ranks on other hosts: the network traffic to this rank. All other bytes
   /// stayed inside the host.
   std::int64_t host_crossing_bytes() const;
-  std::vector<std::string> kinds() const;  ///< that were called
-  void restart();                          ///< counts from here on
+  std::vector<std::string> kinds() const;  ///< those that were called
+  void restart();                          ///< restarts the counts
 
  private:
   struct Count {
@@ -135,7 +134,7 @@ class CommStats {
   std::int64_t crossing_before_ = 0;
 };
 
-/// Times every step that this rank runs while the scope lives: kernels, fused chains, collectives.
+/// Times every step that this rank runs during the scope: kernels, fused chains, collectives.
 ///   { debug::profile scope("trace.json");  train(); }   one trace of all ranks, a track for each; prints
 ///     nothing
 ///   scope.table()                                        this rank, per op: calls, time, share, bytes
@@ -144,22 +143,22 @@ class CommStats {
 /// readings per step. TESSERA_PROFILE=folder, or `tessera profile program`, does it for a whole program.
 class profile {
  public:
-  /// Begins. With a path the end of the scope is collective over all ranks and writes the trace; where an
-  /// exception is passing it writes this rank's alone.
+  /// Begins. With a path the end of the scope is collective over all ranks and writes the trace; while an
+  /// exception is passing it writes only this rank's.
   explicit profile(std::string trace_path = "");
   ~profile();
   profile(const profile&) = delete;
   profile& operator=(const profile&) = delete;
   std::string table() const;                  ///< this rank, per op: calls, time, share, bytes
   double seconds() const;                     ///< of all steps
-  std::int64_t steps() const;                 ///< how many were timed
+  std::int64_t steps() const;                 ///< number of timed steps
   void write(const std::string& path) const;  ///< this rank's trace (trace.3.json on rank 3); IoError
-  /// Collective over all ranks, which all get the text: per op and collective calls, least, mean and most
-  /// seconds of a rank, the imbalance (most / mean), bytes inside and between hosts, GF/s and GB/s beside the
-  /// measured limits (tessera machine); the peak of memory and what held it.
+  /// The report, on all ranks: per op and collective calls, least, mean and most seconds of a rank, the
+  /// imbalance (most / mean), bytes inside and between hosts, GF/s and GB/s beside the measured limits
+  /// (tessera machine); the peak of memory and its main holder. Collective over all ranks.
   std::string report() const;
-  /// Collective over all ranks: one trace, a process per host and a track per rank, their clocks set by rank
-  /// 0's. Rank 0 writes. IoError on all.
+  /// Writes one trace, with a process per host and a track per rank, on rank 0's clock. Rank 0 writes.
+  /// IoError on all ranks. Collective over all ranks.
   void write_all(const std::string& path) const;
 
   struct Impl;
@@ -169,17 +168,17 @@ class profile {
   std::string trace_path_;
 };
 
-/// From now on every computed value is searched for NaN. The evaluation that makes one raises NanError on
-/// every rank, which names the op, the line that recorded it, and the ranks' number of NaNs. Set it alike
-/// on all ranks. TESSERA_NAN_CHECK=1 does the same.
+/// Searches every computed value for NaN from now on. The evaluation that produces one raises NanError on
+/// every rank, which names the op, the line that recorded it, and the ranks' number of NaNs. Must be set
+/// alike on all ranks. TESSERA_NAN_CHECK=1 does the same.
 void set_nan_check(bool on);
 
 }  // namespace tessera::debug
 
 namespace tessera {
 
-/// print("a is", a, "of", x.shape()): the parts, separated by spaces, once per job by rank 0. Collective over
-/// all ranks: arrays are computed first. debug::print takes a format.
+/// print("a is", a, "of", x.shape()): the parts, separated by spaces, once per job by rank 0. Computes arrays
+/// first. Collective over all ranks. debug::print takes a format.
 template <class... T>
 requires((debug::Streamable<T> || std::is_same_v<T, Array>)&&...) void print(const T&... parts) {
   std::string format;

@@ -19,8 +19,8 @@ struct Device {
 };
 std::ostream& operator<<(std::ostream&, const Device&);
 
-std::vector<Device> devices();  ///< all of the job, by id; one device in a program started without mpirun
-int device_count();             ///< how many the job has
-std::vector<Device> local_devices();  ///< this process's: one
+std::vector<Device> devices();  ///< all devices of the job, by id; one in a program started without mpirun
+int device_count();             ///< number of devices of the job
+std::vector<Device> local_devices();  ///< this process's devices: one
 
 }  // namespace tessera

@@ -1,7 +1,6 @@
 /// @file
-/// DLPack: blocks of memory handed to other libraries, and taken from them, without a copy. The
-/// structs are those of DLPack 1.0, defined here again; a program that has <dlpack/dlpack.h> asks for its
-/// own types:
+/// DLPack: exchanges blocks of memory with other libraries without a copy. The structs are those of DLPack
+/// 1.0, defined here again; a program that includes <dlpack/dlpack.h> can request its own types:
 ///
 ///   DLManagedTensor* tensor = tessera::to_dlpack<DLManagedTensor>(x);
 ///
@@ -27,13 +26,13 @@ struct Device {
 /// An element type: code 0 int, 1 unsigned, 2 float, 5 complex, 6 bool.
 struct DataType {
   std::uint8_t code;    ///< kind of number
-  std::uint8_t bits;    ///< of one element
+  std::uint8_t bits;    ///< bits of one element
   std::uint16_t lanes;  ///< 1
 };
 /// A block with extents and strides.
 struct Tensor {
-  void* data;                 ///< where it begins, but for byte_offset
-  Device device;              ///< whose memory
+  void* data;                 ///< start of the memory, without byte_offset
+  Device device;              ///< the device that owns the memory
   std::int32_t ndim;          ///< number of dims
   DataType dtype;             ///< element type
   std::int64_t* shape;        ///< extents
@@ -42,22 +41,22 @@ struct Tensor {
 };
 /// The version of a ManagedTensorVersioned: 1.0 and later know its flags.
 struct Version {
-  std::uint32_t major;  ///< another one is another layout
-  std::uint32_t minor;  ///< what was added
+  std::uint32_t major;  ///< a different one means a different layout
+  std::uint32_t minor;  ///< additions without a change of layout
 };
 constexpr std::uint64_t flag_read_only = 1;  ///< the reader must not write
-/// A tensor that its reader gives back: DLManagedTensor, which cannot say that it must not be written.
+/// A tensor that its reader releases: DLManagedTensor, which cannot be marked read-only.
 struct ManagedTensor {
   Tensor dl_tensor;                 ///< the block
-  void* manager_ctx;                ///< the owner's
-  void (*deleter)(ManagedTensor*);  ///< to be called when the reader is done; may be null
+  void* manager_ctx;                ///< for the owner
+  void (*deleter)(ManagedTensor*);  ///< called by the reader when it is done; may be null
 };
 
 /// The same with flags, since DLPack 1.0: DLManagedTensorVersioned.
 struct ManagedTensorVersioned {
   Version version;                           ///< 1.0
-  void* manager_ctx;                         ///< the owner's
-  void (*deleter)(ManagedTensorVersioned*);  ///< to be called when the reader is done; may be null
+  void* manager_ctx;                         ///< for the owner
+  void (*deleter)(ManagedTensorVersioned*);  ///< called by the reader when it is done; may be null
   std::uint64_t flags;                       ///< flag_read_only
   Tensor dl_tensor;                          ///< the block
 };
@@ -76,10 +75,10 @@ template <class T> using ManagedLike =
     std::conditional_t<has_dlpack_flags<T>, dlpack::ManagedTensorVersioned, dlpack::ManagedTensor>;
 }  // namespace detail
 
-/// This rank's block of x as a tensor, without a copy; a rank that holds none gets one with extents of 0.
-/// Its memory stays as it is until its deleter is called, on any thread, whatever becomes of x. Arrays do not
-/// change: its reader must not write, which the flags of T = DLManagedTensorVersioned tell it. Collective
-/// over the ranks of x: computes it.
+/// This rank's block of x as a tensor, without a copy; a rank without one gets a tensor with extents of 0.
+/// Its memory is kept unchanged until its deleter is called, on any thread, whatever happens to x. Arrays are
+/// immutable, so the reader must not write: the flags of T = DLManagedTensorVersioned say so. Computes x.
+/// Collective over the ranks of x.
 template <class T = dlpack::ManagedTensor>
 [[nodiscard]] T* to_dlpack(const Array& x, std::source_location where = std::source_location::current()) {
   using Own = detail::ManagedLike<T>;
@@ -88,10 +87,10 @@ template <class T = dlpack::ManagedTensor>
 }
 
 /// The memory of a tensor. Dense row-major memory is neither copied nor written, and its deleter is called
-/// when nobody looks at it any more; of strided memory a copy is made and the deleter called at once. As an
-/// array: `array(from_dlpack(tensor))` where all ranks hold the same, make_array_from_process_local_data
-/// where each holds its block. Not collective. ArgumentError: null, memory that is no CPU's, or a later
-/// layout of DLPack than 1; DtypeError: an element type that tessera does not have.
+/// when it is no longer used; strided memory is copied and its deleter called at once. To make an array:
+/// `array(from_dlpack(tensor))` if all ranks hold the same, make_array_from_process_local_data if each holds
+/// its block. Not collective. ArgumentError: null, memory not accessible to the CPU, or a newer layout of
+/// DLPack than 1; DtypeError: an element type that tessera does not have.
 template <class T>
 [[nodiscard]] HostArray from_dlpack(T* tensor, std::source_location where = std::source_location::current()) {
   using Own = detail::ManagedLike<T>;

@@ -1,5 +1,5 @@
 /// @file
-/// Element types. A dtype is a run-time value; templates stop at the kernel door.
+/// Element types. A dtype is a run-time value; only kernels are templates over element types.
 #pragma once
 #include <tessera/detail/standard.hpp>
 #include <tessera/half.hpp>
@@ -13,17 +13,17 @@
 
 namespace tessera {
 
-/// An element type, as a run-time value. The default is float32, or int32 of integers, as in JAX.
+/// An element type, as a run-time value. The default is float32, and int32 for integers, as in JAX.
 struct Dtype {
-  int code = 0;  ///< its place in the list below
+  int code = 0;  ///< index in the list below
   friend constexpr bool operator==(const Dtype&, const Dtype&) = default;
 };
 
-/// The fifteen dtypes. bfloat16 and float16 are for storage: what computes with them does so in float32 and
-/// rounds each result once, to nearest even; factorizations refuse them.
+/// The fifteen dtypes. bfloat16 and float16 are storage types: ops on them compute in float32 and round each
+/// result once, to nearest even; factorizations refuse them.
 inline constexpr Dtype bool_{0}, int8{1}, int16{2}, int32{3}, int64{4}, uint8{5}, uint16{6}, uint32{7},
     uint64{8}, float32{9}, float64{10}, complex64{11}, complex128{12}, bfloat16{13}, float16{14};
-inline constexpr int dtype_count = 15;  ///< how many there are
+inline constexpr int dtype_count = 15;  ///< number of dtypes
 
 std::ostream& operator<<(std::ostream&, Dtype);  ///< prints float32
 std::string name(Dtype);                         ///< "float32"
@@ -44,7 +44,7 @@ constexpr bool is_half(Dtype d) { return d == bfloat16 || d == float16; }  ///< 
 constexpr bool is_floating(Dtype d) { return d == float32 || d == float64 || is_half(d); }
 constexpr bool is_complex(Dtype d) { return d == complex64 || d == complex128; }  ///< complex64, complex128
 constexpr bool is_inexact(Dtype d) { return d.code >= 9; }  ///< real or complex floating point
-/// The real type that a complex type is made of; any other type itself.
+/// The real type of a complex type's parts; any other type itself.
 constexpr Dtype real_dtype(Dtype d) { return d == complex64 ? float32 : d == complex128 ? float64 : d; }
 /// complex128 for float64 and complex128, complex64 for all others.
 constexpr Dtype complex_dtype(Dtype d) { return d == float64 || d == complex128 ? complex128 : complex64; }

@@ -1,6 +1,6 @@
 /// @file
-/// A rank's block as another library's view of a matrix or vector, Eigen's Map for one. Includes
-/// nothing of that library. Not part of tessera.hpp.
+/// A rank's block as another library's view of a matrix or vector, such as Eigen's Map. Includes nothing of
+/// that library. Not part of tessera.hpp.
 ///
 ///   using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 ///   const auto block = tessera::local_map<Eigen::Map<const Rows>>(x);
@@ -16,10 +16,10 @@ namespace detail {
 void check_matrix_or_vector(const Array& x, std::source_location where);
 }
 
-/// This rank's block of x, without a copy, valid while a handle on x lives, see local. Map is made from
-/// (first element, rows, columns), or from (first element, size) for an x with one dim, and has a type
-/// Scalar; it must read row-major memory, and only read. Collective over the ranks of x: computes it.
-/// ShapeError unless x has one dim or two; DtypeError unless Map's Scalar is its element type.
+/// A view of this rank's block of x, without a copy, valid while a handle on x exists, see local. Map is
+/// constructed from (first element, rows, columns), or from (first element, size) for an x with one dim, and
+/// has a type Scalar; it must be a read-only view of row-major memory. Computes x. Collective over the ranks
+/// of x. ShapeError unless x has one dim or two; DtypeError unless Map's Scalar is its element type.
 template <class Map>
 [[nodiscard]] Map local_map(const Array& x, std::source_location where = std::source_location::current()) {
   detail::check_matrix_or_vector(x, where);
@@ -32,7 +32,7 @@ template <class Map>
   else
     return Map(block.data_handle(), block.size(), std::int64_t{1});
 }
-/// A temporary's memory would be gone before the map is read.
+/// Does not compile: a temporary's memory would be freed before the map is read.
 template <class Map> Map local_map(const Array&&, std::source_location = {}) {
   static_assert(detail::never<Map>,
                 "local_map of a temporary: give the array a name first, whose memory the map then reads");

@@ -1,10 +1,10 @@
 /// @file
-/// The errors that tessera raises. Each says which call, the facts with numbers, the line of the call and
-/// how to mend it.
+/// The errors that tessera raises. Each text contains the call with its line, the facts with numbers, and a
+/// remedy.
 ///
 /// A UserError is decided from facts that every rank knows (shapes, dtypes, specs, meshes), so it is raised
-/// on every rank with the same text. A SystemError comes from the world outside (MPI, files, memory, a
-/// singular matrix); it is agreed before it is raised. An InternalError is a bug in tessera.
+/// on every rank with the same text. A SystemError has external causes (MPI, files, memory, a singular
+/// matrix); the ranks agree on it before it is raised. An InternalError is a bug in tessera.
 #pragma once
 #include <tessera/detail/standard.hpp>
 
@@ -13,14 +13,14 @@
 
 namespace tessera {
 
-/// Statuses that a job of tessera::run ends with.
+/// Exit statuses of a job of tessera::run.
 enum ExitStatus : int {
   status_done = 0,
-  status_usage = 2,          ///< a start that cannot work
-  status_failed = 70,        ///< an error that has no status of its own
+  status_usage = 2,          ///< the program cannot be started like this
+  status_failed = 70,        ///< an error without a status of its own
   status_memory = 71,        ///< out of memory
   status_io = 74,            ///< files
-  status_disagreement = 76,  ///< the ranks were asked to do different things, or one did not come in time
+  status_disagreement = 76,  ///< the ranks tried to do different things, or one did not arrive in time
 };
 
 /// The base class of all errors of tessera.
@@ -32,7 +32,7 @@ struct Error : std::runtime_error {
   virtual int exit_status() const noexcept { return status_failed; }
 };
 
-/// The program asks for something that cannot be. Raised on every rank alike.
+/// The program requests something impossible. Raised on every rank alike.
 struct UserError : Error {
   using Error::Error;
   const char* kind() const noexcept override { return "UserError"; }
@@ -52,7 +52,7 @@ struct ShardingError : UserError {
   using UserError::UserError;
   const char* kind() const noexcept override { return "ShardingError"; }
 };
-/// A collective names an axis that is not bound where it stands.
+/// A collective names an axis that is not bound at that point.
 struct AxisNameError : UserError {
   using UserError::UserError;
   const char* kind() const noexcept override { return "AxisNameError"; }
@@ -67,14 +67,14 @@ struct ArgumentError : UserError {
   using UserError::UserError;
   const char* kind() const noexcept override { return "ArgumentError"; }
 };
-/// A call from another thread than the one that tessera is used from (see tessera::Runtime). Raised on that
-/// thread, before anything is touched.
+/// A call from another thread than the one that uses tessera (see tessera::Runtime). Raised on that thread,
+/// before any state changes.
 struct ThreadError : UserError {
   using UserError::UserError;
   const char* kind() const noexcept override { return "ThreadError"; }
 };
 
-/// The world outside refuses. Agreed before it is raised.
+/// An external failure, on which the ranks agree before it is raised.
 struct SystemError : Error {
   using Error::Error;
   const char* kind() const noexcept override { return "SystemError"; }
@@ -84,15 +84,14 @@ struct CommError : SystemError {
   using SystemError::SystemError;
   const char* kind() const noexcept override { return "CommError"; }
 };
-/// The ranks were asked to do different things, before any of it was done. Raised on every rank that was
-/// asked.
+/// The ranks tried to do different things. Raised on every rank involved, before anything is done.
 struct DisagreementError : CommError {
   using CommError::CommError;
   const char* kind() const noexcept override { return "DisagreementError"; }
   int exit_status() const noexcept override { return status_disagreement; }
 };
-/// This rank has failed alone before (its first error says how), while the others went on without it, and is
-/// asked to talk to them. Raised on this rank; let it end the program, which ends the job.
+/// This rank has failed alone before (its first error says how), while the others continued without it, and
+/// now tries to communicate with them. Raised on this rank; let it end the program, which ends the job.
 struct FailedJobError : CommError {
   /// `status`: that of the first error.
   FailedJobError(const std::string& text, int status) : CommError(text), status_(status) {}
@@ -108,18 +107,18 @@ struct IoError : SystemError {
   const char* kind() const noexcept override { return "IoError"; }
   int exit_status() const noexcept override { return status_io; }
 };
-/// A result, or what computing it needs, does not fit.
+/// A result, or the memory for computing it, does not fit.
 struct MemoryError : SystemError {
   using SystemError::SystemError;
   const char* kind() const noexcept override { return "MemoryError"; }
   int exit_status() const noexcept override { return status_memory; }
 };
-/// A matrix that has no answer: singular, not positive definite, no convergence.
+/// A matrix without a solution: singular, not positive definite, no convergence.
 struct LinAlgError : SystemError {
   using SystemError::SystemError;
   const char* kind() const noexcept override { return "LinAlgError"; }
 };
-/// The first NaN, where debug::set_nan_check looks for them.
+/// The first NaN found while debug::set_nan_check is on.
 struct NanError : SystemError {
   using SystemError::SystemError;
   const char* kind() const noexcept override { return "NanError"; }

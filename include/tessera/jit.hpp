@@ -1,5 +1,5 @@
 /// @file
-/// jit and explain: functions traced once, planned as a whole, and shown before they run.
+/// jit and explain: functions are traced once, planned as a whole, and can be shown before they run.
 #pragma once
 #include <map>
 #include <memory>
@@ -18,25 +18,25 @@
 
 namespace tessera {
 
-/// A function compiled for one signature: shapes, dtypes and shardings. Refuses any other: ArgumentError,
-/// or ShardingError when the types are right, naming what differs. Copies share the program.
+/// A function compiled for one signature: shapes, dtypes and shardings. Refuses any other: ArgumentError, or
+/// ShardingError if only shardings differ, naming the difference. Copies share the program.
 template <class R> class Compiled {
  public:
   /// For Lowered::compile.
   Compiled(detail::CompiledPtr core, R result, std::vector<bool> donated)
       : core_(std::move(core)), result_(std::move(result)), donated_(std::move(donated)) {}
-  /// Runs the program. Collective over the ranks of its meshes; sends what explanation() says.
+  /// Runs the program. Collective over the ranks of its meshes; sends what explanation() lists.
   template <class... A> R operator()(const A&... args) const {
     std::vector<Array> leaves;
     (append(args, leaves), ...);
     return run(leaves);
   }
-  /// The same, of the arguments' arrays in order.
+  /// The same for the arguments' arrays in order.
   R run(const std::vector<Array>& leaves) const {
     return detail::with_leaves(result_, detail::call_compiled(*core_, leaves, donated_));
   }
-  /// The program of one rank: a line per instruction with local shapes, collectives by their usual names,
-  /// mesh axes, bytes and the source line that asked for each. Not collective, as all that follows.
+  /// The program of one rank: one line per instruction with local shapes, collectives by their usual names,
+  /// mesh axes, bytes and the source line of each. Like all following functions not collective.
   std::string as_text() const { return detail::compiled_text(*core_); }
   /// One per array of the arguments.
   std::vector<Sharding> input_shardings() const { return detail::compiled_input_shardings(*core_); }
@@ -44,7 +44,7 @@ template <class R> class Compiled {
   std::vector<Sharding> output_shardings() const { return detail::compiled_output_shardings(*core_); }
   CostAnalysis cost_analysis() const { return detail::compiled_cost(*core_); }  ///< arithmetic and traffic
   MemoryAnalysis memory_analysis() const { return detail::compiled_memory(*core_); }  ///< bytes
-  /// All of it, with a row per collective.
+  /// All of this, with a row per collective.
   Explanation explanation() const { return detail::compiled_explanation(*core_); }
 
  private:
@@ -75,9 +75,9 @@ template <class R> class Lowered {
   std::vector<bool> donated_;
 };
 
-/// The function that jit(f) returns: the first call with a signature traces f on placeholders and compiles;
-/// later calls only run. f must not depend on values, and has no effects but its results. Copies share their
-/// compiled programs, of which the 512 that were asked for last are kept.
+/// The function returned by jit(f): the first call with a signature traces f on placeholders and compiles;
+/// later calls only run. f must not depend on values, and must have no effects except its results. Copies
+/// share their compiled programs, of which the 512 most recently used are kept.
 template <class F> class Jitted {
  public:
   /// For jit.
@@ -85,10 +85,10 @@ template <class F> class Jitted {
       : f_(std::make_shared<F>(std::move(f))), options_(std::move(options)), where_(where) {}
 
   /// f(args...), compiled. Collective over the ranks of the arguments' meshes; a plain call of f inside
-  /// another trace. ShardingError when a committed argument lies elsewhere than in_shardings says;
-  /// ArgumentError for option numbers that no argument has.
+  /// another trace. ShardingError if a committed argument has another layout than in_shardings requires;
+  /// ArgumentError for option numbers without an argument.
   template <class... A> std::invoke_result_t<F&, const A&...> operator()(const A&... args) const;
-  /// Arguments that the function does not take: too few, too many, or of other types. Does not compile.
+  /// Arguments that the function does not accept: too few, too many, or of other types. Does not compile.
   template <class... A>
   requires(!std::is_invocable_v<F&, const A&...>) detail::WrongArguments operator()(const A&...) const {
     static_assert(detail::never<F, A...>,
@@ -114,25 +114,20 @@ template <class F> class Jitted {
 
 /// A function with f's signature that is traced at the first call with a signature (shapes, dtypes,
 /// shardings; values of plain numbers), planned as a whole, and only run afterwards. f must not depend on
-/// values (see where, cond) nor have effects but its results. Not collective; the calls are. The shardings
-/// of the arguments and options.out_shardings pull in both directions; results that nothing decides go
-/// where least moves.
+/// values (see where, cond) or have effects except its results. jit is not collective; calls of its result
+/// are. The arguments' shardings and options.out_shardings propagate in both directions; results without a
+/// determined layout get the one that moves the fewest bytes.
 template <class F>
 Jitted<F> jit(F f, JitOptions options = {}, std::source_location where = std::source_location::current()) {
   return Jitted<F>(std::move(f), std::move(options), where);
 }
 
 /// The plan of f(args...): collectives with axes, bytes and source lines, arithmetic, peak memory. Nothing
-/// runs. Not collective: works on abstract meshes of any size too.
+/// runs. Not collective: also works on abstract meshes of any size.
 template <class F, class... A> Explanation explain(F f, const A&... args) {
   return jit(std::move(f), {}, std::source_location()).lower(args...).compile().explanation();
 }
 
-/// Shape, dtype and sharding of an array without its value.
-struct ShapeDtype {
-  Shape shape;  ///< extents
-  Dtype dtype;  ///< element type
-};
 /// Shape and dtype of f(args...) without computing it. Not collective. ShapeDtype of an Array; a tree of
 /// them for a tree of results (as a vector, in order of the leaves).
 template <class F, class... A> auto eval_shape(F f, const A&... args);

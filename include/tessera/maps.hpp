@@ -1,9 +1,9 @@
 /// @file
-/// vmap, pmap, shard_map: functions that see one example, or one rank's block, of their arguments.
+/// vmap, pmap, shard_map: functions written for one example, or one rank's block, of their arguments.
 ///
-/// The mapped function takes and returns trees (tree.hpp); arrays are mapped, plain numbers are passed as
-/// they are. Its signature stays. Collectives by axis name (collectives.hpp) work inside. All three nest
-/// with each other and work inside and outside jit and grad.
+/// The mapped function takes and returns trees (tree.hpp); arrays are mapped, plain numbers are passed
+/// unchanged. Its signature stays the same. Collectives by axis name (collectives.hpp) work inside. All three
+/// nest with each other and work inside and outside jit and grad.
 #pragma once
 #include <initializer_list>
 #include <memory>
@@ -20,8 +20,8 @@
 
 namespace tessera {
 
-/// For each argument, or for a whole subtree of arguments: the dimension to map over (negative: from the
-/// end), None for not mapped.
+/// For each argument, or for a whole subtree of arguments: the dim to map over (negative: from the end), None
+/// for not mapped.
 /// 0   {0, None}   {0, {None, 1}}
 class AxesTree {
  public:
@@ -30,8 +30,8 @@ class AxesTree {
   AxesTree(NoneType) : is_leaf_(true) {}
   AxesTree(std::initializer_list<AxesTree> children) : children_(children) {}
   explicit AxesTree(std::vector<AxesTree> children) : children_(std::move(children)) {}
-  bool is_leaf() const { return is_leaf_; }                            ///< whether it is no list
-  const std::optional<int>& value() const { return axis_; }            ///< of a leaf; nothing for None
+  bool is_leaf() const { return is_leaf_; }                            ///< whether it is not a list
+  const std::optional<int>& value() const { return axis_; }            ///< of a leaf; nullopt for None
   const std::vector<AxesTree>& children() const { return children_; }  ///< of a list
 
  private:
@@ -46,7 +46,7 @@ class SpecTree {
   SpecTree(PartitionSpec spec) : is_leaf_(true), spec_(std::move(spec)) {}
   SpecTree(std::initializer_list<SpecTree> children) : children_(children) {}
   explicit SpecTree(std::vector<SpecTree> children) : children_(std::move(children)) {}
-  bool is_leaf() const { return is_leaf_; }                            ///< whether it is no list
+  bool is_leaf() const { return is_leaf_; }                            ///< whether it is not a list
   const PartitionSpec& value() const { return spec_; }                 ///< of a leaf
   const std::vector<SpecTree>& children() const { return children_; }  ///< of a list
 
@@ -58,23 +58,23 @@ class SpecTree {
 
 /// Options of vmap.
 struct VmapOptions {
-  AxesTree in_axes = 0;               ///< dimensions of the arguments
-  AxesTree out_axes = 0;              ///< dimensions of the results that get the batch
+  AxesTree in_axes = 0;               ///< dims of the arguments
+  AxesTree out_axes = 0;              ///< dims of the results that become the batch
   std::string axis_name = "";         ///< for collectives inside f; "": none
-  std::optional<int> axis_size = {};  ///< needed where nothing is mapped
+  std::optional<int> axis_size = {};  ///< required if nothing is mapped
 };
 /// Options of pmap.
 struct PmapOptions {
   std::string axis_name = "";            ///< for collectives inside f; "": none
-  AxesTree in_axes = 0;                  ///< dimensions of the arguments
-  AxesTree out_axes = 0;                 ///< dimensions of the results that get the batch
-  std::vector<Device> devices = {};      ///< the first ones when empty
+  AxesTree in_axes = 0;                  ///< dims of the arguments
+  AxesTree out_axes = 0;                 ///< dims of the results that become the batch
+  std::vector<Device> devices = {};      ///< empty: the first ones
   std::vector<int> donate_argnums = {};  ///< arguments that the call deletes
 };
 /// Options of shard_map.
 struct ShardMapOptions {
-  std::vector<std::string> axis_names = {};  ///< the axes of which the function sees blocks; all when empty
-  /// Refuse results that may differ between ranks along axes that their spec leaves out.
+  std::vector<std::string> axis_names = {};  ///< axes of which the function sees blocks; empty: all
+  /// Refuses results that may differ between ranks along axes that their spec omits.
   bool check_vma = true;
 };
 
@@ -87,7 +87,7 @@ template <class F> class Mapped {
 
   /// f mapped over these arguments. Not collective: records.
   template <class... A> std::invoke_result_t<F&, const A&...> operator()(const A&... args) const;
-  /// Arguments that the function does not take: too few, too many, or of other types. Does not compile.
+  /// Arguments that the function does not accept: too few, too many, or of other types. Does not compile.
   template <class... A>
   requires(!std::is_invocable_v<F&, const A&...>) detail::WrongArguments operator()(const A&...) const {
     static_assert(detail::never<F, A...>,
@@ -101,32 +101,32 @@ template <class F> class Mapped {
   std::shared_ptr<const detail::MapRule> rule_;
 };
 
-/// f on every example along the mapped dimensions at once. Not collective: calls record. f is called once;
-/// its ops are then applied to whole batches. Results get the batch at out_axes. Errors: ArgumentError when
-/// mapped sizes differ, nothing is mapped and no axis_size is given, or a result that depends on the
-/// example has out_axes None.
+/// f on every example along the mapped dims at once. Not collective: calls record. f is called once; its ops
+/// are then applied to whole batches. Results get the batch dim at out_axes. Errors: ArgumentError if mapped
+/// sizes differ, if nothing is mapped and no axis_size is given, or if a result that depends on the example
+/// has out_axes None.
 template <class F>
 Mapped<F> vmap(F f, VmapOptions options = {}, std::source_location where = std::source_location::current()) {
   return {std::move(f), detail::vmap_rule(std::move(options), where)};
 }
 
-/// Example i of the mapped dimensions on device i. Not collective: calls record. Devices are the first
-/// devices, or options.devices. Arguments are moved there, results stay there. A pmap inside f maps over
-/// further devices. Donated arguments are deleted after the call. Errors: as vmap; ShardingError when there
-/// are fewer devices than examples.
+/// Example i of the mapped dims on device i. Not collective: calls record. Devices are the first devices, or
+/// options.devices. Arguments are moved there, results stay there. A pmap inside f maps over further devices.
+/// Donated arguments are deleted after the call. Errors: as vmap; ShardingError if there are fewer devices
+/// than examples.
 template <class F>
 Mapped<F> pmap(F f, PmapOptions options = {}, std::source_location where = std::source_location::current()) {
   return {std::move(f), detail::pmap_rule(std::move(options), where)};
 }
 
-/// f written for one rank. Not collective: calls record. f sees this rank's block of each argument, as its
-/// spec says, and returns this rank's blocks of the results. Specs name axes of which f sees blocks
-/// (options.axis_names) and may stand for whole subtrees. Other axes of the mesh stay with the planner.
+/// f written for one rank. Not collective: calls record. f sees this rank's block of each argument, according
+/// to its spec, and returns this rank's blocks of the results. Specs name axes of which f sees blocks
+/// (options.axis_names) and may apply to whole subtrees. The planner handles the other axes of the mesh.
 ///
-/// Arrays that f takes from outside are seen whole. A size that the axes do not divide is allowed when no
-/// block is empty, collectives meet equal shapes on all ranks, and the blocks of the results are those of
-/// an array; f is then called once more per block shape. Errors (ShardingError): specs that do not fit;
-/// results that may differ between ranks where their spec promises one value.
+/// Arrays that f captures from outside appear whole. A size that the axes do not divide is allowed if no
+/// block is empty, collectives get equal shapes on all ranks, and the blocks of the results are those of an
+/// array; f is then called once more per block shape. Errors (ShardingError): specs that do not fit; results
+/// that may differ between ranks although their spec promises one value.
 template <class F> Mapped<F> shard_map(F f, Mesh mesh, SpecTree in_specs, SpecTree out_specs,
                                        ShardMapOptions options = {},
                                        std::source_location where = std::source_location::current()) {

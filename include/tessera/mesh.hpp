@@ -7,6 +7,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +18,8 @@ namespace tessera {
 
 class Mesh;
 
-/// A rectangular n-d array of device ids: nested braces or nested vectors of ids or Devices.
-/// NdDevices{{0, 2}, {4, 6}} has sizes {2, 2}. ShardingError when the nesting is ragged.
+/// A rectangular n-d array of device ids: nested braces or nested vectors of ids or Devices. NdDevices{{0,
+/// 2}, {4, 6}} has sizes {2, 2}. ShardingError if the nesting is ragged.
 class NdDevices {
  public:
   /// From ids, rows of them, one device, or vectors of any of these.
@@ -35,8 +36,9 @@ class NdDevices {
   bool is_abstract() const { return abstract_; }            ///< devices of an abstract mesh
 
  private:
-  friend Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices);
-  friend Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names);
+  friend Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices,
+                        std::source_location);
+  friend Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names, std::source_location);
   friend class Mesh;
   friend class PositionalSharding;
   static NdDevices stack_rows(std::vector<NdDevices> rows);
@@ -45,13 +47,14 @@ class NdDevices {
   bool abstract_ = false;
 };
 
-/// An n-d grid of devices with named axes: any subset of the devices, in any order. Cheap to copy.
-/// Errors (ShardingError): a device twice, a device that the job does not have, sizes that do not match the
-/// names, an axis name twice or empty, a size below 1.
+/// An n-d grid of devices with named axes: any subset of the devices, in any order. Cheap to copy. Errors
+/// (ShardingError): a device twice, a device that the job does not have, sizes that do not match the names, a
+/// repeated or empty axis name, a size below 1; with the function and the line of its call.
 class Mesh {
  public:
   /// The devices as a grid with one name per axis.
-  Mesh(NdDevices devices, std::vector<std::string> axis_names);
+  Mesh(NdDevices devices, std::vector<std::string> axis_names,
+       std::source_location where = std::source_location::current());
 
   std::vector<std::pair<std::string, int>> shape() const;  ///< (name, size), in axis order
   const std::vector<std::string>& axis_names() const;      ///< in axis order
@@ -63,15 +66,16 @@ class Mesh {
   std::vector<Device> devices() const;                     ///< row-major
   const std::vector<int>& device_ids() const;              ///< row-major
   bool contains(const Device&) const;                      ///< whether the device is in the grid
-  /// Its place along each axis; nothing for a device outside.
+  /// Its coordinate along each axis; nullopt for a device outside.
   std::optional<std::vector<int>> coords(const Device&) const;
   int position(int device_id) const;  ///< row-major position of a device; -1 if the mesh lacks it
-  bool is_abstract() const;           ///< made by abstract_mesh: no processes behind it
-  std::size_t hash() const;           ///< equal for equal meshes
+  bool is_abstract() const;           ///< made by abstract_mesh: without processes
+  std::size_t hash() const;           ///< the same for equal meshes
 
   bool same_devices(const Mesh&) const;  ///< the same devices in the same order, whatever the axes
-  /// These devices in this order, cut into other axes.
-  Mesh with_axes(std::vector<int> sizes, std::vector<std::string> names) const;
+  /// The same devices in the same order, with other axes.
+  Mesh with_axes(std::vector<int> sizes, std::vector<std::string> names,
+                 std::source_location where = std::source_location::current()) const;
 
   friend bool operator==(const Mesh&, const Mesh&);  ///< axis names, sizes and device order
 
@@ -84,19 +88,23 @@ class Mesh {
 };
 std::ostream& operator<<(std::ostream&, const Mesh&);  ///< Mesh('x': 4, 'y': 2)
 
-/// The job's first sizes[0]*sizes[1]*... devices as a grid that knows the hosts: name the axes by rising
-/// traffic, the busiest last. Rows along the last axis lie inside hosts as far as the hosts' sizes allow,
-/// then the last two axes together, and so on; so the first axes are those that cross. On one host, and
-/// where hosts hold ranks in a row and in equal numbers, that is the order of the ids. ShardingError when
-/// there are too few, with both numbers.
-Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names);
-/// The first of these devices as a grid, in the order given: make_mesh(sizes, names, devices()) is that of
-/// the ids, wherever they lie.
-Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices);
+/// The job's first sizes[0]*sizes[1]*... devices as a grid that respects hosts: name the axes in the order of
+/// rising traffic, the busiest last. Rows along the last axis are placed inside hosts as far as the hosts'
+/// sizes allow, then the last two axes together, and so on; so the first axes cross hosts. On one host, and
+/// if hosts hold equal numbers of consecutive ranks, that is the order of the ids. ShardingError, with both
+/// numbers, if there are too few devices.
+Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names,
+               std::source_location where = std::source_location::current());
+/// The first of these devices as a grid, in the given order: make_mesh(sizes, names, devices()) uses the
+/// order of the ids, regardless of hosts.
+Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices,
+               std::source_location where = std::source_location::current());
 /// All devices in the order of make_mesh(sizes, names).
-NdDevices create_device_mesh(std::vector<int> sizes);
-/// For planning: any size, no processes behind it. Its devices are 0..n-1 on the host "abstract".
-Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names);
+NdDevices create_device_mesh(std::vector<int> sizes,
+                             std::source_location where = std::source_location::current());
+/// A mesh for planning: any size, without processes. Its devices are 0..n-1 on the host "abstract".
+Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names,
+                   std::source_location where = std::source_location::current());
 
 }  // namespace tessera
 

@@ -1,5 +1,5 @@
 /// @file
-/// tessera inside an application that runs MPI itself. The one public header that includes <mpi.h>.
+/// tessera inside an application that uses MPI itself. The only public header that includes <mpi.h>.
 ///
 ///   tessera::Runtime runtime = tessera::Runtime::attach(my_communicator);
 #pragma once
@@ -9,9 +9,9 @@
 
 namespace tessera {
 
-/// Collective over the communicator, whose ranks become the devices. It is duplicated; its error handler
-/// stays as it is, and it may be freed while the runtime lives. ArgumentError: MPI is not running;
-/// MPI_COMM_NULL; an inter-communicator.
+/// Collective over the communicator, whose ranks become the devices. It is duplicated; its error handler is
+/// unchanged, and it may be freed while the runtime exists. ArgumentError: MPI is not running; MPI_COMM_NULL;
+/// an inter-communicator.
 template <> inline Runtime Runtime::attach<MPI_Comm>(MPI_Comm comm, RuntimeOptions options) {
   return Runtime(Attach{}, &comm, options);
 }

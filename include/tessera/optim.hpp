@@ -4,25 +4,25 @@
 ///
 /// An optimizer is a value with two functions on trees:
 ///
-///   start(parameters) -> state                             its state lies where the parameters lie
+///   start(parameters) -> state                             the state has the parameters' layouts
 ///   update(gradients, state, parameters) -> {parameters, state}
 ///
-/// so that a training step is an ordinary function, to be compiled with both donated:
+/// A training step is then an ordinary function, to be compiled with both arguments donated:
 ///
 ///   const optim::Adam adam{.rate = optim::warmup_cosine_decay(0, 1e-3, 100, 10'000)};
 ///   auto state = adam.start(network);
 ///   const auto step = jit(optim::train_step(adam, loss), {.donate_argnums = {0, 1}});
 ///   for (const auto& [x, y] : batches) std::tie(network, state, value) = step(network, state, x, y);
 ///
-/// **Sharding.** Elementwise: parameters, state and gradients lie alike, and nothing moves.
+/// **Sharding.** Elementwise: parameters, state and gradients have the same layouts, and nothing moves.
 ///
-/// **Communication.** Not collective: every function here records. global_norm sums over ranks where
-/// parameters are split; the rest sends nothing beyond the gradients' own sums.
+/// **Communication.** Not collective: every function here records. global_norm sums over ranks if parameters
+/// are split; nothing else is sent besides the gradients' own sums.
 ///
-/// **Numbers.** In the parameters' dtype; a rate that changes from step to step is float32.
+/// **Numbers.** In the parameters' dtype; a rate that depends on the step is float32.
 ///
-/// **Errors.** ArgumentError when gradients and parameters differ in structure, and for numbers that make no
-/// sense, on every rank when recorded.
+/// **Errors.** ArgumentError if gradients and parameters differ in structure, and for invalid numbers, on
+/// every rank when recorded.
 #pragma once
 #include <functional>
 #include <optional>
@@ -39,8 +39,8 @@ namespace tessera::optim {
 using Where = std::source_location;  ///< the line of the call
 
 /// @name Schedules
-/// How a rate changes: functions of the number of steps already made (an integer scalar, 0 in the first),
-/// which may be traced.
+/// Rates as functions of the number of completed steps (an integer scalar, 0 in the first step), which may be
+/// traced.
 /// @{
 
 /// A scalar from the number of steps.
@@ -49,9 +49,9 @@ using Schedule = std::function<Array(const Array& steps)>;
 /// A number, or a schedule.
 class Rate {
  public:
-  /// The same in every step.
+  /// The same rate in every step.
   Rate(double constant) : constant_(constant) {}
-  /// One that changes.
+  /// A rate that depends on the step.
   Rate(Schedule schedule) : schedule_(std::move(schedule)) {}
   /// The rate after this number of steps.
   Array operator()(const Array& steps) const { return schedule_ ? schedule_(steps) : Array(constant_); }
@@ -61,11 +61,11 @@ class Rate {
   Schedule schedule_;
 };
 
-/// value, always.
+/// A constant rate.
 Schedule constant(double value);
-/// From init to end in equal steps, end from then on. ArgumentError unless steps > 0.
+/// From init to end in equal steps, then constant. ArgumentError unless steps > 0.
 Schedule linear(double init, double end, int steps, Where = Where::current());
-/// From init along half a cosine to alpha init, which is kept: init ((1 - alpha) (1 + cos(pi t / steps)) / 2
+/// From init along half a cosine to alpha init, then constant: init ((1 - alpha) (1 + cos(pi t / steps)) / 2
 /// + alpha) (Loshchilov and Hutter 2017). ArgumentError unless steps > 0.
 Schedule cosine_decay(double init, int steps, double alpha = 0, Where = Where::current());
 /// init decay^(t / steps); in jumps at multiples of `steps` if staircase. ArgumentError unless steps > 0 and
@@ -83,7 +83,7 @@ Schedule join(Schedule first, int boundary, Schedule second);
 /// @name Trees
 /// @{
 
-/// Zeros like the leaves of a tree, lying where they lie.
+/// Zeros with the shapes, dtypes and layouts of a tree's leaves.
 template <class Tree> Tree zeros_like_tree(const Tree& tree) {
   return tree_map(
       [](const Array& x) {
@@ -102,7 +102,7 @@ void check_largest_norm(double largest, Where);
 /// ranks.
 template <class Tree> Array global_norm(const Tree& tree) { return detail::global_norm(tree_leaves(tree)); }
 
-/// The gradients, scaled down to a global norm of `largest` where theirs is larger (Pascanu et al. 2013).
+/// The gradients, scaled down to a global norm of `largest` if theirs is larger (Pascanu et al. 2013).
 /// ArgumentError unless largest > 0.
 template <class Tree>
 Tree clip_by_global_norm(const Tree& gradients, double largest, Where where = Where::current()) {
@@ -115,17 +115,17 @@ Tree clip_by_global_norm(const Tree& gradients, double largest, Where where = Wh
 /// @name Optimizers
 /// @{
 
-/// Stochastic gradient descent, with momentum if that is not 0: v = momentum v + g, p = p - rate v (Polyak
-/// 1964); nesterov looks ahead: p = p - rate (g + momentum v).
+/// Stochastic gradient descent, with momentum if nonzero: v = momentum v + g, p = p - rate v (Polyak 1964);
+/// nesterov looks ahead: p = p - rate (g + momentum v).
 struct Sgd {
-  Rate rate = 0.1;        ///< how far a step goes
-  double momentum = 0;    ///< how much of the last step is kept
+  Rate rate = 0.1;        ///< the step size
+  double momentum = 0;    ///< the fraction of the last step that is kept
   bool nesterov = false;  ///< Nesterov's momentum (1983)
 
-  /// The state that is kept from step to step.
+  /// The state carried from step to step.
   template <class Tree> struct State {
     std::optional<Tree> velocity;  ///< v, if there is momentum
-    Array steps;                   ///< how many were made, int32
+    Array steps;                   ///< number of completed steps, int32
   };
   /// The state before the first step.
   template <class Tree> State<Tree> start(const Tree& parameters) const {
@@ -137,21 +137,21 @@ struct Sgd {
                                                             const Tree& parameters) const;
 };
 
-/// Adam (Kingma and Ba 2015, algorithm 1): means of gradients and of their squares, corrected for their
-/// start at 0. With weight_decay AdamW (Loshchilov and Hutter 2019): p = p - rate (m / (sqrt(s) + epsilon) +
-/// weight_decay p); Optax's adamw has 1e-4.
+/// Adam (Kingma and Ba 2015, algorithm 1): means of gradients and of their squares, corrected for their start
+/// at 0. With weight_decay AdamW (Loshchilov and Hutter 2019): p = p - rate (m / (sqrt(s) + epsilon) +
+/// weight_decay p); Optax's adamw uses 1e-4.
 struct Adam {
-  Rate rate = 1e-3;            ///< how far a step goes
-  double keep_mean = 0.9;      ///< b1: of the mean of gradients
-  double keep_square = 0.999;  ///< b2: of the mean of their squares
-  double epsilon = 1e-8;       ///< against division by 0
-  double weight_decay = 0;     ///< how much of a parameter each step of length 1 takes away
+  Rate rate = 1e-3;            ///< the step size
+  double keep_mean = 0.9;      ///< b1: decay of the mean of gradients
+  double keep_square = 0.999;  ///< b2: decay of the mean of their squares
+  double epsilon = 1e-8;       ///< prevents division by 0
+  double weight_decay = 0;     ///< fraction of a parameter subtracted per unit of rate
 
-  /// The state that is kept from step to step.
+  /// The state carried from step to step.
   template <class Tree> struct State {
     Tree mean;    ///< of gradients
     Tree square;  ///< of their squares
-    Array steps;  ///< how many were made, int32
+    Array steps;  ///< number of completed steps, int32
   };
   /// The state before the first step.
   template <class Tree> State<Tree> start(const Tree& parameters) const {
@@ -163,9 +163,9 @@ struct Adam {
 };
 /// @}
 
-/// A training step to be compiled: (parameters, state, data...) -> tuple{parameters, state, value} with the
-/// loss before the step. loss(parameters, data...) is a scalar. With largest_norm > 0 gradients are clipped
-/// to that global norm first.
+/// A training step for compilation: (parameters, state, data...) -> tuple{parameters, state, value} with the
+/// loss before the step. loss(parameters, data...) is a scalar. With largest_norm > 0 gradients are first
+/// clipped to that global norm.
 template <class Optimizer, class Loss>
 auto train_step(Optimizer optimizer, Loss loss, double largest_norm = 0) {
   return [=](const auto& parameters, const auto& state, const auto&... data) {

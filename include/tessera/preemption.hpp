@@ -1,5 +1,5 @@
 /// @file
-/// Jobs that are asked to stop: by a cluster that needs their nodes or whose time limit comes (SIGTERM,
+/// Jobs that are asked to stop: by a cluster that needs their nodes or whose time limit expires (SIGTERM,
 /// SIGUSR1), or by Ctrl-C at a terminal (SIGINT). The signal may reach one rank only; all ranks agree on it
 /// before anything is done.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-/// The status of a job that was asked to stop and has saved what it needs to go on: start it again.
+/// The exit status of a job that was asked to stop and has saved its state: start it again.
 inline constexpr int status_preempted = 85;
 
 /// Ends a job that was asked to stop. Raised on every rank alike, by on_preemption or by the program:
@@ -25,16 +25,16 @@ struct Preempted : Error {
 };
 
 /// Whether some rank was asked to stop: the same answer on all. Collective over all ranks: one small
-/// all-reduce. From the first call on the signals SIGTERM, SIGUSR1 and SIGINT no longer end the process
-/// (a second SIGINT does); a signal that the program handles or ignores itself stays the program's.
+/// all-reduce. From the first call on the signals SIGTERM, SIGUSR1 and SIGINT no longer end the process (a
+/// second SIGINT does); signals that the program handles or ignores itself are left alone.
 [[nodiscard]] bool preempted(std::source_location where = std::source_location::current());
 
-/// As long as it lives, a function is called when the job is asked to stop.
+/// During its lifetime a function is called when the job is asked to stop.
 class OnPreemption {
  public:
-  /// Gives the function up.
+  /// Unregisters the function.
   ~OnPreemption();
-  OnPreemption(OnPreemption&&) noexcept;  ///< the other one is empty then
+  OnPreemption(OnPreemption&&) noexcept;  ///< the moved-from object becomes empty
   OnPreemption& operator=(OnPreemption&&) = delete;
 
  private:
@@ -43,11 +43,11 @@ class OnPreemption {
   friend OnPreemption on_preemption(std::function<void()> save, std::source_location where);
 };
 
-/// Calls `save` once on all ranks when some rank was asked to stop, and ends the job with Preempted. That is
-/// at the next evaluation in which all ranks take part (or the next preempted()), before anything of it is
-/// computed; what an earlier statement has assigned is there to be saved: assign step and state together.
-/// Not inside of a save or a load that is under way. Collective over all ranks; the one registered last
-/// counts. Signals as for preempted().
+/// Calls `save` once on all ranks when some rank was asked to stop, and ends the job with Preempted. This
+/// happens at the next evaluation in which all ranks take part (or the next preempted()), before any of it is
+/// computed; `save` sees what earlier statements have assigned: assign step and state together. Never inside
+/// a running save or load. Collective over all ranks; the function registered last is called. Signals as for
+/// preempted().
 [[nodiscard]] OnPreemption on_preemption(std::function<void()> save,
                                          std::source_location where = std::source_location::current());
 

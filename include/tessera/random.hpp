@@ -1,10 +1,9 @@
 /// @file
-/// Random numbers: the values that JAX gives for the same key, the same on any number of ranks and any
-/// sharding.
+/// Random numbers: JAX's values for the same key, the same on any number of ranks and any sharding.
 ///
-/// A draw is a pure function of (key, shape, dtype). It is uncommitted when its key is: each rank then
-/// computes its own block in whatever layout the consumer has, with no communication, e.g.
-/// device_put(random::normal(key, {8192, 8192}), mesh, P("x")).
+/// A draw is a pure function of (key, shape, dtype). It is uncommitted if its key is: each rank then computes
+/// only its own block in the consumer's layout, without communication, e.g. device_put(random::normal(key,
+/// {8192, 8192}), mesh, P("x")).
 ///
 ///   random::Key key = random::key(0);
 ///   auto keys = random::split(key, 2);                       // never use a key twice
@@ -12,18 +11,18 @@
 ///   Array noise = random::uniform(random::fold_in(keys[1], step), {1000});
 ///
 /// Keys are arrays, so vmap, pmap and shard_map map over them, and fold_in(key, axis_index("x")) gives each
-/// device a stream of its own.
+/// device a separate stream.
 ///
-/// **Not collective**: every function records, and sends nothing; poisson and binomial agree on one number
-/// per draw, and picking from split arrays moves the elements that change places.
+/// **Not collective**: every function records, and sends nothing, except: poisson and binomial agree on one
+/// number per draw, and picking from split arrays sends the elements that change their rank.
 ///
-/// **Numbers.** Bits, uniform, randint, bernoulli and permutation are JAX's bit for bit; what goes through
-/// log, erf_inv or pow agrees to a few units in the last place. Bits come from Threefry-2x32 with 20 rounds
+/// **Numbers.** Bits, uniform, randint, bernoulli and permutation are JAX's bit for bit; values computed by
+/// log, erf_inv or pow agree to a few units in the last place. Bits come from Threefry-2x32 with 20 rounds
 /// (Salmon et al. 2011).
 ///
 /// **Errors**, on every rank when recorded: ShapeError for a key that is a batch of keys (use vmap) and for
-/// parameters that do not broadcast to the shape, DtypeError for a dtype that cannot be drawn,
-/// ArgumentError for parameters that make no sense.
+/// parameters that do not broadcast to the shape, DtypeError for a dtype that cannot be drawn, ArgumentError
+/// for invalid parameters.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -39,6 +38,7 @@
 #include <vector>
 
 #include <tessera/array.hpp>
+#include <tessera/ops/choices.hpp>
 
 namespace tessera::random {
 
@@ -52,8 +52,8 @@ using Where = std::source_location;  ///< the line of the call
 /// @name Keys
 /// @{
 
-/// The key of a seed: its words (high, low), as JAX with 64-bit integers has them; the same as without for
-/// seeds in [0, 2^32).
+/// The key of a seed: its words (high, low), as in JAX with 64-bit integers, and as without them for seeds in
+/// [0, 2^32).
 [[nodiscard]] Key key(std::int64_t seed, Where = Where::current());
 /// JAX's older name of key.
 [[nodiscard]] inline Key PRNGKey(std::int64_t seed, Where where = Where::current()) {
@@ -61,7 +61,7 @@ using Where = std::source_location;  ///< the line of the call
 }
 /// n new keys. Never use a key twice: draw from these, and not from the old one.
 [[nodiscard]] std::vector<Key> split(const Key&, int n = 2, Where = Where::current());
-/// As many as the bindings take: auto [a, b] = random::split<2>(key).
+/// The number of keys follows from the bindings: auto [a, b] = random::split<2>(key).
 template <std::size_t n>
 [[nodiscard]] std::array<Key, n> split(const Key& from, Where where = Where::current()) {
   std::array<Key, n> keys;
@@ -79,14 +79,12 @@ template <std::size_t n>
 [[nodiscard]] Key wrap_key_data(const Array& data, Where = Where::current());
 /// @}
 
-/// How positions in the array become bits. `original` is what JAX did before 0.5
-/// (jax_threefry_partitionable = false): other values for the same key, as cheap on sharded arrays.
-enum class Threefry { partitionable, original };
-Threefry threefry();  ///< which of them holds now
-/// Chooses one for the draws recorded while it lives. Nests.
+Threefry threefry();  ///< the current mapping
+/// Selects a mapping for the draws recorded during its lifetime: other values for the same key, at the same
+/// cost on sharded arrays. Nests.
 class ThreefryScope {
  public:
-  /// From here to the end of the scope.
+  /// Applies from here to the end of the scope.
   explicit ThreefryScope(Threefry);
   ~ThreefryScope();
   ThreefryScope(const ThreefryScope&) = delete;
@@ -101,24 +99,24 @@ class ThreefryScope {
 
 /// Random bits: uint8 to uint64.
 [[nodiscard]] Array bits(const Key&, Shape shape = {}, Dtype dtype = uint32, Where = Where::current());
-/// Uniform in [minval, maxval), of numbers or arrays: float32, float64, bfloat16 (8 random bits each) or
-/// float16 (16).
+/// Uniform in [minval, maxval), which are numbers or arrays: float32, float64, bfloat16 (8 random bits each)
+/// or float16 (16).
 [[nodiscard]] Array uniform(const Key&, Shape shape = {}, Dtype dtype = float32, double minval = 0,
                             double maxval = 1, Where = Where::current());
 [[nodiscard]] Array uniform(const Key&, Shape shape, Dtype dtype, const Array& minval, const Array& maxval,
                             Where = Where::current());
-/// The standard normal distribution: real, or complex with variance 1 in all.
+/// The standard normal distribution: real, or complex with total variance 1.
 [[nodiscard]] Array normal(const Key&, Shape shape = {}, Dtype dtype = float32, Where = Where::current());
-/// Integers in [minval, maxval); maxval may be one past the dtype's largest value. minval everywhere when
-/// maxval <= minval.
+/// Integers in [minval, maxval); maxval may be one past the dtype's largest value. All minval if maxval <=
+/// minval.
 [[nodiscard]] Array randint(const Key&, Shape shape, std::int64_t minval, std::int64_t maxval,
                             Dtype dtype = int32, Where = Where::current());
-/// How finely small probabilities are resolved: `high` spends two draws per element.
+/// The resolution of small probabilities: `high` uses two draws per element.
 enum class Resolution { low, high };
-/// Coins: true with probability p. bool.
+/// Bernoulli trials: true with probability p. bool.
 [[nodiscard]] Array bernoulli(const Key&, double p = 0.5, Shape shape = {}, Where = Where::current());
 
-/// The shape to draw; nothing: the shape that the parameters broadcast to. Parameters must broadcast to the
+/// The shape to draw; nullopt: the shape that the parameters broadcast to. Parameters must broadcast to the
 /// shape.
 class DrawShape {
  public:
@@ -132,15 +130,15 @@ class DrawShape {
   requires(!std::is_same_v<Extents, Shape> && std::is_convertible_v<const Extents&, Shape>)
       DrawShape(const Extents& extents)
       : shape(Shape(extents)) {}
-  std::optional<Shape> shape;  ///< nothing: that of the parameters
+  std::optional<Shape> shape;  ///< nullopt: that of the parameters
 };
 
-/// Coins with a probability each: p is floating-point.
+/// Bernoulli trials with a probability each: p is floating-point.
 [[nodiscard]] Array bernoulli(const Key&, const Array& p, DrawShape shape = {}, Resolution = Resolution::low,
                               Where = Where::current());
 /// -1 or 1, equally likely.
 [[nodiscard]] Array rademacher(const Key&, Shape shape = {}, Dtype dtype = int32, Where = Where::current());
-/// Trials until the first success, from 1, at success probability p.
+/// Number of trials up to the first success, at least 1, with success probability p.
 [[nodiscard]] Array geometric(const Key&, const Array& p, DrawShape shape = {}, Dtype dtype = int32,
                               Where = Where::current());
 /// @}
@@ -181,7 +179,7 @@ class DrawShape {
 /// Rayleigh with scale.
 [[nodiscard]] Array rayleigh(const Key&, const Array& scale, DrawShape shape = {}, Dtype dtype = float32,
                              Where = Where::current());
-/// exp(sigma z) of a normal z; real or complex.
+/// exp(sigma z) for a normal z; real or complex.
 [[nodiscard]] Array lognormal(const Key&, const Array& sigma = 1.0, DrawShape shape = {},
                               Dtype dtype = float32, Where = Where::current());
 /// Triangular on [left, right] with its peak at mode.
@@ -193,21 +191,21 @@ class DrawShape {
 /// @}
 
 /// @name By rejection
-/// Each element takes as many random numbers as it needs. Parameters are broadcast to the shape. gamma and
-/// what is made of it (beta, dirichlet, t, chisquare, f) have no derivative by their parameters.
+/// Each element uses as many random numbers as it needs. Parameters are broadcast to the shape. gamma and its
+/// derived distributions (beta, dirichlet, t, chisquare, f) have no derivative by their parameters.
 /// @{
 
 /// Gamma with shape alpha and scale 1 (Marsaglia and Tsang 2000).
 [[nodiscard]] Array gamma(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
                           Where = Where::current());
-/// The logarithm of a gamma sample, right where the sample itself underflows.
+/// The logarithm of a gamma sample, accurate where the sample itself underflows.
 [[nodiscard]] Array loggamma(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
                              Where = Where::current());
 /// Beta with a and b, in (0, 1).
 [[nodiscard]] Array beta(const Key&, const Array& a, const Array& b, DrawShape shape = {},
                          Dtype dtype = float32, Where = Where::current());
-/// Dirichlet: alpha (..., k) gives (*shape, k), which sums to 1 along k; shape is that of alpha's leading
-/// dims by default.
+/// Dirichlet: alpha (..., k) gives (*shape, k), which sums to 1 along k; shape defaults to alpha's leading
+/// dims.
 [[nodiscard]] Array dirichlet(const Key&, const Array& alpha, DrawShape shape = {}, Dtype dtype = float32,
                               Where = Where::current());
 /// Chi-square with df degrees of freedom.
@@ -225,38 +223,38 @@ class DrawShape {
 /// Uniform in the unit ball of the p-norm in d dimensions: (*shape, d).
 [[nodiscard]] Array ball(const Key&, std::int64_t d, double p = 2, Shape shape = {}, Dtype dtype = float32,
                          Where = Where::current());
-/// Poisson with mean lambda. JAX's values depend on how many rounds the whole array took; ranks agree on
-/// that number: one all-reduce of 4 bytes per draw.
+/// Poisson with mean lambda. JAX's values depend on the number of rounds for the whole array, so ranks agree
+/// on that number: one all-reduce of 4 bytes per draw.
 [[nodiscard]] Array poisson(const Key&, const Array& lambda, DrawShape shape = {}, Dtype dtype = int32,
                             Where = Where::current());
-/// Successes in n trials of probability p. Communicates as poisson.
+/// Number of successes in n trials of probability p. Communicates as poisson.
 [[nodiscard]] Array binomial(const Key&, const Array& n, const Array& p, DrawShape shape = {},
                              Dtype dtype = float32, Where = Where::current());
-/// Multinomial: p (..., k): how often each of k outcomes occurs in n trials; (*shape, k).
+/// Multinomial: p (..., k): number of occurrences of each of k outcomes in n trials; (*shape, k).
 [[nodiscard]] Array multinomial(const Key&, const Array& n, const Array& p, DrawShape shape = {},
                                 Dtype dtype = float32, Where = Where::current());
 /// @}
 
 /// @name Picking and shuffling
-/// Split arrays are sorted and indexed where they lie; nothing is gathered.
+/// Split arrays are sorted and indexed in place; nothing is gathered.
 /// @{
 
 /// 0 .. n-1 in random order, int32.
 [[nodiscard]] Array permutation(const Key&, std::int64_t n, Where = Where::current());
-/// n is an integer or an array.
+/// Deleted: n must be an integer or an array.
 template <std::floating_point T>
 [[nodiscard]] Array permutation(const Key&, T n, Where = Where::current()) = delete;
-/// x shuffled along an axis: its slices as wholes, or each line on its own when independent. ShapeError of
-/// a scalar.
+/// x shuffled along an axis: its slices as a whole, or each line separately if independent. ShapeError for a
+/// scalar.
 [[nodiscard]] Array permutation(const Key&, const Array& x, int axis = 0, bool independent = false,
                                 Where = Where::current());
-/// Samples: elements (along axis: slices) of a, or of arange(a) when a is an integer: shape (..., *shape,
-/// ...) with the axis replaced by shape. p: their probabilities, 1-D; equal ones when not given.
-/// ArgumentError when a is empty, or too small to draw without replacement.
+/// Samples: elements (along axis: slices) of a, or of arange(a) if a is an integer: shape (..., *shape, ...)
+/// with the axis replaced by shape. p: their probabilities, 1-D; equal by default. ArgumentError if a is
+/// empty, or too small to draw without replacement.
 [[nodiscard]] Array choice(const Key&, const Array& a, Shape shape = {}, bool replace = true,
                            std::optional<Array> p = {}, int axis = 0, Where = Where::current());
 /// Samples from logits: indices along an axis of them, by the Gumbel trick. shape ends with that of logits
-/// without the axis. Without replacement the leading dims of shape hold different indices.
+/// without the axis. Without replacement the indices along the leading dims of shape are distinct.
 [[nodiscard]] Array categorical(const Key&, const Array& logits, int axis = -1, DrawShape shape = {},
                                 bool replace = true, Where = Where::current());
 /// @}
@@ -264,16 +262,16 @@ template <std::floating_point T>
 /// @name Vectors and matrices
 /// @{
 
-/// Which root of the covariance is taken; eigh and svd also take singular ones.
+/// The root of the covariance to use; eigh and svd also accept singular ones.
 enum class CovarianceFactor { cholesky, eigh, svd };
-/// Normal vectors: mean (..., n), cov (..., n, n): (*shape, n); shape is that of their leading dims by
-/// default. LinAlgError when cov is not positive definite.
+/// Normal vectors: mean (..., n), cov (..., n, n): (*shape, n); shape defaults to their leading dims.
+/// LinAlgError if cov is not positive definite.
 [[nodiscard]] Array multivariate_normal(const Key&, const Array& mean, const Array& cov, DrawShape shape = {},
                                         std::optional<Dtype> dtype = {},
                                         CovarianceFactor = CovarianceFactor::cholesky,
                                         Where = Where::current());
-/// Orthogonal matrices, (*shape, n, m), uniformly among the matrices with orthonormal columns (rows when m
-/// > n); m = n by default. float or complex.
+/// Orthogonal matrices, (*shape, n, m), uniform among the matrices with orthonormal columns (rows if m > n);
+/// m = n by default. float or complex.
 [[nodiscard]] Array orthogonal(const Key&, std::int64_t n, Shape shape = {}, Dtype dtype = float32,
                                std::optional<std::int64_t> m = {}, Where = Where::current());
 /// @}

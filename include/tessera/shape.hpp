@@ -14,13 +14,13 @@
 
 namespace tessera {
 
-/// The extents of an array, one per dimension; () is a scalar. Prints as (3, 4).
+/// The extents of an array, one per dim; () is a scalar. Prints as (3, 4).
 class Shape {
  public:
   Shape() = default;
   /// From extents: Shape{3, 4}.
   Shape(std::initializer_list<std::int64_t> extents) : extents_(extents) {}
-  /// From one extent, zeros(3), or as many as a vector or std::array of integers has.
+  /// From one extent, zeros(3), or from a vector or std::array of integers.
   template <std::integral I>
   requires(!std::same_as<I, bool>) Shape(I extent) : extents_{static_cast<std::int64_t>(extent)} {}
   Shape(std::vector<std::int64_t> extents) : extents_(std::move(extents)) {}
@@ -58,7 +58,7 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// One range per dimension: the place of a block in the global array. Prints as [0:4, 2:6].
+/// One range per dim: the position of a block in the global array. Prints as [0:4, 2:6].
 using Index = std::vector<Range>;
 std::string to_string(const Index&);  ///< [0:4, 2:6]
 

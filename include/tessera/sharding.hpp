@@ -1,12 +1,13 @@
 /// @file
-/// Partition specs and shardings: which device holds which part of an array. Pure descriptions: nothing
-/// here is collective or communicates.
+/// Partition specs and shardings: which device holds which part of an array. Pure descriptions: nothing here
+/// is collective or communicates.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
 #include <set>
+#include <source_location>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -22,12 +23,12 @@ namespace tessera {
 struct NoneType {};
 inline constexpr NoneType None{};  ///< not split; not mapped; no bound
 
-/// How one dimension is split: None, one mesh axis, or several (the first name is the major one).
+/// How one dim is split: None, one mesh axis, or several (the first name is the major one).
 class DimSpec {
  public:
   /// None, an axis name, or names: {"x", "y"}.
   DimSpec(NoneType) {}
-  DimSpec(const char* name) : names_{name} {}
+  DimSpec(const char* name);  ///< ShardingError where it is a null pointer
   DimSpec(std::string name) : names_{std::move(name)} {}
   DimSpec(std::initializer_list<std::string> names) : names_(names) {}
   explicit DimSpec(std::vector<std::string> names) : names_(std::move(names)) {}
@@ -38,13 +39,16 @@ class DimSpec {
  private:
   std::vector<std::string> names_;
 };
-/// axes("x", "y"): one dimension split over several mesh axes, the first name the major one.
-template <class... Names> DimSpec axes(Names... names) {
-  return DimSpec(std::vector<std::string>{std::string(names)...});
+/// axes("x", "y"): one dim split over several mesh axes, the first name the major one.
+template <class... Names>
+requires(std::is_convertible_v<Names, std::string>&&...) DimSpec axes(Names... names) {
+  std::vector<std::string> all;
+  (all.push_back(DimSpec(names).names().at(0)), ...);
+  return DimSpec(std::move(all));
 }
 
-/// How an array is split, one entry per dimension; dimensions behind the last entry are whole. More entries
-/// than dimensions are a ShardingError.
+/// How an array is split, one entry per dim; dims after the last entry are not split. More entries than dims
+/// are a ShardingError.
 ///
 /// P("x", "y")  P("x", None)  P(axes("x", "y"), None)  P()  P{"x", {"y", "z"}}. Equal by meaning: P("x") ==
 /// P("x", None).
@@ -68,36 +72,36 @@ std::ostream& operator<<(std::ostream&, const PartitionSpec&);  ///< P('x', None
 
 class PositionalSharding;
 
-/// Which device holds which block of an array. A value; cheap to copy.
+/// A map from devices to the blocks of an array. A value; cheap to copy.
 ///
-/// A dimension of n over p parts has blocks of ceil(n / p): the last ones may be shorter or empty. Every
-/// kind of sharding is a mesh plus, for each dimension of the array, the mesh axes that split it: a
-/// PositionalSharding is one over a mesh with unnamed axes.
+/// A dim of n over p parts has blocks of ceil(n / p): the last ones may be shorter or empty. Every kind of
+/// sharding is a mesh plus, for each dim of the array, the mesh axes that split it: a PositionalSharding is
+/// one over a mesh with unnamed axes.
 ///
-/// `a == b`: for every array both give the same blocks to the same devices, listed in the same order. How
-/// that was written does not matter: P("x") equals P("x", None), mesh axes of size 1 and axis names are
-/// ignored, P("x") on ('x': 4) equals P(("a", "b")) on ('a': 2, 'b': 2), and a PositionalSharding equals
-/// the NamedSharding that means the same. `a.is_equivalent_to(b, ndim)`: the same for arrays of ndim
-/// dimensions, after checking that both can describe one (ShardingError).
+/// `a == b`: for every array both give the same blocks to the same devices, listed in the same order,
+/// regardless of notation: P("x") equals P("x", None), mesh axes of size 1 and axis names are ignored, P("x")
+/// on ('x': 4) equals P(("a", "b")) on ('a': 2, 'b': 2), and a PositionalSharding equals the equivalent
+/// NamedSharding. `a.is_equivalent_to(b, ndim)`: the same for arrays of ndim dims, after checking that both
+/// can describe one (ShardingError).
 class Sharding {
  public:
-  /// The sharding that a PositionalSharding means.
+  /// The sharding equivalent to a PositionalSharding.
   Sharding(const PositionalSharding&);
-  /// The sharding that NamedSharding(mesh, spec) makes.
-  explicit Sharding(Mesh, PartitionSpec);
+  /// The sharding that NamedSharding(mesh, spec) creates.
+  explicit Sharding(Mesh, PartitionSpec, std::source_location where = std::source_location::current());
 
   Shape shard_shape(const Shape& global) const;  ///< of the first, largest shard
   /// The shape of this device's block; ShardingError if it is not in the mesh.
   Shape local_shape(const Shape& global, const Device&) const;
-  /// Its place; an empty box for a device outside the mesh.
+  /// The index range of its block; an empty box for a device outside the mesh.
   Index local_box(const Shape& global, int device_id) const;
   std::vector<std::pair<Device, Index>> devices_indices_map(const Shape& global) const;  ///< in mesh order
   /// 0 for the first device in mesh order that holds the block.
   int replica_id(const Shape& global, const Device&) const;
   std::set<Device> device_set() const;  ///< all devices
-  int num_devices() const;              ///< how many
-  bool is_fully_replicated() const;     ///< whether every device holds all of an array
-  /// The same blocks on the same devices, for arrays of ndim dimensions.
+  int num_devices() const;              ///< number of devices
+  bool is_fully_replicated() const;     ///< whether every device holds the whole array
+  /// Whether both give the same blocks to the same devices, for arrays of ndim dims.
   bool is_equivalent_to(const Sharding&, int ndim) const;
   std::int64_t memory_bytes(const Shape&, Dtype, const Device&) const;  ///< of the device's block
   PartitionSpec spec() const;                                           ///< as given to NamedSharding
@@ -105,20 +109,19 @@ class Sharding {
   std::size_t hash() const;                                             ///< equal for equal shardings
   friend bool operator==(const Sharding&, const Sharding&);
 
-  /// ShardingError unless an array of this shape can have this sharding (as many spec entries as dimensions
-  /// at most).
+  /// ShardingError unless an array of this shape can have this sharding (at most as many spec entries as
+  /// dims).
   void check_fits(const Shape& global, const char* call) const;
 
-  /// The sharding that an array of ndim dimensions gets: a PositionalSharding of more dims is matched from
-  /// the last, as JAX promotes it, when its leading dims are not split. Itself otherwise.
+  /// The sharding applied to an array of ndim dims: a PositionalSharding of more dims is matched from the
+  /// last, as JAX promotes it, if its leading dims are not split. Itself otherwise.
   Sharding for_ndim(int ndim) const;
 
-  /// For the planner: the axis numbers that split each of ndim dimensions, major first; axes of size 1 are
-  /// left out.
+  /// For the planner: the axis numbers that split each of ndim dims, major first; without axes of size 1.
   std::vector<std::vector<int>> dim_axes(int ndim) const;
   /// The inverse of dim_axes.
   static Sharding from_dim_axes(const Mesh&, const std::vector<std::vector<int>>& dim_axes);
-  static Sharding replicated(const Mesh&);  ///< all of an array on every device of the mesh
+  static Sharding replicated(const Mesh&);  ///< the whole array on every device of the mesh
 
   struct Impl;
   /// For the library.
@@ -131,12 +134,12 @@ class Sharding {
 };
 std::ostream& operator<<(std::ostream&, const Sharding&);
 
-/// Dimension d is split over the mesh axes that entry d of the spec names; axes that it does not name hold
-/// copies. NamedSharding rows(mesh, P("x")), Sharding rows(mesh, P("x")) and auto rows = NamedSharding(mesh,
-/// P("x")) mean the same. ShardingError, naming spec, mesh and axis: an axis used twice, an unknown axis.
+/// Dim d is split over the mesh axes in entry d of the spec; axes that are not named hold replicas.
+/// NamedSharding rows(mesh, P("x")), Sharding rows(mesh, P("x")) and auto rows = NamedSharding(mesh, P("x"))
+/// mean the same. ShardingError, naming the line, spec, mesh and axis: an axis used twice, an unknown axis.
 using NamedSharding = Sharding;
-/// All of an array on one device.
-Sharding SingleDeviceSharding(Device);
+/// The whole array on one device.
+Sharding SingleDeviceSharding(Device, std::source_location where = std::source_location::current());
 
 /// An array of device sets that can be reshaped like an array. Prints as [[{0 1}] [{2 3}]]. Errors
 /// (ShardingError): a device twice, sizes that do not multiply to the number of sets, a wrong permutation

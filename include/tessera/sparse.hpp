@@ -1,13 +1,13 @@
 /// @file
 /// Sparse matrices whose rows are split over mesh axes, and their products.
 ///
-/// A Csr keeps its entries by rows; each rank holds those of its own rows. A product takes from other ranks
-/// the elements of x that its own entries need and nothing else: who gives what to whom is found out once,
-/// when the matrix is made, and `explain` says how many bytes travel.
+/// A Csr stores its entries by rows; each rank holds those of its own rows. A product fetches from other
+/// ranks only the elements of x that its own entries need: the exchange is planned once, when the matrix is
+/// created, and `explain` shows its bytes.
 ///
 /// Values are float32, float64, complex64 or complex128 (integers become float32, those of 64 bits float64).
-/// Products can be differentiated by the values and by x, batched by vmap, and used inside jit and its
-/// loops. Errors are raised on every rank.
+/// Products can be differentiated by the values and by x, batched by vmap, and used inside jit and its loops.
+/// Errors are raised on every rank.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -25,32 +25,33 @@ struct SparsePattern;
 
 namespace tessera::sparse {
 
-/// Entries of a matrix in any order; those of one place are added up.
+/// Entries of a matrix in any order; entries of one position are added.
 struct Entries {
   std::vector<std::int64_t> rows;     ///< from 0
-  std::vector<std::int64_t> columns;  ///< as many
-  HostArray values;                   ///< as many
+  std::vector<std::int64_t> columns;  ///< of the same length
+  HostArray values;                   ///< of the same length
 };
 
-/// A sparse matrix, compressed by rows: a value, cheap to copy. Its pattern never changes; its values are an
-/// array like others.
+/// A sparse matrix, compressed by rows: a value, cheap to copy. Its pattern is immutable; its values are an
+/// ordinary array.
 class Csr {
  public:
   Shape shape() const;           ///< (rows, columns)
   Dtype dtype() const;           ///< of the values
-  std::int64_t entries() const;  ///< stored ones, zeros among them
-  Sharding sharding() const;     ///< of a vector with an element for each stored row
-  /// The entries as they are stored, (parts, most entries of a part): a row for each block of rows, zeros
-  /// behind its entries. Which entry stands where depends on the layout: see entry_rows.
+  std::int64_t entries() const;  ///< number of stored entries, including zeros
+  Sharding sharding() const;     ///< of a vector with one element per stored row
+  /// The stored entries, (parts, most entries of a part): a row for each block of rows, zero-padded. The
+  /// position of an entry depends on the layout: see entry_rows.
   const Array& values() const { return values_; }
-  /// The row and the column of each of values(); -1 behind the entries. Of a transposed matrix its own.
+  /// The row and the column of each of values(); -1 in the padding. For a transposed matrix, those of the
+  /// transposed one.
   Array entry_rows() const;
   Array entry_columns() const;  ///< see entry_rows
-  /// The same pattern with other values, of the shape of values(). ShapeError for another one.
+  /// The same pattern with other values, of the shape of values(). ShapeError for another shape.
   Csr with_values(const Operand& values) const;
-  /// The transposed matrix: the same entries, read the other way.
+  /// The transposed matrix: the same entries with rows and columns exchanged.
   Csr T() const;
-  /// The most elements of x that one rank takes from others in a product with a vector.
+  /// The largest number of elements of x that one rank fetches from others in a product with a vector.
   std::int64_t exchanged() const;
 
   /// For the library.
@@ -64,24 +65,26 @@ class Csr {
   bool is_transposed_;
 };
 
-/// @name Making
-/// `rows` says over which mesh axes the rows are split, as NamedSharding(mesh, P("x")); vectors of columns
-/// are split over the same ones. All of these are collective over all ranks. ShapeError for a shape that is
-/// no matrix's, IndexError for an entry outside of it, ShardingError for a sharding of more than one dim.
+/// @name Construction
+/// `rows` gives the mesh axes that split the rows, as NamedSharding(mesh, P("x")); vectors over the columns
+/// are split over the same axes. All functions here are collective over all ranks. ShapeError for a shape
+/// that is not a matrix's, IndexError for an entry outside of it, ShardingError for a sharding of more than
+/// one dim.
 /// @{
 
-/// From three arrays of one length: entry k is values[k] at (rows[k], columns[k]). Each rank brings its part
-/// of them, and every entry goes to the owner of its row. DtypeError unless rows and columns are integers.
+/// From three arrays of one length: entry k is values[k] at (rows[k], columns[k]). Each rank contributes its
+/// part of them, and every entry is sent to the owner of its row. DtypeError unless rows and columns are
+/// integers.
 [[nodiscard]] Csr from_coordinates(Shape shape, const Operand& rows, const Operand& columns,
                                    const Operand& values, const Sharding& sharding);
-/// From a function that gives the entries of a range of rows; each rank asks for its own, and nothing travels
-/// but the plan. IndexError for entries of other rows, too.
+/// From a function that returns the entries of a range of rows; each rank calls it for its own, and only the
+/// plan is sent. IndexError also for entries of other rows.
 [[nodiscard]] Csr from_rows(Shape shape, const Sharding& sharding, std::function<Entries(Range)> entries,
                             std::source_location where = std::source_location::current());
-/// The entries of a dense matrix that are not 0.
+/// The nonzero entries of a dense matrix.
 [[nodiscard]] Csr from_dense(const Operand& x, const Sharding& sharding);
-/// A Matrix Market file of coordinates: each rank reads and parses its part of the text. IoError, naming the
-/// place, for a file that is none.
+/// From a Matrix Market file of coordinates: each rank reads and parses its part of the text. IoError, naming
+/// the position, for an invalid file.
 [[nodiscard]] Csr load_matrix_market(const std::string& path, const Sharding& sharding,
                                      std::source_location where = std::source_location::current());
 /// @}
@@ -90,15 +93,16 @@ void save_matrix_market(const std::string& path, const Csr& a,
                         std::source_location where = std::source_location::current());
 
 /// @name Use
-/// These record and are not collective.
+/// These functions record and are not collective.
 /// @{
 
-/// a x for a vector or for the columns of x (n, ...): (m, ...), split as the rows of a. Moves what exchanged
-/// says for each column; of a transposed matrix the same the other way. ShapeError for another length of x.
+/// a x for a vector or for the columns of x (n, ...): (m, ...), split as the rows of a. Moves exchanged()
+/// elements for each column; a transposed matrix the same in the other direction. ShapeError for another
+/// length of x.
 [[nodiscard]] Array matmul(const Csr& a, const Operand& x);
-/// The diagonal, min(m, n) elements; nothing moves where the matrix is square.
+/// The diagonal, min(m, n) elements; nothing moves for a square matrix.
 [[nodiscard]] Array diagonal(const Csr& a, std::source_location where = std::source_location::current());
-/// All elements, (m, n) by rows: for small matrices.
+/// All elements, (m, n) split by rows: for small matrices.
 [[nodiscard]] Array to_dense(const Csr& a, std::source_location where = std::source_location::current());
 /// @}
 

@@ -6,6 +6,7 @@
 #include <tessera/array.hpp>
 #include <tessera/checkpoint.hpp>
 #include <tessera/collectives.hpp>
+#include <tessera/custom_op.hpp>
 #include <tessera/debug.hpp>
 #include <tessera/device.hpp>
 #include <tessera/dtype.hpp>
@@ -21,6 +22,7 @@
 #include <tessera/ops.hpp>
 #include <tessera/ops/numpy.hpp>
 #include <tessera/ops/products.hpp>
+#include <tessera/ops/reproducible.hpp>
 #include <tessera/preemption.hpp>
 #include <tessera/progress.hpp>
 #include <tessera/random.hpp>

@@ -1,5 +1,5 @@
 /// @file
-/// Transformations of functions: jit and explain, gradients, maps, control flow; and the trees they work
+/// Transformations of functions: jit and explain, gradients, maps, control flow; and the trees that they work
 /// on.
 #pragma once
 #include <tessera/control.hpp>

@@ -1,8 +1,8 @@
 /// @file
-/// Trees: what transformed functions take and return. A tree is an Array, a number, a tuple, pair, vector,
-/// array or map of trees, or a plain aggregate (up to 16 members) whose members are trees. Arrays are its
-/// leaves; numbers are part of its structure. A class with private members or constructors is a tree when it
-/// names its members, TESSERA_TREE(Net, w, b).
+/// Trees: arguments and results of transformed functions. A tree is an Array, a number, a tuple, pair,
+/// vector, array or map of trees, or a plain aggregate (up to 16 members) whose members are trees. Arrays are
+/// its leaves; numbers are part of its structure. A class with private members or constructors is a tree if
+/// it names its members, TESSERA_TREE(Net, w, b).
 #pragma once
 #include <array>
 #include <source_location>
@@ -15,8 +15,8 @@
 #include <tessera/array.hpp>
 #include <tessera/detail/tree.hpp>
 
-/// Makes a class a tree whose members are those named, in that order; the others are copied along. Stands in
-/// the class, anywhere:  class Net { TESSERA_TREE(Net, w, b)  Array w, b; };  A derived class needs its own.
+/// Makes a class a tree of the named members, in that order; other members are copied along. Used anywhere
+/// inside the class:  class Net { TESSERA_TREE(Net, w, b)  Array w, b; };  A derived class needs its own.
 #define TESSERA_TREE(Class, ...)                             \
   friend struct ::tessera::detail::TreeAccess;               \
   using TesseraTree = Class;                                 \
@@ -32,8 +32,8 @@ template <class T> std::vector<Array> tree_leaves(const T& tree) {
   return leaves;
 }
 
-/// fn on every leaf (and the leaves of the other trees at the same places). Not collective. ArgumentError
-/// when the trees differ in structure.
+/// Applies fn to every leaf (and the leaves of the other trees at the same positions). Not collective.
+/// ArgumentError if the trees differ in structure.
 template <class F, class T, class... R> T tree_map(F fn, const T& tree, const R&... others) {
   const std::vector<Array> first = tree_leaves(tree);
   const std::array<std::vector<Array>, sizeof...(R)> rest = {tree_leaves(others)...};
@@ -66,7 +66,7 @@ requires(sizeof...(T) > 0 && !(sizeof...(T) == 1 &&
   (detail::append_leaves(trees, leaves), ...);
   eval(leaves, std::source_location());
 }
-/// eval(tree), and the tree. Collective over the ranks of its meshes.
+/// eval(tree); returns the tree. Collective over the ranks of its meshes.
 template <class T> T block_until_ready(T tree, std::source_location where = std::source_location::current()) {
   eval(tree_leaves(tree), where);
   return tree;

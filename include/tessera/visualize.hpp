@@ -14,13 +14,13 @@ namespace tessera::debug {
 
 /// Options of pictures.
 struct VisualizeOptions {
-  /// Coloured areas instead of boxes, where the reader is a terminal that can show them.
+  /// Coloured areas instead of boxes, if the output is a terminal that can show them.
   bool use_color = true;
   double scale = 1.0;  ///< the first dimension is drawn 10 * scale lines high
   int min_width = 9;   ///< of one block, in characters
   int max_width = 80;  ///< of the whole picture
-  /// Whether the text goes to a colour terminal. Unset: ask where standard output ends up (through mpirun
-  /// too), TERM and NO_COLOR.
+  /// Whether the text goes to a colour terminal. Unset: detected from the destination of standard output
+  /// (also through mpirun), TERM and NO_COLOR.
   std::optional<bool> is_terminal = std::nullopt;
 };
 
@@ -37,8 +37,8 @@ struct VisualizeOptions {
 std::string visualize_sharding(const Shape&, const Sharding&, VisualizeOptions = {},
                                std::source_location where = std::source_location::current());
 
-/// The coloured form as one <pre> element with inline styles, without a trailing newline: what JAX shows in
-/// a notebook.
+/// The coloured form as one <pre> element with inline styles, without a trailing newline, as JAX displays it
+/// in a notebook.
 std::string sharding_html(const Shape&, const Sharding&,
                           std::source_location where = std::source_location::current());
 

@@ -27,7 +27,7 @@ def machine(root):
 
 
 def machine_line(facts):
-    return f"{facts['cpu']}, {facts['vectors']}, {facts['cores']} cores, {facts['memory_gib']} GiB; {facts['date']}, commit {facts['commit'] or 'unknown'}"
+    return f"{facts['cpu']}, {facts['vectors']}, {facts['cores']} cores, {facts['memory_gib']} GiB; {facts['date']}" + (f", commit {facts['commit']}" if facts['commit'] else "")
 
 
 def write_json(path, facts, rows):
@@ -66,7 +66,7 @@ def markdown(facts, rows):
     for row in rows:
         goal = row.get("goal") or 0
         ratio = f"{row['ratio']:.2f}"
-        if goal and row["ratio"] < goal:
+        if goal and round(row["ratio"], 2) < goal:
             ratio = f"**{ratio}**"
         share = f"{row['limit_s'] / row['ours_s']:.2f} of {row['limit']}" if row.get("limit_s") else ""
         lines.append(f"| {row['name']} | {row['ranks']} | {value_text(row, 'ours')} | {row['peer']} | {value_text(row, 'peer')} | {ratio} | {f'{goal:.2f}' if goal else ''} | {share} |")

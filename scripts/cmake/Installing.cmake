@@ -27,6 +27,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tessera-config.cmake ${PROJECT_BINARY_DIR}/t
 # What a user looks for beside it, and examples to begin with.
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY apps/examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/examples)
+install(DIRECTORY src/simulate/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera)
 install(FILES apps/picture.hpp DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/examples)
 
 # For pkg-config: the MPI by the name that it has there. A program that links the shared library needs nothing else.

@@ -29,12 +29,13 @@ add_library(tessera_shared SHARED $<TARGET_OBJECTS:tessera>)
 add_dependencies(tessera_shared tessera_exported_symbols)
 target_compile_features(tessera_shared PUBLIC cxx_std_20)
 set_target_properties(tessera_shared PROPERTIES
-  OUTPUT_NAME tessera VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LINKER_LANGUAGE CXX
+  OUTPUT_NAME tessera LINKER_LANGUAGE CXX
   LINK_DEPENDS ${tessera_exports} EXPORT_NAME tessera)
 target_include_directories(tessera_shared PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${tessera_header_folder}>)
 target_link_libraries(tessera_shared PUBLIC ${tessera_mpi} PRIVATE $<BUILD_INTERFACE:tessera_needs>)
-if(TESSERA_WHEEL)  # files of a wheel are no links, so the library has one name
-  set_target_properties(tessera_shared PROPERTIES VERSION "" SOVERSION "")
+if(NOT TESSERA_WHEEL)  # files of a wheel are no links, so there the library has one name
+  set_target_properties(tessera_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+else()
   target_include_directories(tessera_shared PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_compile_definitions(tessera_shared PUBLIC $<BUILD_INTERFACE:TESSERA_MPI_BRIDGE=1>)
   target_link_options(tessera_shared PRIVATE LINKER:-Bsymbolic-functions)

@@ -1,24 +1,23 @@
-"""The reference: Doxygen's XML of the public headers becomes one page per header.
+"""The reference: Doxygen's XML of the public headers becomes one Markdown page per header.
 
 Overloads that stand one below the other share the first one's comment, as in the headers. A public name without a comment is a finding.
 """
-import html
 import re
 import xml.etree.ElementTree as ET
 
-INLINE = {"bold": "strong", "emphasis": "em", "computeroutput": "code", "subscript": "sub", "superscript": "sup"}
-BLOCK = {"itemizedlist": "ul", "orderedlist": "ol", "listitem": "li", "para": "p", "blockquote": "blockquote", "table": "table", "row": "tr"}
-TEXT = {"ndash": "–", "mdash": "—", "linebreak": "<br>", "hruler": "<hr>", "nonbreakablespace": " ", "zwj": "", "copy": "©", "sp": " ", "lsquo": "‘", "rsquo": "’"}
+INLINE = {"bold": "**", "emphasis": "*", "subscript": "", "superscript": ""}
+TEXT = {"ndash": "–", "mdash": "—", "linebreak": "  \n", "hruler": "\n\n---\n\n", "nonbreakablespace": " ", "zwj": "", "copy": "©", "sp": " ", "lsquo": "‘", "rsquo": "’"}
 
 
 class Reference:
-    def __init__(self, xml, folder, headers):
+    def __init__(self, xml, folder, headers, rules=None, python=None):
         self.folder = folder  # include/tessera
         self.headers = headers  # names under it, in the order of the navigation
+        self.rules, self.python = rules or {}, python or {}  # of the op's table; name -> signatures
         self.findings = []
         self.entries = {header: [] for header in headers}  # header -> [Entry]
         self.about = {}  # header -> description element
-        self.links = {}  # Doxygen's id -> address
+        self.links = {}  # Doxygen's id -> label
         self.names = {}  # qualified and short name -> address
         self.trees = [ET.parse(file).getroot() for file in sorted(xml.glob("*.xml")) if file.name not in ("index.xml", "Doxyfile.xml")]
         for tree in self.trees:
@@ -94,91 +93,116 @@ class Reference:
                     self.address(page_of(header), member, seen, entry.short + "-")
 
     def address(self, page, entry, seen, prefix):
-        anchor = re.sub(r"\W+", "-", prefix + (entry.short if re.match(r"\w", entry.short) else entry.short)).strip("-") or "operator"
+        anchor = re.sub(r"\W+", "-", prefix + entry.short).strip("-") or "operator"
+        anchor = anchor.lower()
         seen[anchor] = seen.get(anchor, 0) + 1
         entry.anchor = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
+        entry.label = f"{page}-{entry.anchor}"
         for one in [entry, *entry.overloads]:
-            self.links[one.id] = f"{page}#{entry.anchor}"
+            self.links[one.id] = entry.label
         if not prefix:
             for name in (entry.name, entry.name.removeprefix("tessera::"), entry.short):
-                self.names.setdefault(name, f"{page}#{entry.anchor}")
+                self.names.setdefault(name, entry.label)
 
     # ---- writing ----
     def page(self, header):
-        about = "".join(self.render(part) for part in self.about.get(header, ()))
-        if not about:
+        """The page of a header, in Markdown for MyST."""
+        about = "\n\n".join(self.render(part) for part in self.about.get(header, ()))
+        if not about.strip():
             self.findings.append(f"include/tessera/{header}: the file has no comment (/// @file)")
-        parts = [f"<h1><code>tessera/{html.escape(header)}</code></h1>", about]
+        parts = [f"# `tessera/{header}`", about]
         group = None
         for entry in self.entries[header]:
             if entry.group and entry.group != group:
                 group = entry.group
-                parts.append(f'<h2 id="group-{slug(group)}">{html.escape(group)}</h2>' + self.render(entry.about))
+                parts += [f"## {group}", self.render(entry.about)]
+            elif group is None:
+                group = ""
+                parts.append("## Declarations")
             parts.append(self.entry(entry))
-        return "\n".join(parts)
+        return "\n\n".join(part for part in parts if part.strip()) + "\n"
 
-    def entry(self, entry, level="h3"):
-        text = self.render(entry.about_text().find("briefdescription")) + self.render(entry.about_text().find("detaileddescription"))
-        signatures = "\n".join(html.escape(one.signature()) for one in [entry, *entry.overloads])
-        body = f'<section class="entry" id="{entry.anchor}"><pre class="signature"><a class="anchor" href="#{entry.anchor}">{signatures}</a></pre>{text}'
-        values = entry.node.findall("enumvalue")
-        if values:
-            rows = [f"<dt><code>{v.findtext('name')}</code></dt><dd>{self.render(v.find('briefdescription')) + self.render(v.find('detaileddescription'))}</dd>" for v in values]
-            body += "<dl>" + "".join(rows) + "</dl>"
-        if entry.members:
-            rows = []
-            for member in entry.members:
-                about = self.render(member.about_text().find("briefdescription")) + self.render(member.about_text().find("detaileddescription"))
-                signature = "\n".join(html.escape(one.signature()) for one in [member, *member.overloads])
-                rows.append(f'<dt id="{member.anchor}"><code>{signature}</code></dt><dd>{about}</dd>')
-            body += "<dl>" + "".join(rows) + "</dl>"
-        return body + "</section>"
+    def entry(self, entry):
+        about = entry.about_text()
+        parts = [f"({entry.label})=", f"### `{entry.title()}`"]
+        cpp = fenced("cpp", "\n".join(one.signature() for one in [entry, *entry.overloads]))
+        python = self.python.get(entry.title().replace("::", "."))
+        tabs = f"````{{tab}} C++\n{cpp}\n````\n\n````{{tab}} Python\n{fenced('python', python)}\n````" if python else cpp
+        parts.append(tabs)
+        parts += [self.render(about.find("briefdescription")), self.render(about.find("detaileddescription"))]
+        rule = self.rules.get(entry.short) if entry.node.get("kind") == "function" else None
+        if rule:
+            parts.append(f"*On a split dim*: {rule}.")
+        for value in entry.node.findall("enumvalue"):
+            text = self.render(value.find("briefdescription")) + self.render(value.find("detaileddescription"))
+            parts.append(listed(f"`{value.findtext('name')}`", text))
+        for member in entry.members:
+            about = member.about_text()
+            text = self.render(about.find("briefdescription")) + "\n\n" + self.render(about.find("detaileddescription"))
+            parts.append(f"({member.label})=\n" + fenced("cpp", "\n".join(one.signature() for one in [member, *member.overloads])) + "\n\n" + text.strip())
+        return "\n\n".join(part for part in parts if part.strip())
 
     def render(self, node):
-        if node is None:
-            return ""
-        return "".join(self.element(child) for child in node).strip()
+        """Markdown of a description."""
+        return re.sub(r"\n{3,}", "\n\n", "".join(self.element(child) for child in node)).strip() if node is not None else ""
 
-    def element(self, node):
-        inner = html.escape(node.text or "", quote=False) + "".join(self.element(child) for child in node)
-        tail = html.escape(node.tail or "", quote=False)
-        tag = node.tag
-        if tag == "para" and re.search(r"<(pre|ul|ol|table|dl)\b", inner):  # blocks do not stand in <p>
-            return self.paragraphs(inner) + tail
+    def element(self, node, depth=0):
+        tag, tail = node.tag, escaped(node.tail)
+        if tag in ("computeroutput",):
+            words = "".join(node.itertext())
+            only = [child for child in node if child.tag == "ref"]
+            label = self.links.get(only[0].get("refid")) if len(only) == 1 and "".join(only[0].itertext()) == words else None
+            return (f"[`{words}`]({label})" if label else code(words)) + tail
+        if tag in ("verbatim", "preformatted", "programlisting"):
+            words = "".join(line + "\n" for line in ("".join(c.itertext()) for c in node.iter("codeline"))) or "".join(node.itertext())
+            return "\n\n" + fenced("text" if tag != "programlisting" else "cpp", words.strip("\n")) + "\n\n" + tail
+        if tag in ("itemizedlist", "orderedlist"):
+            mark = "* " if tag == "itemizedlist" else "1. "
+            items = [mark + self.render(item).replace("\n", "\n" + " " * len(mark)) for item in node.findall("listitem")]
+            return "\n\n" + "\n".join(items) + "\n\n" + tail
+        if tag == "table":
+            return "\n\n" + self.table(node) + "\n\n" + tail
+        inner = escaped(node.text) + "".join(self.element(child) for child in node)
+        if tag == "para":
+            return "\n\n" + inner.strip() + "\n\n" + tail
+        if tag == "ref":
+            label = self.links.get(node.get("refid"))
+            return (f"[{inner}]({label})" if label else inner) + tail
+        if tag == "ulink" and not re.match(r"https?:", node.get("url")):  # branches[i](args...) is no link
+            return f"\\[{inner}\\]({node.get('url')}){tail}"
+        if tag == "ulink":
+            return f"[{inner}]({node.get('url')}){tail}"
         if tag in INLINE:
-            return f"<{INLINE[tag]}>{inner}</{INLINE[tag]}>{tail}"
-        if tag in BLOCK:
-            return f"<{BLOCK[tag]}>{inner}</{BLOCK[tag]}>{tail}" if inner.strip() else tail
+            return f"{INLINE[tag]}{inner}{INLINE[tag]}{tail}"
         if tag in TEXT:
             return TEXT[tag] + tail
-        if tag == "ref":
-            address = self.links.get(node.get("refid"))
-            return (f'<a href="{address}">{inner}</a>' if address else inner) + tail
-        if tag == "ulink" and not re.match(r"https?:", node.get("url")):  # branches[i](args...) is no link
-            return f"[{inner}]({html.escape(node.get('url'))}){tail}"
-        if tag == "ulink":
-            return f'<a href="{html.escape(node.get("url"))}">{inner}</a>{tail}'
-        if tag in ("verbatim", "preformatted", "programlisting"):
-            return f"<pre>{inner.strip(chr(10))}</pre>{tail}"
-        if tag == "codeline":
-            return inner + "\n"
-        if tag in ("highlight", "simplesect", "title"):
+        if tag in ("highlight", "simplesect", "title", "blockquote", "listitem"):
             return inner + tail
-        if tag == "entry":
-            cell = "th" if node.get("thead") == "yes" else "td"
-            return f"<{cell}>{inner}</{cell}>{tail}"
         self.findings.append(f"Doxygen's <{tag}> is not known to scripts/site/reference.py")
         return inner + tail
 
-    def paragraphs(self, inner):
-        pieces = re.split(r"(<(pre|ul|ol|table|dl)\b.*?</\2>)", inner, flags=re.S)
-        out = []
-        for i, piece in enumerate(pieces):
-            if i % 3 == 0 and piece.strip():
-                out.append(f"<p>{piece.strip()}</p>")
-            elif i % 3 == 1:
-                out.append(piece)
-        return "".join(out)
+    def table(self, node):
+        rows = [[self.render(entry).replace("\n", " ").replace("|", "\\|") for entry in row.findall("entry")] for row in node.findall("row")]
+        head, *body = rows
+        line = lambda cells: "| " + " | ".join(cells) + " |"
+        return "\n".join([line(head), line(["---"] * len(head)), *map(line, body)])
+
+
+def fenced(language, words):
+    return f"```{language}\n{words}\n```"
+
+
+def listed(name, text):
+    return f"* {name}: " + text.replace("\n", "\n  ") if text else f"* {name}"
+
+
+def code(words):
+    return f"`` {words} ``" if "`" in words else f"`{words}`"
+
+
+def escaped(text):
+    """Plain text: nothing in it is Markdown."""
+    return re.sub(r"([\\`*_{}\[\]<>#|$~])", r"\\\1", re.sub(r"\s+", " ", text)) if text else ""
 
 
 class Entry:
@@ -188,7 +212,7 @@ class Entry:
         self.line = int(node.find("location").get("line", 0))
         self.id = node.get("id")
         self.members, self.overloads = [], []
-        self.anchor = ""
+        self.anchor = self.label = ""
 
     def has_text(self):
         nodes = [self.node, *self.node.findall("enumvalue")]
@@ -196,6 +220,9 @@ class Entry:
 
     def about_text(self):
         return next((one for one in [self, *self.overloads] if one.has_text()), self).node
+
+    def title(self):
+        return self.name.removeprefix("tessera::")
 
     def signature(self):
         node, kind = self.node, self.node.get("kind")

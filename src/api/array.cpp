@@ -1,4 +1,4 @@
-// Facts that an array handle answers, and the way of its value to the host.
+// Properties of an array handle, and reading its value on the host.
 #include <tessera/runtime.hpp>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ const Sharding& replicated_everywhere() {
   const auto& now = device_table();
   if (devices != now.size()) {
     sharding = Sharding::replicated(make_mesh({static_cast<int>(now.size())}, {"devices"}, now));
-    devices = now.size();  // once there is memory for the line above
+    devices = now.size();  // set last, in case the line above throws
   }
   return *sharding;
 }
@@ -213,7 +213,7 @@ void item_bytes(const Array& x, Dtype dtype, void* out, std::source_location whe
 }  // namespace detail
 
 namespace {
-// Whether what every rank brings is compared at its first use.
+// Whether data that every rank provides are compared at their first use.
 bool compares_data() { return settings().check > 0 && settings().check_data && process_count() > 1; }
 Array make_data(Type type, Buffer buffer, std::uint64_t content) {
   Array x = make_leaf(std::move(type), replicated_everywhere(), std::move(buffer), false);

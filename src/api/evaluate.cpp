@@ -13,6 +13,8 @@
 #include "base/recent.hpp"
 #include "base/session.hpp"
 #include "base/settings.hpp"
+#include "base/thresholds.hpp"
+#include "comm/mpi/idle_groups.hpp"
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/failure.hpp"
 #include "comm/watch/waiting.hpp"
@@ -25,13 +27,13 @@ namespace tessera {
 namespace {
 
 struct Plan {
-  GraphForm form;  // what tells graphs of one hash apart
+  GraphForm form;  // distinguishes graphs with the same hash
   std::vector<int> participants;
   std::shared_ptr<Executable> executable;
 };
 class Plans {
  public:
-  Plans() { comm::world(); }  // made first, so that plans go before the communicators that they hold
+  Plans() { comm::world(); }  // created first: plans must be destroyed before their communicators
 
   Plan* find(const Graph& graph, const GraphKey& key) {
     if (auto* alike = by_hash_.find(key.hash))
@@ -50,14 +52,14 @@ class Plans {
   RecentMap<std::uint64_t, std::vector<Plan>> by_hash_{most_hashes};
 };
 
-// Loops that record without ever asking for a value do not grow without bound.
+// Evaluates on behalf of loops that only record, so that their graphs do not grow without bound.
 const bool pending_hook = (
     compute_pending = [](const std::vector<Array>& arrays) { evaluate(arrays); }, true);
 
 void store(const Graph& graph, const Program& program, RunResult result) {
   for (std::size_t i = 0; i < graph.roots.size(); ++i) {
     auto& output = mutable_output_of(graph.roots[i]);
-    // The plan may have been made for the same layout on a mesh cut into other axes.
+    // The plan may have been made for an equal layout on a mesh cut into other axes.
     const Sharding& layout = program.values[program.outputs[i]].layout;
     const bool is_own = output.sharding && *output.sharding == layout;
     output.stored = Stored{is_own ? *output.sharding : layout, std::move(result.outputs[i])};
@@ -95,15 +97,15 @@ bool is_among(const std::vector<int>& ids) {
 
 }  // namespace
 
-bool meets_others(const std::vector<int>& ids) {
+bool waits_for_others(const std::vector<int>& ids) {
   return settings().check > 0 && ids.size() > 1 && is_among(ids);
 }
 
 namespace {
 
-// One verdict: a rank that went on alone would wait for the others.
+// Throws on all ranks or on none: a rank that continued alone would wait for the others.
 void refuse_together(const std::vector<int>& ids, const std::string& mine) {
-  const auto text = meets_others(ids) ? comm::common_error(comm::group(ids), mine) : mine;
+  const auto text = waits_for_others(ids) ? comm::common_error(comm::group(ids), mine) : mine;
   if (!text.empty()) throw MemoryError(text);
 }
 
@@ -114,18 +116,19 @@ void mark_failed_on_the_way(const std::vector<int>& participants) noexcept {
     comm::mark_failed_by_exception("while this rank made a plan ready");
 }
 
-// The same on all ranks, because it follows from what they have agreed on: nothing is sent, no rank fails or
-// takes effect, and no rank is far behind the others before they meet again.
+// Whether ranks may run the program without an agreement. The answer is the same on all ranks, since it
+// follows from what they have agreed on: nothing is sent, no rank can fail or have side effects, and no rank
+// gets far ahead of the others before the next agreement.
 bool may_run_alone(const Program& program, std::size_t participants) {
   constexpr std::int64_t most_bytes = 1 << 20;
   std::int64_t bytes = 0;
   for (const auto& value : program.values) {
-    // Where parts of the ranks compute beside each other, they do not know alike what has failed before.
+    // Meshes on parts of the ranks are excluded: their ranks do not know alike what has failed before.
     if (!value.everywhere && static_cast<std::size_t>(value.layout.mesh().size()) != participants)
       return false;
     bytes += value.layout.shard_shape(value.type.shape).elements() *
              static_cast<std::int64_t>(itemsize(value.type.dtype));
-    if (bytes > most_bytes) return false;
+    if (bytes > threshold(most_bytes)) return false;
   }
   return std::all_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& i) {
     const bool is_plain = i.op == nullptr || (!i.op->may_fail && !i.op->is_value_dependent);
@@ -134,18 +137,18 @@ bool may_run_alone(const Program& program, std::size_t participants) {
   });
 }
 
-// A program that looks for NaN or listens for signals agrees before every evaluation.
-bool is_always_a_meeting(const Asked& asked) {
+// Whether every evaluation must agree: when NaN checks are on or the program listens for signals.
+bool is_always_a_rendezvous(const Asked& asked) {
   return asked.key.may_differ || nan_check_on() || waits_for_stop();
 }
 
-// The first data among the operands.
+// The user's call that brought the first data among the operands.
 UserCall origin_of_data(const std::vector<Array>& operands) {
   for (const auto& x : operands)
     if (const auto& stored = output_of(x).stored; stored && stored->content != 0) return x.node()->called();
   return {};
 }
-// Of a compiled function's arguments, which its graph does not know.
+// The data of a compiled function's arguments, which its graph does not contain.
 std::string data_text(const Asked& asked) {
   std::string text;
   const auto& leaves = asked.graph.leaves;
@@ -165,7 +168,7 @@ Agreed agree_on(const Asked& asked) {
   const auto is_ready = [&] { return asked.plan != nullptr && !exceeds_memory(asked.plan->peak_bytes()); };
   const bool uses_failed = std::any_of(asked.operands.begin(), asked.operands.end(),
                                        [](const Array& x) { return failure_of(x) != nullptr; });
-  if (!meets_others(ids)) {
+  if (!waits_for_others(ids)) {
     stop_if_asked(ids);
     if (uses_failed && is_among(ids)) return Agreed::failed;
     return is_ready() ? Agreed::all_ready : Agreed::not_ready;
@@ -174,7 +177,7 @@ Agreed agree_on(const Asked& asked) {
   const comm::Purpose purpose(op != nullptr ? std::string_view(op->name) : std::string_view());
   const auto& group = comm::group(ids);
   const auto origin = asked.content != 0 ? origin_of_data(asked.operands) : UserCall();
-  if (!uses_failed && !is_always_a_meeting(asked) &&
+  if (!uses_failed && !is_always_a_rendezvous(asked) &&
       comm::put_off(group, asked.plan_key, asked.content, origin))
     return Agreed::later;
   const auto text = [&] {
@@ -183,14 +186,15 @@ Agreed agree_on(const Asked& asked) {
   };
   const auto fingerprint = asked.key.agreed + (nan_check_on() ? 1 : 0);
   const auto some_ask = comm::agree(group, asked.content == 0 ? fingerprint : mix(fingerprint, asked.content),
-                                    text, {!is_ready(), uses_failed});
+                                    text, {!is_ready(), uses_failed, comm::has_too_many_groups()});
+  if (some_ask.for_fewer_groups) comm::free_idle_groups(group);
   stop_if_asked(ids);
   if (some_ask.for_failed_value) return Agreed::failed;
   return some_ask.for_plan ? Agreed::not_ready : Agreed::all_ready;
 }
 
 void allow_later(const Asked& asked) {
-  if (!meets_others(asked.participants) || is_always_a_meeting(asked)) return;
+  if (!waits_for_others(asked.participants) || is_always_a_rendezvous(asked)) return;
   if (may_run_alone(asked.plan->program(), asked.participants.size()))
     comm::may_put_off(comm::group(asked.participants), asked.plan_key, call_text());
 }
@@ -203,7 +207,8 @@ std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, con
   on_the_way(ids, [&] {
     try {
       if (make) program = make();
-      // To bind what fits nowhere takes long: a transfer of 64 TiB has a million pieces.
+      // Checked before binding, which takes long for sizes that fit nowhere: a transfer of 64 TiB has a
+      // million pieces.
       constexpr std::int64_t quick_to_bind = 1 << 30;
       if (const auto bytes = program ? bytes_at_least(*program, process_index()) : 0; bytes > quick_to_bind)
         wrong = memory_refusal(bytes, what());
@@ -212,7 +217,7 @@ std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, con
     }
   });
   refuse_together(ids, wrong);
-  auto executable = on_the_way(ids, [&] {  // communicators are made here
+  auto executable = on_the_way(ids, [&] {  // creates communicators
     auto bound = program ? std::make_unique<Executable>(std::move(*program), process_index()) : nullptr;
     if (const auto* const plan = bound ? bound.get() : known)
       wrong = memory_refusal(plan->peak_bytes(), what());
@@ -248,7 +253,7 @@ std::vector<Array> without_value(const std::vector<Array>& arrays) {
   return roots;
 }
 
-// Of what is asked for and was computed before, on this rank's mesh.
+// Raises the failure of a requested value that was computed before, on this rank's mesh.
 void raise_earlier_failure(const std::vector<Array>& arrays) {
   for (const auto& x : arrays)
     if (const auto& failure = failure_of(x);
@@ -269,6 +274,8 @@ std::vector<Buffer> buffers_of(const std::vector<Array>& leaves) {
 
 }  // namespace
 
+void forget_plans() { state<Plans>() = Plans(); }
+
 void evaluate(const std::vector<Array>& arrays) {
   check_thread("eval");
   const auto roots = without_value(arrays);
@@ -280,7 +287,7 @@ void evaluate(const std::vector<Array>& arrays) {
   const auto found = plan == nullptr ? participants(graph) : std::vector<int>();
   const auto& ids = plan == nullptr ? found : plan->participants;
   const auto* const known = plan == nullptr ? nullptr : plan->executable.get();
-  std::vector<Array> with_known;  // what is asked for and has a value may have failed
+  std::vector<Array> with_known;  // requested values that were computed before may have failed
   if (roots.size() < arrays.size()) {
     with_known = graph.leaves;
     with_known.insert(with_known.end(), arrays.begin(), arrays.end());
@@ -303,7 +310,7 @@ void evaluate(const std::vector<Array>& arrays) {
   }
   auto inputs = on_the_way(plan->participants, [&] { return buffers_of(graph.leaves); });
   const auto executable =
-      plan->executable;  // a callback inside may compute so much that the plan is forgotten
+      plan->executable;  // kept alive: a callback during the run may evict the plan from the cache
   compare_replicas(*executable, inputs, process_index());
   auto result = executable->run(std::move(inputs));
   const auto failure = result.failure;

@@ -1,4 +1,4 @@
-// Evaluation: collect -> look the plan up -> agree -> compile -> bind -> run -> the values' slots.
+// Evaluation: collect -> look up the plan -> agree -> compile -> bind -> run -> store the values.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,49 +9,50 @@
 
 namespace tessera {
 
-// Computes what has no value yet and stores it in the nodes. Collective over the devices of the values (all
-// devices for an uncommitted one).
+// Computes values that are not computed yet and stores them in the nodes. Collective over the devices of the
+// values (all devices for an uncommitted one).
 void evaluate(const std::vector<Array>&);
-// An array that left the function in which it was traced: ArgumentError that says where. Nothing for others.
+void forget_plans();  // the next evaluation makes them anew; on all ranks alike
+// ArgumentError for an array that left the function in which it was traced, with its origin.
 namespace detail {
 void check_not_leaked(const Array&);
 }
 
 // All ranks that hold part of the graph's values agree on what they are about to run; otherwise
-// DisagreementError with both texts. What is small and sends nothing is agreed on with what comes later
-// (comm/watch/agreement.hpp), once it has run before.
+// DisagreementError with both texts. The agreement on a small program that sends nothing is deferred to the
+// next one (comm/watch/agreement.hpp) once it has run before.
 enum class Agreed {
   all_ready,  // every rank has its plan
-  not_ready,  // some rank has none, or no memory for what it needs: all come to make_ready()
-  later,      // each rank goes on by itself
-  failed      // some rank knows that an operand has no value: all come to share_failures()
+  not_ready,  // some rank has none, or no memory for it: all ranks call make_ready()
+  later,      // each rank continues by itself
+  failed      // some rank knows that an operand has no value: all ranks call share_failures()
 };
 struct Asked {
   const Graph& graph;
   const GraphKey& key;
-  std::uint64_t plan_key;  // differs where equal graphs have different plans
+  std::uint64_t plan_key;  // differs if equal graphs have different plans
   const std::vector<int>& participants;
   const Executable* plan;              // nullptr: this rank has none
-  const std::vector<Array>& operands;  // what is computed from
+  const std::vector<Array>& operands;  // the inputs of the computation
   std::uint64_t content;               // content_of(operands)
 };
 Agreed agree_on(const Asked&);
-// Whether this rank agrees with others on what runs on these devices.
-bool meets_others(const std::vector<int>& ids);
-// After the first agreement on a plan: those that follow may come later, where that is no risk.
+// Whether this rank agrees with other ranks before it runs on these devices.
+bool waits_for_others(const std::vector<int>& ids);
+// Called after the first agreement on a plan: later agreements may be deferred if that is safe.
 void allow_later(const Asked&);
 // Devices that take part in computing the graph.
 std::vector<int> participants(const Graph&);
 
-// Makes a program ready on this rank, unless it has one: `make` is empty then, and the plan is `known`.
-// Collective over the participants: MemoryError on all of them where one would need more than its share of
-// its host's memory, or has none for the plan itself.
+// Makes a program ready on this rank; if it has one already, `make` is empty and the plan is `known`.
+// Collective over the participants: MemoryError on all of them if any would need more than its share of its
+// host's memory, or has no memory for the plan itself.
 std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, const Executable* known,
                                        const std::vector<int>& participants,
                                        const std::function<std::string()>& what);
 
-// In a catch block: what this rank fails in, between what the participants agreed on and what they then do
-// together, leaves the others inside of that.
+// To be called in a catch block: a failure between the participants' agreement and their collective work
+// leaves the other ranks waiting, so it is recorded as this rank's failure.
 void mark_failed_on_the_way(const std::vector<int>& participants) noexcept;
 template <class Work> auto on_the_way(const std::vector<int>& participants, Work work) {
   try {

@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// As "number kind length text", one after the other.
+// Encodes failures as "number kind length text", concatenated.
 std::string failures_text(const std::vector<Array>& values) {
   std::ostringstream text;
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -45,7 +45,7 @@ FailurePtr failure_among(const std::vector<Array>& inputs, const Failures& failu
   return nullptr;
 }
 
-// What depends on failed leaves or nodes gets no value; the other roots are computed.
+// Gives no value to roots that depend on failed leaves or nodes; computes the other roots.
 void fail_dependents(const Graph& graph, Failures failures) {
   for (const auto& node : graph.nodes)
     if (auto failure = failure_among(node->inputs, failures)) failures.emplace(node.get(), failure);
@@ -66,7 +66,7 @@ void fail_dependents(const Graph& graph, Failures failures) {
   if (others.empty()) return;
   try {
     evaluate(others);
-  } catch (const LinAlgError&) {  // kept with the values; the first error is the one to tell
+  } catch (const LinAlgError&) {  // stored with the values; only the first error is raised
   } catch (const NanError&) {
   } catch (const MemoryError&) {}
 }
@@ -81,7 +81,7 @@ void release_inputs(const std::vector<Array>& roots) {
 }
 
 FailurePtr share_failures(const std::vector<int>& ids, const std::vector<Array>& values) {
-  if (meets_others(ids))
+  if (waits_for_others(ids))
     for (const auto& text : comm::gather_texts(comm::group(ids), failures_text(values))) adopt(text, values);
   const auto first =
       std::find_if(values.begin(), values.end(), [](const Array& x) { return failure_of(x) != nullptr; });

@@ -1,4 +1,4 @@
-// Blocks that come from outside, as buffers.
+// Blocks from outside the library, as buffers.
 #pragma once
 #include <tessera/array/host.hpp>
 
@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// The memory of a host array that nobody else has; nothing where a copy shares it.
+// The memory of a host array, if no copy shares it; otherwise an empty buffer.
 Buffer taken_over(HostArray& host);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Memory that other libraries look at, and theirs.
+// Exchange of memory with other libraries.
 #include <tessera/dlpack.hpp>
 #include <tessera/eigen.hpp>
 #include <tessera/error.hpp>
@@ -27,7 +27,7 @@ enum Code : std::uint8_t {
   dl_complex = 5,
   dl_bool = 6
 };
-constexpr std::int32_t dl_cpu = 1, dl_cuda_host = 2, dl_rocm_host = 11;  // whose memory a CPU reads
+constexpr std::int32_t dl_cpu = 1, dl_cuda_host = 2, dl_rocm_host = 11;  // memory that the CPU can read
 
 dlpack::DataType dl_type(Dtype dtype) {
   const Code code = is_bool(dtype)               ? dl_bool
@@ -49,7 +49,7 @@ Dtype dtype_of_dl(dlpack::DataType type) {
                    " have no dtype here. Convert them where they come from");
 }
 
-// What a tensor points to, and its memory.
+// An exported tensor together with its memory.
 template <class Managed> struct Exported {
   Managed tensor{};
   Buffer memory;

@@ -24,6 +24,7 @@
 #include "ops/effect/effect.hpp"
 #include "ops/functions.hpp"
 #include "run/replicas.hpp"
+#include "simulate/simulation.hpp"
 
 #include <tessera/runtime.hpp>
 
@@ -32,21 +33,29 @@ namespace {
 
 struct Traces {
   int open = 0;
-  std::vector<std::unique_ptr<EffectScope>> effects;  // of those that are no plain calls
+  // Scopes of traces that are no plain calls.
+  struct Scopes {
+    explicit Scopes(bool is_reproducible) {
+      if (is_reproducible) same_bits.emplace();
+    }
+    std::optional<ReproducibleScope> same_bits;
+    EffectScope effects;
+  };
+  std::vector<std::unique_ptr<Scopes>> scopes;
 };
 int& open_traces() { return state<Traces>().open; }
-std::vector<std::unique_ptr<EffectScope>>& open_effects() { return state<Traces>().effects; }
+std::vector<std::unique_ptr<Traces::Scopes>>& open_scopes() { return state<Traces>().scopes; }
 
 using LeafShardings = std::vector<std::optional<Sharding>>;
 
-// The shardings that an options tree gives to the arrays of the arguments or of the result.
+// The shardings that an options tree assigns to the arrays of the arguments or of the result.
 LeafShardings shardings_of(const ShardingTree& options, const TreeShape& tree, const char* option,
                            const char* of) {
   LeafShardings shardings;
   spread_prefix(options, tree, call_text() + ": " + option, of, shardings);
   return shardings;
 }
-// Arguments that are numbers may be left out of in_shardings.
+// The arrays of the arguments: in_shardings may omit arguments that are numbers.
 TreeShape of_arrays(const ShardingTree& options, const TreeShape& arguments) {
   if (options.children().size() == arguments.children.size()) return arguments;
   TreeShape arrays = arguments;
@@ -90,7 +99,7 @@ class TracedCore {
   std::vector<Array> placeholders;
   std::vector<std::optional<Sharding>> root_layouts;  // out_shardings
   std::vector<bool> committed_roots;
-  std::size_t results = 0;  // of the roots; the token of effects may follow
+  std::size_t results = 0;  // number of roots that are results; a token of effects may follow
   std::source_location where;
 };
 
@@ -100,7 +109,7 @@ class CompiledCore {
   Program program;
   std::vector<int> source;            // program input -> leaf of the arguments; -1: a constant of the trace
   std::vector<Array> constants;       // per program input
-  std::unique_ptr<Executable> bound;  // at the first call: abstract meshes have no ranks to bind to
+  std::unique_ptr<Executable> bound;  // created at the first call: abstract meshes have no ranks to bind to
   int bound_in = 0;                   // session_number()
   GraphKey key;
   std::uint64_t plan_key = 0;
@@ -117,7 +126,7 @@ bool inside_trace(const std::vector<Array>& leaves) {
 
 namespace {
 
-// The properties of an argument that decide which program serves it.
+// The properties of an argument that select its program.
 struct ArgumentKind {
   Type type;
   bool is_committed;
@@ -141,8 +150,8 @@ struct KindNumbers {
   RecentMap<ArgumentKind, std::int64_t, ArgumentKindHash> known{4096};
 };
 
-// Equal kinds have one number, and no number comes twice: a signature holds it instead of a hash, so that two
-// never look alike. A kind that was forgotten gets a new one.
+// Numbers kinds uniquely: signatures hold these numbers instead of hashes, so that different ones never
+// compare equal. A kind that was evicted gets a new number.
 std::int64_t number_of(const ArgumentKind& kind) {
   static std::int64_t last_number = 0;
   auto& known = state<KindNumbers>().known;
@@ -154,6 +163,7 @@ std::int64_t number_of(const ArgumentKind& kind) {
 
 void signature_of(const TraceRequest& request, std::string& key) {
   const Call call("jit", request.where);
+  if (is_reproducible()) key += "same bits;";
   for (const auto& x : request.leaves) {
     check_usable(x);
     const auto number = number_of(kind_of(output_of(x)));
@@ -200,15 +210,15 @@ std::vector<Array> start_trace(const TraceRequest& request, const TreeShape& arg
     placeholders.push_back(make_placeholder(output.type, sharding, leaf.node()->region, output.varying));
   }
   ++open_traces();
-  open_effects().push_back(std::make_unique<EffectScope>());
+  open_scopes().push_back(std::make_unique<Traces::Scopes>(request.options.reproducible));
   return placeholders;
 }
 void abandon_trace() {
   --open_traces();
-  open_effects().pop_back();
+  open_scopes().pop_back();
 }
 namespace {
-// An argument of a traced function that the array depends on.
+// A placeholder of a traced function that the array depends on; nullptr if there is none.
 const Node* placeholder_below(const Array& x) {
   std::vector<const Node*> waiting{x.node().get()};
   std::set<const Node*> seen(waiting.begin(), waiting.end());
@@ -234,7 +244,10 @@ void check_not_leaked(const Array& x) {
       "instead of storing it outside, or print it inside with debug::print");
 }
 
-InlinedTrace::InlinedTrace() { ++open_traces(); }
+InlinedTrace::InlinedTrace(bool is_reproducible) {
+  if (is_reproducible) same_bits_.emplace();
+  ++open_traces();
+}
 InlinedTrace::~InlinedTrace() { --open_traces(); }
 
 TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& placeholders,
@@ -252,8 +265,8 @@ TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& pl
     traced->root_layouts.push_back(std::move(layout));
   }
   auto roots = results;
-  if (open_effects().back()->has_effects()) {  // they happen although nobody asks for a value
-    roots.push_back(open_effects().back()->token());
+  if (open_scopes().back()->effects.has_effects()) {  // they happen although nobody asks for a value
+    roots.push_back(open_scopes().back()->effects.token());
     traced->root_layouts.emplace_back();
     traced->committed_roots.push_back(false);
   }
@@ -289,14 +302,14 @@ std::string compiled_text(const CompiledCore& core) { return program_text(core.p
 
 namespace {
 
-// Checks an argument against the program; ArgumentError where it does not fit.
+// ArgumentError if an argument does not fit the program.
 void check_argument(const CompiledCore& core, const std::vector<Array>& leaves, std::size_t i) {
   const auto& expected = output_of(core.traced->placeholders[i]);
   const auto& given = output_of(leaves[i]);
   const bool same_type = expected.type.shape == given.type.shape && expected.type.dtype == given.type.dtype;
   const bool same_place =
       !given.sharding ||
-      (expected.sharding && *expected.sharding == *given.sharding);  // uncommitted: is placed
+      (expected.sharding && *expected.sharding == *given.sharding);  // an uncommitted argument is placed
   if (same_type && same_place) return;
   std::ostringstream text;
   text << "the compiled function of " << call_text() << " was made for argument array " << i << " as "
@@ -314,8 +327,8 @@ void check_argument(const CompiledCore& core, const std::vector<Array>& leaves, 
 
 }  // namespace
 
-// A donated argument's memory can take a result or a temporary of its size on each rank; where there is
-// none, the user should know.
+// Warns about donated arguments whose memory no result or temporary can reuse: a donation needs one of equal
+// size on each rank.
 static void report_unusable_donations(const CompiledCore& core, const std::vector<bool>& donated) {
   const auto bytes_of = [](const Type& type, const Sharding& layout) {
     return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
@@ -451,6 +464,9 @@ std::vector<Sharding> compiled_output_shardings(const CompiledCore& core) {
 }
 CostAnalysis compiled_cost(const CompiledCore& core) { return cost_of(core.program); }
 MemoryAnalysis compiled_memory(const CompiledCore& core) { return memory_of(core.program); }
+Simulation simulation_of(const TracedPtr& traced, const SimulateOptions& options) {
+  return simulation_of_program(compile_traced(traced)->program, options);
+}
 Explanation compiled_explanation(const CompiledCore& core) {
   auto explanation = explanation_of(core.program);
   explanation.outputs.resize(std::min(explanation.outputs.size(), core.traced->results));

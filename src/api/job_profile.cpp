@@ -19,7 +19,7 @@ namespace tessera {
 namespace {
 
 struct JobProfile {
-  std::unique_ptr<Recording> recording;
+  std::unique_ptr<ProfileRecording> recording;
 };
 
 std::string write_report(const std::filesystem::path& folder, const std::string& report) {
@@ -36,7 +36,7 @@ std::string write_report(const std::filesystem::path& folder, const std::string&
 }  // namespace
 
 void start_job_profile() {
-  if (!settings().profile.empty()) state<JobProfile>().recording = std::make_unique<Recording>();
+  if (!settings().profile.empty()) state<JobProfile>().recording = std::make_unique<ProfileRecording>();
 }
 void drop_job_profile() { state<JobProfile>().recording.reset(); }
 

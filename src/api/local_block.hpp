@@ -1,4 +1,4 @@
-// This rank's block of a value, for whoever looks at it from outside.
+// This rank's block of a value, for readers outside the library.
 #pragma once
 #include <tessera/array.hpp>
 
@@ -6,14 +6,14 @@
 
 namespace tessera {
 
-// The buffer keeps the memory as it is for whoever holds it: what is donated or deleted is neither written
-// over nor freed then.
+// The buffer keeps the memory intact for its holder: donating or deleting the array neither overwrites nor
+// frees it.
 struct LocalBlock {
   Buffer buffer;
-  Shape shape;  // zeros on a rank that holds none
+  Shape shape;  // all 0 on a rank without a block
 };
 
-// Collective over the ranks of x: computes it.
+// Computes x. Collective over the ranks of x.
 LocalBlock local_block(const Array& x);
 
 }  // namespace tessera

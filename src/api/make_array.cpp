@@ -1,4 +1,4 @@
-// Arrays from what each process holds.
+// Arrays made of data that each process holds.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -16,8 +16,8 @@
 namespace tessera {
 namespace {
 
-// Both functions are collective over all ranks of the runtime: one outside the sharding brings no block, and
-// takes part in every agreement and every error.
+// Both functions are collective over all ranks of the runtime: a rank outside the sharding has no block, but
+// joins every agreement and every error.
 bool takes_part(const Sharding& sharding) { return sharding.mesh().position(local_devices()[0].id) >= 0; }
 
 std::string agreed_call(const std::string& call, const std::string& shape, const Sharding& sharding) {
@@ -27,13 +27,13 @@ std::string agreed_call(const std::string& call, const std::string& shape, const
   return text.str();
 }
 
-// Raises on all ranks what went wrong with one rank's block.
+// Raises one rank's error on all ranks.
 template <class E> void raise_everywhere(const std::string& mine) {
   const auto text = comm::first_error(comm::world(), mine);
   if (!text.empty()) throw E(text);
 }
 
-// The smallest and the largest value that a member brings.
+// The smallest and the largest value among the members.
 std::pair<std::int64_t, std::int64_t> extremes(std::optional<std::int64_t> mine) {
   constexpr auto none = std::numeric_limits<std::int64_t>::min();
   std::int64_t pair[2] = {mine ? *mine : none, mine ? -*mine : none};
@@ -49,8 +49,8 @@ Dtype common_dtype(bool member, Dtype mine, const std::string& what) {
   return Dtype{static_cast<int>(first)};
 }
 
-// The block's memory where nobody else has it, or a copy; of nothing on a rank outside. The ranks agree that
-// there was memory for it.
+// The block's own memory if no copy shares it, else a copy; empty on a rank outside the sharding. All ranks
+// raise an error if one has no memory for its copy.
 Buffer own_or_copied(const std::string& call, bool member, HostArray& block) {
   Buffer buffer = member && block.nbytes() > 0 ? taken_over(block) : Buffer();
   std::string wrong;
@@ -64,7 +64,7 @@ Buffer own_or_copied(const std::string& call, bool member, HostArray& block) {
   return buffer;
 }
 
-// Along each dim: the sizes of the blocks of one line of devices through the grid add up.
+// The shape of the array: along each dim, the sum of the block sizes of one line of devices through the grid.
 Shape summed_shape(const std::string& call, const Sharding& sharding, const std::vector<std::int64_t>& own,
                    int ndim) {
   const int ranks = comm::world().size();
@@ -128,7 +128,7 @@ Array make_array_from_callback(Shape shape, Sharding sharding, std::function<Hos
 
 namespace {
 
-// The number of dimensions of the array, and that all members mean the same one.
+// The number of dims of the array; checks that all members have the same.
 int common_ndim(const std::string& call, bool member, const HostArray& block,
                 const std::optional<Shape>& global) {
   const auto [fewest, most] =
@@ -153,7 +153,7 @@ Array make_array_from_process_local_data(Sharding sharding, HostArray block, std
   comm::agree_on_call(comm::world(), agreed_call(current_call().name, "of all blocks", sharding));
   const bool member = takes_part(sharding);
   const int me = local_devices()[0].id;
-  // Before sizes are exchanged: what the exchange itself depends on.
+  // Checked before sizes are exchanged, since the exchange itself depends on them.
   const Dtype dtype = common_dtype(member, block.dtype(), call + ": the blocks");
   const int ndim = common_ndim(call, member, block, global);
   if (!global)

@@ -1,7 +1,8 @@
 #include "api/measure_rates.hpp"
 
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -21,30 +22,36 @@ namespace {
 
 class Measurement {
  public:
-  explicit Measurement(Effort effort)
-      : repetitions_(effort == Effort::quick ? 3 : 9), scale_(effort == Effort::quick ? 1 : 4) {}
+  Measurement(Effort effort, const Clock& clock)
+      : clock_(clock),
+        repetitions_(effort == Effort::quick ? 3 : 9),
+        scale_(effort == Effort::quick ? 1 : 4) {}
 
-  // Each rank multiplies its own matrices at the same time as the others.
-  double flops_per_s() const {
+  // Whether a measurement so far had no repetition in which all ranks had their cores.
+  bool is_disturbed() const { return is_disturbed_; }
+
+  // All ranks multiply matrices of their own at the same time.
+  double flops_per_s() {
     const std::int64_t n = 256 * (scale_ > 1 ? 3 : 1);
     std::vector<double> a(n * n, 1.5), b(n * n, 0.5), c(n * n);
     return 2.0 * static_cast<double>(n * n * n) / slowest([&] {
              kernels::gemm(float64, false, false, n, n, n, a.data(), n, b.data(), n, false, c.data(), n);
            });
   }
-  // A copy reads and writes; blocks are larger than a core's caches.
-  double memory_bytes_per_s() const {
+  // Copies blocks larger than a core's caches; a copy counts as a read and a write.
+  double memory_bytes_per_s() {
     const std::int64_t bytes = (std::int64_t{8} << 20) * scale_;
     std::vector<std::byte> from(bytes, std::byte{1}), to(bytes);
     return 2.0 * static_cast<double>(bytes) / slowest([&] { std::memcpy(to.data(), from.data(), bytes); });
   }
-  // The ranks of each host are a ring.
-  Link inside(const comm::HostGroups& groups) const {
+  // Measures a ring of each host's ranks.
+  Link inside(const comm::HostGroups& groups) {
     const auto ring = neighbours_in(groups.mine(rank()));
     return link(ring, ring, 1);
   }
-  // The k-th ranks of all hosts are a ring: the first ones tell the latency, all together a host's rate.
-  Link between(const comm::HostGroups& groups) const {
+  // Measures rings of the k-th ranks of all hosts: the first ring gives the latency, all together a host's
+  // rate.
+  Link between(const comm::HostGroups& groups) {
     std::size_t rings = groups.members[0].size();
     for (const auto& members : groups.members) rings = std::min(rings, members.size());
     const auto index = static_cast<std::size_t>(groups.place[rank()]);
@@ -70,15 +77,15 @@ class Measurement {
     return {ring[(at + 1) % n], ring[(at + n - 1) % n]};
   }
 
-  // Few bytes tell the latency, many the rate.
-  Link link(Neighbours for_latency, Neighbours for_rate, std::size_t rings) const {
+  // Few bytes give the latency, many the rate.
+  Link link(Neighbours for_latency, Neighbours for_rate, std::size_t rings) {
     const std::int64_t bytes = (std::int64_t{1} << 20) * scale_;
     const double latency = ring_seconds(for_latency, 8, 50 * scale_);
     const double seconds = std::max(1e-9, ring_seconds(for_rate, bytes, 2) - latency);
     return {latency, static_cast<double>(bytes) * static_cast<double>(rings) / seconds};
   }
 
-  double ring_seconds(Neighbours ring, std::int64_t bytes, int repeat) const {
+  double ring_seconds(Neighbours ring, std::int64_t bytes, int repeat) {
     std::vector<std::byte> out(bytes), in(bytes);
     const comm::Message send{ring.next, out.data(), bytes}, receive{ring.previous, in.data(), bytes};
     return slowest([&] {
@@ -90,20 +97,30 @@ class Measurement {
            repeat;
   }
 
-  // Of the slowest rank, each at its best.
-  double slowest(const std::function<void()>& work) const {
+  // The time of the slowest rank, each by its best repetition.
+  double slowest(const std::function<void()>& work) {
     double best = std::numeric_limits<double>::max(), worst = 0;
-    for (int r = 0; r < repetitions_; ++r) {
-      comm::barrier(comm::world());
-      const auto start = std::chrono::steady_clock::now();
+    std::vector<double> without_core(repetitions_), on_any_rank(repetitions_);
+    for (double& lacked : without_core) {
+      const Clocked begun = clock_();
+      comm::barrier(
+          comm::world());  // is a part of the verdict: a rank that loses its core here delays the others
+      const Clocked start = clock_();
       work();
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      const Clocked end = clock_();
+      best = std::min(best, end.wall_s - start.wall_s);
+      lacked = had_core({end.wall_s - begun.wall_s, end.cpu_s - begun.cpu_s}) ? 0 : 1;
     }
     comm::all_reduce(comm::world(), ReduceKind::max, float64, &best, &worst, 1);
+    comm::all_reduce(comm::world(), ReduceKind::max, float64, without_core.data(), on_any_rank.data(),
+                     repetitions_);
+    is_disturbed_ |= std::find(on_any_rank.begin(), on_any_rank.end(), 0) == on_any_rank.end();
     return std::max(worst, 1e-9);
   }
 
+  const Clock& clock_;
   int repetitions_, scale_;
+  bool is_disturbed_ = false;
 };
 
 std::size_t most_ranks_of_a_host(const comm::HostGroups& groups) {
@@ -114,16 +131,30 @@ std::size_t most_ranks_of_a_host(const comm::HostGroups& groups) {
 
 }  // namespace
 
-Rates measure_rates(const Rates& before, Effort effort) {
-  const Measurement measurement(effort);
+Clocked read_clocks() {
+  const auto seconds_of = [](clockid_t clock) {
+    timespec now{};
+    clock_gettime(clock, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  };
+  return {seconds_of(CLOCK_MONOTONIC), seconds_of(CLOCK_THREAD_CPUTIME_ID)};
+}
+
+bool had_core(Clocked spent) { return spent.wall_s <= 1.25 * spent.cpu_s + 20e-6; }
+
+Measured measure_rates(const Rates& before, Effort effort, const Clock& clock) {
+  Measurement measurement(effort, clock);
   const auto& groups = comm::host_groups(comm::world());
-  Rates r = before;
-  r.flops_per_s = measurement.flops_per_s();
-  r.memory_bytes_per_s = measurement.memory_bytes_per_s();
+  Rates r = before, here;
+  here.flops_per_s = r.flops_per_s = measurement.flops_per_s();
+  here.memory_bytes_per_s = r.memory_bytes_per_s = measurement.memory_bytes_per_s();
   r.has_compute = true;
-  if (most_ranks_of_a_host(groups) > 1) r.inside = measurement.inside(groups), r.has_inside = true;
+  if (most_ranks_of_a_host(groups) > 1)
+    here.inside = r.inside = measurement.inside(groups), r.has_inside = true;
+  const bool is_disturbed = measurement.is_disturbed() || !(without_implausible(here) == here);
+  // Waits for another host may sleep: this link says nothing about the cores.
   if (groups.hosts() > 1) r.between = measurement.between(groups), r.has_between = true;
-  return r;
+  return {r, is_disturbed};
 }
 
 void share_rates() {
@@ -140,9 +171,15 @@ void share_rates() {
                      (most_ranks_of_a_host(groups) > 1 && !shared.rates.has_inside) ||
                      (groups.hosts() > 1 && !shared.rates.has_between);
   if (!lacks || most_ranks_of_a_host(groups) > static_cast<std::size_t>(shared.cores)) return;
-  const Rates measured = measure_rates(shared.rates, Effort::quick);
-  set_rates(measured);
-  if (comm::world().rank() == 0 && !keep_rates(measured))
+  const Measured measured = measure_rates(shared.rates, Effort::quick);
+  if (measured.is_disturbed) {
+    log_once(LogLevel::info,
+             "other programs held the cores while the rates of this machine were measured: planned by the "
+             "rates known before, and nothing kept; the next start measures again");
+    return;
+  }
+  set_rates(measured.rates);
+  if (comm::world().rank() == 0 && !keep_rates(measured.rates))
     log(LogLevel::info, "the rates of this machine cannot be kept in " + machine_path() +
                             ": each start measures them again; set XDG_CACHE_HOME to a folder of yours");
 }

@@ -1,18 +1,39 @@
 // Measurement of this machine's rates (base/rates.hpp) between the ranks of the job.
 #pragma once
+#include <functional>
+
 #include "base/rates.hpp"
 
 namespace tessera {
 
-enum class Effort { quick, thorough };  // a tenth of a second; seconds, for a machine that is busy or uneven
+enum class Effort { quick, thorough };  // 0.1 s; seconds, for a machine that is busy or uneven
 
-// What the job can tell: arithmetic and memory always, the link inside a host with two ranks there, the link
-// between hosts with two hosts; the others stay as in `before`. The slowest rank counts. The same on all
-// ranks. Collective over all ranks of the runtime.
-Rates measure_rates(const Rates& before, Effort);
+// Seconds on the clock, and of them those in which this thread had a core.
+struct Clocked {
+  double wall_s, cpu_s;
+};
+using Clock = std::function<Clocked()>;
+Clocked read_clocks();
 
-// At the start of the runtime: rank 0's rates on all ranks, and what they lack measured and kept, where no
-// host has more ranks than cores (rates of ranks that share a core are no rates of the machine).
+// Whether a rank had its core all the time: waits between ranks spin, so that seconds without a core belong
+// to other programs. A quarter and 20 us are left to the system.
+bool had_core(Clocked spent);
+
+struct Measured {
+  Rates rates;
+  // Another program held a rank's core in each repetition of a measurement, or a rate is implausible
+  // (base/rates.hpp): the rates say little about the machine.
+  bool is_disturbed;
+};
+
+// Measures the rates that the job can measure: arithmetic and memory always, the link inside a host if a
+// host has two ranks, the link between hosts if there are two; the others keep the values of `before`. The
+// slowest rank counts. The same result on all ranks. Collective over all ranks of the runtime.
+Measured measure_rates(const Rates& before, Effort, const Clock& = read_clocks);
+
+// Called at the start of the runtime: distributes rank 0's rates, and measures and stores missing ones,
+// unless a host has more ranks than cores (ranks that share a core do not show the machine's rates).
+// Disturbed rates are neither used nor stored.
 void share_rates();
 
 }  // namespace tessera

@@ -21,14 +21,14 @@ namespace {
 
 constexpr auto no_limit = std::numeric_limits<std::int64_t>::max();
 
-// "max" and what exceeds 64 bits say nothing.
+// The number in a file; no_limit for "max" and for numbers beyond 64 bits.
 std::int64_t number_in(const std::string& path) {
   std::ifstream file(path);
   std::int64_t bytes = 0;
   return file >> bytes && bytes > 0 ? bytes : no_limit;
 }
 
-// What a machine or a container has, and what of it nobody uses.
+// The memory of a machine or a container: total, and free.
 struct Room {
   std::int64_t total = no_limit, free = no_limit;
   void reduce(std::int64_t limit, std::int64_t used) {
@@ -38,7 +38,7 @@ struct Room {
   }
 };
 
-// "name number" on a line of its own; 0 where there is none.
+// The number on a line "name number"; 0 if there is no such line.
 std::int64_t field_in(const std::string& path, const std::string& name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);)
@@ -47,8 +47,7 @@ std::int64_t field_in(const std::string& path, const std::string& name) {
   return 0;
 }
 
-// A group's limit and what counts against it: pages of files that the system gives up when memory is short do
-// not.
+// Applies a cgroup's limit and usage; cached file pages, which the system can reclaim, do not count as used.
 void reduce_by_group(Room& room, const std::string& group, bool is_version_2) {
   const auto limit = number_in(group + (is_version_2 ? "/memory.max" : "/memory.limit_in_bytes"));
   if (limit == no_limit) return;
@@ -57,8 +56,8 @@ void reduce_by_group(Room& room, const std::string& group, bool is_version_2) {
   room.reduce(limit, used == no_limit ? no_limit : std::max<std::int64_t>(0, used - spare));
 }
 
-// The memory limit of the container that this process runs in, from its own group up to the root: version 2,
-// or 1.
+// Applies the limits of the container that this process runs in, from its own cgroup up to the root: version
+// 2, or 1.
 void reduce_by_groups(Room& room) {
   const std::string roots[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"};
   for (const bool is_version_2 : {false, true}) reduce_by_group(room, roots[is_version_2], is_version_2);
@@ -74,8 +73,8 @@ void reduce_by_groups(Room& room) {
   }
 }
 
-// A rank's part of the host, or what TESSERA_MEM_LIMIT says. Other jobs, and what is in the same container,
-// use memory too.
+// A rank's share of the host's memory, or TESSERA_MEM_LIMIT. Accounts for memory used by other jobs and by
+// other processes of the container.
 std::int64_t share_of_host() {
   if (settings().memory_limit_bytes > 0) return settings().memory_limit_bytes;
   constexpr std::int64_t kib = 1024;
@@ -89,13 +88,13 @@ std::int64_t share_of_host() {
   return std::min(room.total / ranks, room.free / ranks + mine.live_bytes + mine.pooled_bytes);
 }
 
-// As of the last look.
+// The share found by the last look at the system.
 struct Share {
   std::int64_t bytes = 0;
   std::int64_t now() { return bytes = share_of_host(); }
 };
 
-// The addresses that `ulimit -v` leaves to this process, and what the pools would hand out again.
+// The address space that `ulimit -v` leaves to this process, plus the memory that the pools can reuse.
 std::int64_t address_space_left() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= static_cast<rlim_t>(no_limit)) return no_limit;
@@ -106,6 +105,8 @@ std::int64_t address_space_left() {
 }
 
 }  // namespace
+
+std::int64_t memory_share() { return state<Share>().now(); }
 
 std::string memory_refusal(std::int64_t bytes, const std::string& what) {
   const std::string needs =

@@ -1,15 +1,17 @@
-// How much memory this rank may take.
+// The amount of memory that this rank may use.
 #pragma once
 #include <cstdint>
 #include <string>
 
 namespace tessera {
 
-// Why this rank cannot take so many bytes beside what lives already; "" where it can. Decided for this rank:
-// see make_ready().
+// TESSERA_MEM_LIMIT, or this rank's share of its host's memory.
+std::int64_t memory_share();
+// The reason why this rank cannot allocate so many bytes besides its live memory; "" if it can. Decided for
+// this rank alone: see make_ready().
 std::string memory_refusal(std::int64_t bytes, const std::string& what);
-// The same question before each run, which costs no look at the system while there is room by far.
+// The same question before each run; makes no system calls while there is ample room.
 bool exceeds_memory(std::int64_t bytes);
-void check_memory(std::int64_t bytes, const std::string& what);  // MemoryError with that text
+void check_memory(std::int64_t bytes, const std::string& what);  // MemoryError with that reason
 
 }  // namespace tessera

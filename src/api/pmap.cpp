@@ -1,9 +1,9 @@
-// pmap: shard_map with one example per device, over a mesh of the first devices (or those that are given).
+// pmap: shard_map with one example per device, over a mesh of the first devices (or of given ones).
 //
 //   x[4, 3] over 4 devices      manual_enter P('i') at the mapped dim: [1, 3]      the function sees [3]
 //
-// A pmap inside the function maps over further devices, so that the mesh must be known before: the function
-// is traced once with placeholders, in which pmaps are vmaps that note their sizes, then for good over the
+// A pmap inside the function maps over further devices, so the mesh must be known in advance: the function is
+// traced first with placeholders, where pmaps are vmaps that record their sizes, then a second time over the
 // product mesh ('outer': 2, 'inner': 3).
 #include <tessera/maps.hpp>
 
@@ -20,20 +20,20 @@
 namespace tessera {
 namespace {
 
-// Sizes and names of the pmaps of a call, by depth.
+// The size and name of the pmap at one depth of a call.
 struct Level {
   std::int64_t size = 1;
   std::string name;
 };
 using Levels = std::vector<Level>;
 
-// While sizes are looked for: what has been found, and how deep the call stands.
+// State of the first trace: the levels found so far, and the current depth.
 struct Discovery {
   Levels levels;
   std::size_t depth = 0;
 };
 
-// While the function runs for good: the product mesh and the axis that the next inner pmap takes.
+// State of the second trace: the product mesh, and the axis of the next inner pmap.
 struct Product {
   Mesh mesh;
   int next_axis;
@@ -77,7 +77,7 @@ class Pmap final : public detail::MapRule {
     if (product != nullptr && around == product->region && product->next_axis < product->mesh.ndim() &&
         product->mesh.axis_sizes()[product->next_axis] == request.size)
       return run(call, request, product->mesh, product->next_axis, around);
-    // The devices are taken: inside a shard_map, or beside a pmap of another size. Each rank computes all
+    // No devices are left inside a shard_map, or beside a pmap of another size: each rank computes all
     // examples.
     if (around) return apply_vmap(call, request);
     auto results = run(call, request, mesh_for(call, request), 0, nullptr);
@@ -115,7 +115,7 @@ class Pmap final : public detail::MapRule {
       sizes.push_back(static_cast<int>(found.levels[i].size));
       names.push_back(found.levels[i].name);
     }
-    for (std::size_t i = 0; i < names.size(); ++i) {  // every axis of a mesh has a name, once
+    for (std::size_t i = 0; i < names.size(); ++i) {  // gives every axis a distinct name
       if (names[i].empty()) names[i] = "pmap" + std::to_string(i);
       while (std::count(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != 0)
         names[i] += "'";
@@ -185,7 +185,7 @@ class Pmap final : public detail::MapRule {
     return mapped;
   }
 
-  // An argument lies wherever it likes; it goes to the devices of the mesh.
+  // Moves an argument from any layout to the devices of the mesh.
   Array block_of(const Array& x, std::optional<int> dim, const RegionPtr& region, int axis) const {
     DimAxes dims;
     if (dim) {
@@ -217,7 +217,7 @@ class Pmap final : public detail::MapRule {
     if (given.empty()) return;
     for (const auto& x : results)
       if (x.node()->has_placeholder) return;  // inside another trace nothing is computed yet
-    eval(results);                            // reads the donated values for the last time
+    eval(results);                            // the last read of the donated values
     for (auto& x : given)
       if (!x.is_deleted()) x.delete_();
   }

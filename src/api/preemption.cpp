@@ -20,7 +20,7 @@ namespace {
 using Save = std::shared_ptr<std::function<void()>>;
 
 struct Registered {
-  std::vector<Save> saves;  // the last one counts
+  std::vector<Save> saves;  // only the last one is called
   bool was_called = false;
 };
 
@@ -33,7 +33,7 @@ std::string signal_name(int signal) {
   }
 }
 
-// All ranks meet here, whatever TESSERA_CHECK says.
+// An agreement of all ranks, whatever TESSERA_CHECK is.
 void ask_all(const std::string& call) {
   comm::agree(comm::world(), hash_bytes(call.data(), call.size()), [&] { return call; });
 }
@@ -76,6 +76,11 @@ OnPreemption on_preemption(std::function<void()> save, std::source_location wher
   comm::agree_on_call(comm::world(), "on_preemption");
   listen_for_stop();
   return OnPreemption(std::make_shared<std::function<void()>>(std::move(save)));
+}
+
+void forget_preemption() {
+  state<Registered>().was_called = false;
+  forget_stop();
 }
 
 bool waits_for_stop() { return !state<Registered>().saves.empty(); }

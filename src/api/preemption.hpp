@@ -1,13 +1,16 @@
-// The stop of a job, once all ranks know of it.
+// Stops the job once all ranks know of the request.
 #pragma once
 #include <vector>
 
 namespace tessera {
 
-// Before an evaluation, after its agreement: calls what on_preemption registered, once, and throws Preempted.
-// Only where all ranks of the job are there.
+// Called before an evaluation, after its agreement: calls the function registered by on_preemption, once, and
+// throws Preempted. Only if all ranks of the job participate.
 void stop_if_asked(const std::vector<int>& participants);
-// Whether the program has registered something: then every evaluation must hear of signals.
+// Whether the program has registered a function: then every evaluation must learn of signals.
 bool waits_for_stop();
+// Ends an answered request, so that a notebook continues after a cell was interrupted. To be called on every
+// rank between the same two agreements.
+void forget_preemption();
 
 }  // namespace tessera

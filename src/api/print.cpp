@@ -1,4 +1,5 @@
-// NumPy-like text of an array: aligned columns, long dimensions abbreviated. Only what is shown travels.
+// NumPy-like text of an array: aligned columns, long dims abbreviated. Only displayed elements are
+// communicated.
 #include <charconv>
 #include <cmath>
 #include <complex>
@@ -29,8 +30,8 @@ struct FloatStyle {
   int decimals = 0;
 };
 
-// Text with the fewest decimals that read back as v; where even most_decimals do not, with those, and
-// without zeros at the end.
+// The text with the fewest decimals that parses back to v; if most_decimals do not suffice, most_decimals
+// without trailing zeros.
 std::string shortest_text(double v, bool scientific, bool is_double) {
   char text[400];
   for (int decimals = 0; decimals <= most_decimals; ++decimals) {
@@ -49,8 +50,8 @@ int decimals_in(const std::string& text) {
   return point == std::string::npos ? 0 : static_cast<int>(end - point - 1);
 }
 
-// As NumPy: fixed notation with the decimals that the longest needs (8 at most), scientific when the range
-// is large.
+// As in NumPy: fixed notation with the decimals that the longest number needs (8 at most), scientific if the
+// range is large.
 FloatStyle style_of(const std::vector<double>& values, bool is_double) {
   FloatStyle style;
   double largest = 0, smallest = INFINITY;
@@ -65,15 +66,14 @@ FloatStyle style_of(const std::vector<double>& values, bool is_double) {
       style.decimals = std::max(style.decimals, decimals_in(shortest_text(v, style.scientific, is_double)));
   return style;
 }
-// In fixed notation each number shows the decimals that it needs, padded so that the points stand under each
-// other.
+// In fixed notation each number shows the decimals that it needs, padded so that the decimal points align.
 std::string float_text(double v, const FloatStyle& style, bool is_double) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
   if (style.scientific) {
     char text[400];
     std::snprintf(text, sizeof text, "%#.*e", style.decimals,
-                  v);  // with a point even where no decimals follow
+                  v);  // '#' keeps the point without decimals
     return text;
   }
   std::string result = shortest_text(v, false, is_double);
@@ -82,8 +82,8 @@ std::string float_text(double v, const FloatStyle& style, bool is_double) {
   return result + std::string(style.decimals - decimals, ' ');
 }
 
-// One number alone, as Python shows it: all its digits, 1.0 and not "1.", and an exponent where the number
-// is very large or small.
+// A single number as Python shows it: all its digits, 1.0 and not "1.", and an exponent if the number is very
+// large or small.
 template <class T> std::string scalar_text(T v) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
@@ -95,7 +95,7 @@ template <class T> std::string scalar_text(T v) {
                        .ptr;
   std::string result(text, end);
   if (!fixed || result.find('.') != std::string::npos) return result;
-  // A large float has digits that say nothing: 100000000.0, not 99999997.0.
+  // Drops the meaningless digits of a large float: 100000000.0, not 99999997.0.
   const auto digits = std::to_chars(text, text + sizeof text, v, std::chars_format::scientific).ptr;
   *digits = '\0';
   const auto e = std::find(text, digits, 'e');
@@ -106,7 +106,7 @@ template <class T> std::string scalar_text(T v) {
   shortest.resize(std::max(shortest.size(), places), '0');
   return shortest + ".0";
 }
-// The number with the fewest digits that is v when rounded to its type.
+// The number with the fewest digits that rounds to v in its type.
 template <class Half> double shortest_decimal(Half v) {
   char text[32];
   for (int digits = 0;; ++digits) {
@@ -129,7 +129,7 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-// All of them in one style, so that they stand under each other.
+// Texts of all values in one style, so that they align.
 std::vector<std::string> float_texts(const std::vector<double>& values, bool is_double) {
   const auto style = style_of(values, is_double);
   std::vector<std::string> texts;
@@ -150,14 +150,14 @@ template <class R> std::vector<std::string> complex_texts(std::span<const std::c
   const auto real_texts = float_texts(re, is_double), imag_texts = float_texts(im, is_double);
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto part = trimmed(imag_texts[i]);  // the j stands right behind the number
+    const auto part = trimmed(imag_texts[i]);  // the j follows the number directly
     texts.push_back(real_texts[i] + (part[0] == '-' ? "" : "+") + part + "j" +
                     std::string(imag_texts[i].size() - part.size(), ' '));
   }
   return texts;
 }
 
-// Each element as the spec says. ArgumentError where it cannot: {:x} of a float.
+// Each element formatted by the spec. ArgumentError if it does not apply: {:x} of a float.
 std::vector<std::string> element_texts(const HostArray& host, const FormatSpec& spec) {
   std::vector<std::string> texts;
   kernels::visit_stored(host.dtype(), [&]<class T>(T) {
@@ -202,7 +202,7 @@ std::vector<std::string> element_texts(const HostArray& host) {
   });
 }
 
-// Which dims of a large array are shown without their middle.
+// The dims of a large array whose middle is omitted.
 std::vector<bool> cut_dims(const Shape& shape) {
   std::vector<bool> cut;
   const bool is_large = shape.elements() > most_elements;
@@ -253,7 +253,7 @@ class Printer {
   }
 
  private:
-  // The innermost dim: words with a space between them, or a new line that begins below the first word.
+  // Writes the innermost dim: words separated by spaces, wrapped to lines that begin below the first word.
   void write_row(std::size_t d) {
     std::size_t column = d + 1;  // of the line that is being written
     const auto put = [&](const std::string& word, bool is_first) {
@@ -297,7 +297,7 @@ class Printer {
 
 namespace {
 
-// Inside a mapped function every rank has a value of its own: all of them, stacked in the order of the mesh.
+// Inside a mapped function every rank has its own value: shows all of them, stacked in mesh order.
 std::string text_of_blocks(Array x, const FormatSpec* spec) {
   const Mesh mesh = x.node()->region->mesh;
   if (x.node()->region->uneven) return "Block<" + describe(x) + ">";

@@ -4,14 +4,14 @@
 
 #include <string>
 
-#include "base/format_spec.hpp"
+#include "base/text/format_spec.hpp"
 
 namespace tessera {
 
-// Each element as the spec says, where there is one: ArgumentError where an element cannot be written so.
-// Of large arrays the corners. Collective over all ranks: computes x, and gathers what is shown.
+// Elements are formatted by the spec, if there is one: ArgumentError if it does not apply to an element.
+// Large arrays show their corners. Collective over all ranks: computes x, and gathers the displayed elements.
 std::string array_text(const Array& x, const FormatSpec* spec);
-// The same of memory of one's own. Not collective.
+// The same for an array in host memory. Not collective.
 std::string host_text(const HostArray& x, const FormatSpec* spec);
 
 }  // namespace tessera

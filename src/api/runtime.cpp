@@ -12,6 +12,7 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "api/evaluate.hpp"
 #include "api/job_profile.hpp"
@@ -45,14 +46,14 @@ void report_unknown_settings() {
     log_once(LogLevel::warn, "there is no setting " + name + "; it is ignored");
 }
 
-// What its environment or the rank says.
+// The number of threads of BLAS: OPENBLAS_NUM_THREADS, or the rank's.
 int threads_of_blas(int threads, int of_kernels) {
   if (const char* own = std::getenv("OPENBLAS_NUM_THREADS")) return std::atoi(own);
   return of_kernels > 1 ? 1 : threads;
 }
 
-// BLAS has the rank's threads where kernels have one; where they share its work among several
-// (TESSERA_THREADS), each of these calls a BLAS of one thread.
+// Gives BLAS the rank's threads if kernels use one; if kernels use several (TESSERA_THREADS), each of them
+// calls a BLAS of one thread.
 void set_threads_of_blas(int threads, int of_kernels) {
   if (openblas_set_num_threads != nullptr && std::getenv("OPENBLAS_NUM_THREADS") == nullptr)
     openblas_set_num_threads(of_kernels > 1 ? 1 : threads);
@@ -66,8 +67,31 @@ void set_threads_of_blas(int threads, int of_kernels) {
             std::to_string(of_kernels) + "; libopenblas0-pthread shares them");
 }
 
-// Sums of floats are rounded differently by other kernels and other numbers of threads: what is replicated
-// may then differ in its last bits from host to host, and whatever is decided by it.
+// Asked once, before the first kernel runs.
+std::string setting_of_cpu() {
+  for (const auto& row : settings_table())
+    if (row.name == "TESSERA_CPU") return row.value;
+  return "";
+}
+
+// Hosts of several CPU types: all ranks compute with what the weakest of them has.
+void take_common_kernels() {
+  if (comm::world().size() == 1) return;
+  std::vector<kernels::OwnKernels> by_rank;
+  for (const auto& text : comm::gather_at_start(kernels::own_kernels().text()))
+    by_rank.push_back(kernels::OwnKernels::from(text));
+  const auto common = kernels::common_kernels(by_rank);
+  const bool are_alike =
+      common.blas.empty() && std::all_of(by_rank.begin(), by_rank.end(),
+                                         [&](const auto& one) { return one.vectors == common.vectors; });
+  if (are_alike) return;
+  kernels::use_kernels(common.vectors, common.blas);
+  log_once(LogLevel::info,
+           "the hosts have CPUs of several types; all ranks compute with " + kernels::cpu_text());
+}
+
+// Warns about hosts with different kernels or thread counts, which round sums of floats differently:
+// replicated values may then differ in their last bits between hosts, and so may decisions based on them.
 void warn_of_unlike_hosts(int threads) {
   if (comm::world().size() == 1) return;
   const std::string mine = kernels::cpu_text() + ", " + format_count(threads, "thread");
@@ -81,25 +105,27 @@ void warn_of_unlike_hosts(int threads) {
                "everywhere, or shard what must be equal");
 }
 
-// Several ranks on a host share its cores: without this each rank's BLAS would start as many threads as
-// there are cores.
+// Divides a host's cores among its ranks: otherwise each rank's BLAS would start as many threads as there are
+// cores.
 void share_cores(int wanted) {
   const auto& job = comm::place_in_job();
   if (wanted == 0) wanted = settings().threads;
   wanted = std::min(wanted, std::min(job.cores, kernels::cores_to_run_on()));
   const int threads = wanted > 0 ? wanted : std::max(1, job.cores / job.host_size);
-  kernels::set_threads(wanted);  // they use one where nobody asks for more
+  kernels::set_threads(wanted);  // kernels use one unless more are requested
   if (const auto target = kernels::retarget_blas(); !target.empty())
     log_once(LogLevel::info, "OpenBLAS does not know this CPU; it uses its kernels for " + target);
+  kernels::limit_kernels(setting_of_cpu());
+  take_common_kernels();
   set_threads_of_blas(threads, wanted);
   warn_of_unlike_hosts(threads_of_blas(threads, wanted));
   log_once(LogLevel::info, format_count(job.size, "rank") + ", " + format_count(threads, "thread") +
                                " each, build " + build_id);
 }
 
-// std::exit while the runtime is up, on one rank or on all: the ranks part as if run's body had ended with
-// that status. Without this the others would wait for ever, and this process would end in the destructor of
-// its own threads.
+// Handles std::exit while the runtime is up, on one rank or on all, as if run's body had ended with that
+// status. Otherwise the other ranks would wait for ever, and this process would end in the destructor of its
+// own threads.
 void leave_at_exit(int status, void*) {
   if (!comm::is_started()) return;
   const std::string words =
@@ -116,7 +142,7 @@ void leave_at_exit(int status, void*) {
     log(LogLevel::error, error.what());
   }
   comm::finish();
-  if (common == status) return;  // what is left of the exit goes on
+  if (common == status) return;  // the remaining exit handlers run
   std::fflush(nullptr);
   _exit(common);
 }
@@ -131,7 +157,7 @@ void set_up(const RuntimeOptions& options) {
   share_cores(options.threads);
   share_rates();
   start_job_profile();
-  // Registered last: what leave_at_exit uses is destroyed after it.
+  // Registered last, so that it runs before the destruction of the objects that it uses.
   static const int registered = on_exit(leave_at_exit, nullptr);
   static_cast<void>(registered);
 }
@@ -145,7 +171,7 @@ struct Outcome {
   std::string words;
 };
 
-// "ShardingError: ..." and the exit status of the exception that is being handled.
+// "ShardingError: ..." and the exit status for the current exception.
 Outcome describe_exception() {
   try {
     throw;
@@ -160,8 +186,7 @@ Outcome describe_exception() {
   }
 }
 
-// Output may still wait in a buffer. Where it cannot be written (a full disk, a closed output), the program
-// has not done what it was started for.
+// Flushes standard output, and reports a failure if it cannot be written (a full disk, a closed output).
 void check_output(Outcome& outcome) {
   errno = 0;
   std::cout.flush();
@@ -179,13 +204,13 @@ int run(int argc, char** argv, std::function<void()> body) {
     comm::start(&argc, &argv, start_options({}));
     set_up({});
   } catch (const std::exception& e) {
-    // Every rank would print what is wrong with the start itself; MPI may fail on one of them.
+    // Errors that every rank sees are printed by rank 0 alone; an MPI error may occur on one rank only.
     const int rank = comm::launched_rank();
     const bool everywhere = dynamic_cast<const CommError*>(&e) == nullptr;
     if (rank <= 0 || !everywhere)
       std::fprintf(stderr, "%stessera: cannot start: %s\n",
                    everywhere ? "" : ("[rank " + std::to_string(std::max(0, rank)) + "] ").c_str(), e.what());
-    else  // a launcher ends the job at the first rank that fails, which must not be before rank 0 has spoken
+    else  // waits for rank 0's report: a launcher ends the job at the first rank that fails
       sleep(1);
     return status_usage;
   }
@@ -216,7 +241,7 @@ Runtime::Runtime(Attach, const void* mpi_comm, RuntimeOptions options)
 }
 
 Runtime::~Runtime() {
-  if (!comm::is_started()) return;  // a child's copy
+  if (!comm::is_started()) return;  // not started in a forked child
   const bool unwinding = std::uncaught_exceptions() > exceptions_before_;
   int status = 0;
   try {
@@ -228,7 +253,7 @@ Runtime::~Runtime() {
     log(LogLevel::error, e.what());
     comm::abort_job(status_failed);
   }
-  // Everybody failed: each rank's own catch block goes on. Some did: those who are done must not report
+  // If every rank failed, each continues in its own catch block. If only some did, the others must not report
   // success.
   if (status != 0 && !unwinding) comm::abort_job(status);
   comm::finish();

@@ -1,5 +1,5 @@
-// shard_map: the function is traced in line. Arguments go through manual_enter, results through manual_exit;
-// what stands between them are ordinary nodes of the graph whose shapes are those of one rank's blocks.
+// shard_map: the function is traced inline. Arguments pass through manual_enter, results through manual_exit;
+// the nodes in between are ordinary nodes of the graph with the shapes of one rank's blocks.
 #include <tessera/maps.hpp>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Trace {
   int position;
   std::vector<Array> results;
   std::vector<MetShape> met;
-  Array effects;  // their token; nothing where there are none
+  Array effects;  // their token; empty if there are none
 };
 
 class ShardMap final : public detail::MapRule {
@@ -135,7 +135,7 @@ class ShardMap final : public detail::MapRule {
     return leaves;
   }
 
-  // Whether some dim has blocks of different sizes.
+  // Returns whether some dim has blocks of different sizes.
   bool check_argument(const Array& x, std::size_t number, const Leaf& leaf) const {
     check_usable(x);
     check_length(x, "argument", number, leaf);
@@ -189,8 +189,8 @@ class ShardMap final : public detail::MapRule {
     return result;
   }
 
-  // Uneven blocks: every rank traces every block shape that occurs, with placeholders, so that all ranks
-  // come to the same verdict. The result has one trace per place in the mesh.
+  // For uneven blocks every rank traces every occurring block shape with placeholders, so that all ranks
+  // reach the same verdict. Returns one trace per mesh position.
   std::vector<Trace> trace_all_shapes(detail::MappedCall& call, const std::vector<Leaf>& in,
                                       Region region) const {
     region.uneven = true;
@@ -273,11 +273,12 @@ class ShardMap final : public detail::MapRule {
     return Shape(std::move(extents));
   }
 
-  // The ranks' results must be the blocks that an array of that many elements has.
+  // The extent of a result; the ranks' results must be the blocks of an array with that many elements.
   std::int64_t uneven_extent(std::size_t number, std::size_t d, const std::vector<int>& axes,
                              std::int64_t parts, const std::vector<Trace>& traces) const {
     std::vector<std::int64_t> sizes(parts, -1);
-    // Which block a place holds: it starts there in an array of one element per block.
+    // Finds the block number of each mesh position: the start of its box in an array with one element per
+    // block.
     const auto sharding = Sharding::from_dim_axes(mesh_, {axes});
     bool fits = true;
     std::int64_t total = 0;

@@ -12,11 +12,11 @@ namespace {
 
 struct Current {
   UserCall call;
-  std::atomic<const char*> name = nullptr;  // the same, for other threads
+  std::atomic<const char*> name = nullptr;  // the call's name, for other threads
 };
 UserCall& current() { return state<Current>().call; }
 
-// What was current before.
+// Replaces the current call and returns the previous one.
 UserCall make_current(const UserCall& call) {
   auto& now = state<Current>();
   now.name.store(call.name, std::memory_order_relaxed);

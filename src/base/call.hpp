@@ -6,31 +6,30 @@
 //     throw ShapeError(call_text() + ...)      "softmax at train.cpp:12"
 //   }
 //
-// The outermost Call is the user's. Where the library calls the user back (a traced body, a callback), a
-// UserCode makes the lines there count again. What a rule records later on behalf of an earlier call (a
-// gradient, a batch) cites that one: OnBehalfOf. Scopes nest, cost a few
-// stores and allocate nothing.
+// The outermost Call is the user's. When the library calls the user back (a traced body, a callback), a
+// UserCode scope makes the lines inside count again. Ops that a rule records later on behalf of an earlier
+// call (a gradient, a batch) cite that call: OnBehalfOf. Scopes nest, cost a few stores and allocate nothing.
 #pragma once
 #include <source_location>
 #include <string>
 
 namespace tessera {
 
-// Names live as long as the program: literals and the names of op records.
+// Names must live as long as the program: literals and the names of op records.
 struct UserCall {
-  const char* name = nullptr;  // nullptr: nothing was called
+  const char* name = nullptr;  // nullptr: no call
   std::source_location where = {};
 };
 
-// The call that is being served; without a name when none is.
+// The call that is being served; without a name if there is none.
 const UserCall& current_call();
 // "softmax at train.cpp:12": the beginning of an error's text.
 std::string call_text();
 std::string call_text(const UserCall&);
-// `otherwise` where no call is being served, as in planning alone.
+// Returns `otherwise` if no call is being served, as in planning without a runtime.
 std::string call_text_or(const std::string& otherwise);
 
-// Makes one call the current one while it lives.
+// Makes a call the current one for its lifetime.
 class CallScope {
  public:
   CallScope(const CallScope&) = delete;
@@ -44,18 +43,17 @@ class CallScope {
   UserCall outer_;
 };
 
-// The scope of a public function: the outermost one counts. ThreadError from another thread than the
-// session's.
+// The scope of a public function: the outermost one counts. ThreadError on a thread other than the session's.
 class Call : CallScope {
  public:
   Call(const char* name, std::source_location where);
 };
-// Around a function of the user that the library calls.
+// The scope of a user's function that the library calls.
 class UserCode : CallScope {
  public:
   UserCode() : CallScope({}) {}
 };
-// Around what serves an earlier call.
+// The scope of work on behalf of an earlier call.
 class OnBehalfOf : CallScope {
  public:
   explicit OnBehalfOf(const UserCall& earlier) : CallScope(earlier) {}

@@ -11,7 +11,7 @@ bool is_child = false, parent_has_peers = false;
 
 void become_child() {
   is_child = true;
-  detail::session_thread = pthread_t{};  // the next call says what it is, or is refused
+  detail::session_thread = pthread_t{};  // the next call adopts its own thread, or is refused
 }
 
 }  // namespace

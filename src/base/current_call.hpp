@@ -1,10 +1,10 @@
-// The call that is being served, for a thread that watches.
+// The call that is being served, for a watching thread.
 #pragma once
 #include <atomic>
 
 namespace tessera {
 
-// Its name; nullptr: the program's own code runs. Asked for on the session's thread, read on any.
+// Its name; nullptr while the program's own code runs. Obtained on the session's thread, read on any.
 const std::atomic<const char*>& name_of_current_call();
 
 }  // namespace tessera

@@ -18,7 +18,7 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// A hash and what comes next, in few cycles; order matters.
+// Combines a hash with a value in few cycles; order matters.
 constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
   hash *= 0xff51afd7ed558ccdu;

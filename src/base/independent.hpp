@@ -1,6 +1,6 @@
-// TESSERA_INDEPENDENT before a loop: an element may be written where the same one is read, never where
-// another is, so that the loop needs no look at whether its arrays overlap. (clang has no such word but one
-// that warns where a loop has no vector form; it looks.)
+// TESSERA_INDEPENDENT before a loop: an element may be written where the same one is read, but not where
+// another one is, so that the compiler needs no overlap check of the arrays. (clang's equivalent warns about
+// loops without a vector form, so it is not used: clang checks for overlap.)
 #pragma once
 
 #if defined(__clang__)

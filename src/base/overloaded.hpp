@@ -6,6 +6,6 @@
 namespace tessera {
 
 template <class... Cases> struct overloaded : Cases... { using Cases::operator()...; };
-template <class... Cases> overloaded(Cases...) -> overloaded<Cases...>;  // clang 16 needs to be told
+template <class... Cases> overloaded(Cases...) -> overloaded<Cases...>;  // clang 16 needs this guide
 
 }  // namespace tessera

@@ -27,7 +27,7 @@ std::string cache_path() {
   return home.empty() ? "" : home + "/.cache/tessera/machine.json";
 }
 
-// One number of the file. Whether it was there.
+// Reads one number of the file; returns whether it was there.
 bool take(const nlohmann::json& json, const char* key, double& value, const std::string& what) {
   const auto found = json.find(key);
   if (found == json.end()) return false;
@@ -36,6 +36,54 @@ bool take(const nlohmann::json& json, const char* key, double& value, const std:
     throw ArgumentError(what + ": " + key + " is " + found->dump() + ", and must be a number above 0");
   value = number;
   return true;
+}
+
+int whole_number(const nlohmann::json& json, const char* key, const std::string& what) {
+  double number = 0;
+  constexpr double most = 1e6;
+  if (!take(json, key, number, what)) return 0;
+  if (number != std::floor(number) || number > most)
+    throw ArgumentError(what + ": " + key + " is " + json[key].dump() +
+                        ", and must be a whole number to 1000000");
+  return static_cast<int>(number);
+}
+
+// Each level's groups are whole groups of the level below.
+Topology topology_of(const nlohmann::json& json, const std::string& what) {
+  Topology t;
+  t.ranks_per_host = whole_number(json, "ranks_per_host", what);
+  take(json, "message_s", t.message_s, what);
+  take(json, "contention", t.contention, what);
+  const auto levels = json.find("levels");
+  if (levels == json.end()) return t;
+  if (!levels->is_array() || levels->size() > t.level.size())
+    throw ArgumentError(what + ": levels must be a list of at most 3 objects, the smallest groups first");
+  for (const auto& each : *levels) {
+    auto& level = t.level[static_cast<std::size_t>(t.levels)];
+    const auto name = what + ": level " + std::to_string(t.levels);
+    if (!each.is_object() || !each.contains("hosts") || !each.contains("bytes_per_s"))
+      throw ArgumentError(name + " lacks hosts or bytes_per_s");
+    level.hosts = whole_number(each, "hosts", name);
+    take(each, "bytes_per_s", level.bytes_per_s, name);
+    take(each, "latency_s", level.latency_s, name);
+    const int below = t.levels > 0 ? t.level[static_cast<std::size_t>(t.levels) - 1].hosts : 1;
+    if (level.hosts % below != 0)
+      throw ArgumentError(name + " has groups of " + std::to_string(level.hosts) +
+                          " hosts, which are not whole groups of the " + std::to_string(below) +
+                          " hosts of the level below");
+    ++t.levels;
+  }
+  return t;
+}
+
+nlohmann::ordered_json levels_json(const Topology& t) {
+  auto list = nlohmann::ordered_json::array();
+  for (int n = 0; n < t.levels; ++n) {
+    const auto& level = t.level[static_cast<std::size_t>(n)];
+    list.push_back({{"hosts", level.hosts}, {"bytes_per_s", level.bytes_per_s}});
+    if (level.latency_s > 0) list.back()["latency_s"] = level.latency_s;
+  }
+  return list;
 }
 
 Rates read_given(const std::string& path) {
@@ -47,24 +95,12 @@ Rates read_given(const std::string& path) {
   return parse_rates(text.str(), "TESSERA_MACHINE=" + path);
 }
 
-// A cache file that is damaged, or somebody else's, stands for none.
-Rates read_cache() {
-  const auto path = cache_path();
-  const auto text = path.empty() ? std::nullopt : read_own_file(path);
-  if (!text) return {};
-  try {
-    return parse_rates(*text, path);
-  } catch (const ArgumentError&) {
-    return {};
-  }
-}
-
 struct KnownRates {
   Rates rates;
   KnownRates() {
     const auto& given = settings().machine;
     if (given.empty())
-      rates = read_cache();
+      rates = kept_rates(cache_path());
     else if (given != "reference")
       rates = read_given(given);
   }
@@ -85,6 +121,7 @@ Rates parse_rates(std::string_view text, const std::string& what) {
                   take(json, "host_bytes_per_s", r.between.bytes_per_s, what);
   r.has_compute = take(json, "flops_per_s", r.flops_per_s, what) &
                   take(json, "memory_bytes_per_s", r.memory_bytes_per_s, what);
+  r.topology = topology_of(json, what);
   return r;
 }
 
@@ -94,7 +131,34 @@ std::string rates_text(const Rates& r) {
   if (r.has_inside) json["latency_s"] = r.inside.latency_s, json["bytes_per_s"] = r.inside.bytes_per_s;
   if (r.has_between)
     json["host_latency_s"] = r.between.latency_s, json["host_bytes_per_s"] = r.between.bytes_per_s;
+  if (r.topology.ranks_per_host > 0) json["ranks_per_host"] = r.topology.ranks_per_host;
+  if (r.topology.message_s > 0) json["message_s"] = r.topology.message_s;
+  if (r.topology.contention > 0) json["contention"] = r.topology.contention;
+  if (r.topology.levels > 0) json["levels"] = levels_json(r.topology);
   return json.dump(2) + "\n";
+}
+
+Rates without_implausible(Rates r) {
+  const Rates built_in;
+  const auto& [latency_s, bytes_per_s] = r.inside;
+  if (latency_s > 200e-6 || bytes_per_s < 1e8 || bytes_per_s > 1e12)
+    r.inside = built_in.inside, r.has_inside = false;
+  if (r.flops_per_s < 1e8 || r.memory_bytes_per_s < 1e8) {
+    r.flops_per_s = built_in.flops_per_s;
+    r.memory_bytes_per_s = built_in.memory_bytes_per_s;
+    r.has_compute = false;
+  }
+  return r;
+}
+
+Rates kept_rates(const std::string& path) {
+  const auto text = path.empty() ? std::nullopt : read_own_file(path);
+  if (!text) return {};
+  try {
+    return without_implausible(parse_rates(*text, path));
+  } catch (const ArgumentError&) {
+    return {};
+  }
 }
 
 std::string machine_path() {

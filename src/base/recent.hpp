@@ -1,4 +1,4 @@
-// A map that keeps what was used last: at most `most` entries, the one that nobody asked for longest goes.
+// A map of at most `most` entries that evicts the least recently used one.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -12,7 +12,7 @@ template <class Key, class Value, class Hash = std::hash<Key>> class RecentMap {
  public:
   explicit RecentMap(std::size_t most) : most_(most) {}
 
-  // nullptr when it is not known. What is found stays until `most` others have been asked for.
+  // nullptr if the key is unknown. A found entry stays until `most` others have been asked for.
   Value* find(const Key& key) {
     const auto found = place_of_.find(key);
     if (found == place_of_.end()) return nullptr;
@@ -34,7 +34,7 @@ template <class Key, class Value, class Hash = std::hash<Key>> class RecentMap {
  private:
   using Entries = std::list<std::pair<Key, Value>>;
   std::size_t most_;
-  Entries entries_;  // the last used first
+  Entries entries_;  // the most recently used first
   std::unordered_map<Key, typename Entries::iterator, Hash> place_of_;
 };
 

@@ -15,16 +15,16 @@ namespace tessera {
 namespace {
 
 struct Session {
-  std::vector<void (*)()> destroy;  // in the order of making
+  std::vector<void (*)()> destroy;  // in the order of creation
   int number = 0;
-  std::string thread, why;  // whose calls are taken, for texts: "thread 4711 ('worker')"
+  std::string thread, why;  // the session's thread, for texts: "thread 4711 ('worker')"
 };
 Session& session() {
-  static auto* instance = new Session;  // static arrays look at devices while the program ends
+  static auto* instance = new Session;  // never destroyed: static arrays use devices during exit
   return *instance;
 }
 
-// As ps, top and debuggers show it.
+// The thread's name as ps, top and debuggers show it.
 std::string describe_this_thread() {
   char name[16] = "";
   pthread_getname_np(pthread_self(), name, sizeof name);

@@ -1,19 +1,18 @@
-// All state that tessera keeps between two calls, in one place: settings, devices, caches, scopes that are
-// open.
+// All state that tessera keeps between two calls, in one place: settings, devices, caches, open scopes.
 //
 //   struct Plans { std::unordered_map<Key, Plan> known; };   in the .cpp that owns it
-//   state<Plans>().known.find(key)                           made at first use, then a load and a test
+//   state<Plans>().known.find(key)                           created at first use, later a load and a test
 //
-// The session is what stands between two ends of a runtime. Planning on abstract meshes needs no runtime:
-// what it has left is there when one starts. When the runtime ends, all goes in the reverse order of its
-// making (plans before the communicators that they hold), and the next use begins afresh.
+// The session lasts from the end of one runtime to the end of the next. Planning on abstract meshes needs no
+// runtime: its state remains when one starts. When the runtime ends, all state is destroyed in the reverse
+// order of creation (plans before the communicators that they hold), and the next use starts anew.
 //
-// Not here, because it outlives a runtime or belongs to the process: registries (ops, settings, rules: filled
-// before main, constant afterwards), the pools behind Buffer and FFTW's planner, what the watchdog's thread
-// prints with, and numbers that must not come twice. scripts/lint knows them by name.
+// State that outlives a runtime or belongs to the process is kept elsewhere: registries (ops, settings,
+// rules: filled before main, constant afterwards), the pools behind Buffer and FFTW's planner, data that the
+// watchdog's thread prints, and numbers that must never repeat. scripts/lint lists them by name.
 //
 // Threads: tessera is used from one thread, the one that started the runtime or else made the first call.
-// check_thread() stands where an op is recorded, an evaluation begins and ranks talk.
+// check_thread() is called where an op is recorded, an evaluation begins, and ranks communicate.
 #pragma once
 #include <pthread.h>
 
@@ -31,25 +30,26 @@ inline constinit std::atomic<pthread_t> session_thread{};
 void adopt_thread(const char* call, const std::source_location& where);
 }  // namespace detail
 
-// The T of this session.
+// This session's T.
 template <class T> T& state() {
   T*& slot = detail::session_slot<T>;
   if (slot == nullptr) [[unlikely]] {
     slot = new T();
-    // The slot is empty while its T goes: what asks for it then gets a new one, which goes next.
+    // The slot is emptied before its T is destroyed: a use during the destructor creates a new T, destroyed
+    // next.
     detail::keep_until_end([] { delete std::exchange(detail::session_slot<T>, nullptr); });
   }
   return *slot;
 }
 
-// The runtime starts on this thread: calls come from here from now on.
+// Starts a session: the runtime starts on this thread, and later calls must come from it.
 void begin_session();
 void end_session();
-// Different in each session: what was bound to ranks in another one must be bound anew.
+// A number that differs between sessions: objects bound to ranks in another session must be bound anew.
 int session_number();
 
-// ThreadError when this is not the session's thread. `call` as errors name it: "matmul"; `where` the user's
-// line, if it is known.
+// ThreadError if this is not the session's thread. `call` names the call in errors: "matmul"; `where` is the
+// user's line, if known.
 inline void check_thread(const char* call, const std::source_location& where = {}) {
   if (detail::session_thread.load(std::memory_order_relaxed) != pthread_self()) [[unlikely]]
     detail::adopt_thread(call, where);

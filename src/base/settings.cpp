@@ -23,7 +23,7 @@ namespace {
   throw ArgumentError(name + "=" + quoted(text) + " is not usable: it takes " + takes);
 }
 
-// All of the text as a number, in whatever locale the program runs.
+// Parses the whole text as a number, independent of the locale.
 template <class Number> bool is_read(std::string_view text, Number& value) {
   if (text.starts_with('+')) text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -53,10 +53,10 @@ Choice parse_choice(const std::string& name, const std::string& text, const std:
 
 struct Row {
   const char* name;
-  const char* fallback;  // what the default looks like in the environment
+  const char* fallback;  // the default as written in the environment
   const char* meaning;
   void (*set)(Settings&, const std::string& name, const std::string& text);
-  bool may_differ = false;  // from rank to rank
+  bool may_differ = false;  // between ranks
 };
 constexpr bool may_differ = true;
 
@@ -119,6 +119,13 @@ const Row rows[] = {
        s.threads = static_cast<int>(parse_integer(name, text, 0, 4096, "a number from 0 to 4096"));
      },
      may_differ},
+    {"TESSERA_CPU", "",
+     "the widest vectors that a rank uses: avx2 | baseline; empty: what its CPU has. Ranks of one job use "
+     "what all of them have",
+     [](Settings&, const std::string& name, const std::string& text) {
+       if (!text.empty()) parse_choice<int>(name, text, {"avx2", "baseline"});
+     },
+     may_differ},
     {"TESSERA_NAN_CHECK", "0", "1: the first op that makes a NaN is an error that names it",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.nan_check = parse_choice<int>(name, text, {"0", "1"}) == 1;
@@ -138,6 +145,12 @@ const Row rows[] = {
      "two to three times the time)",
      [](Settings& s, const std::string& name, const std::string& text) {
        s.precise_math = parse_choice<int>(name, text, {"fast", "precise"}) == 1;
+     }},
+    {"TESSERA_REPRODUCIBLE", "0",
+     "1: every value has the same bits on any number of ranks and in any layout, as inside of a "
+     "ReproducibleScope; 0: where a scope says so",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       s.reproducible = parse_choice<int>(name, text, {"0", "1"}) == 1;
      }},
     {"TESSERA_FFT_PLAN", "auto",
      "how FFTW plans: auto (estimate a shape's first transform, measure at its second) | estimate (the same "
@@ -166,7 +179,7 @@ const Row rows[] = {
 
 struct Environment {
   Settings values;
-  std::vector<std::pair<std::string, std::string>> texts;  // what was set, by name
+  std::vector<std::pair<std::string, std::string>> texts;  // the set values, by name
 
   Environment() {
     for (const Row& row : rows)
@@ -206,7 +219,7 @@ std::string settings_text() {
 }
 
 namespace {
-// The environment's word for a row; nullptr where it says nothing.
+// The environment's text for a row; nullptr if it is not set.
 std::string* text_of(const Row& row) {
   for (auto& [name, text] : environment().texts)
     if (name == row.name) return &text;
@@ -247,7 +260,7 @@ std::vector<std::string> unknown_settings() {
     const std::string_view text = *entry;
     if (!text.starts_with("TESSERA_") || text.starts_with("TESSERA_TEST_")) continue;
     const std::string name(text.substr(0, text.find('=')));
-    bool known = name == "TESSERA_MPIRUN" || name == "TESSERA_PYTHON";  // the command line's
+    bool known = name == "TESSERA_MPIRUN" || name == "TESSERA_PYTHON";  // used by the command line
     for (const Row& row : rows) known = known || name == row.name;
     if (!known) unknown.push_back(name + did_you_mean(name, names()));
   }

@@ -10,7 +10,7 @@ enum class LogLevel { error, warn, info, debug };
 
 struct Settings {
   LogLevel log = LogLevel::warn;
-  bool log_compile = false;  // why jit traced and compiled, whatever the level
+  bool log_compile = false;  // logs why jit traced and compiled, at any level
   int check = 1;
   bool check_data = true;
   double timeout_s = 300;
@@ -23,6 +23,7 @@ struct Settings {
   std::string collectives = "auto";
   std::string mpi = "auto";
   bool precise_math = false;
+  bool reproducible = false;
   std::string fft_plan = "auto";
   std::string fft_wisdom;
   std::string profile;        // folder
@@ -30,8 +31,8 @@ struct Settings {
   std::string flight_record;  // folder
 };
 
-// As the environment said when it was first asked. A bad value is an ArgumentError that names the variable
-// and what it takes.
+// The settings as the environment had them at the first call. A bad value is an ArgumentError that names the
+// variable and the values that it takes.
 const Settings& settings();
 
 struct SettingRow {
@@ -40,19 +41,19 @@ struct SettingRow {
 };
 std::vector<SettingRow> settings_table();
 
-// The settings of the environment, as lines NAME=VALUE: what rank 0 sends to the others.
+// The settings of the environment, as lines NAME=VALUE: sent by rank 0 to the others.
 std::string settings_text();
-// Takes over another rank's text. Ranks that computed under different values of most settings would hang or
-// give wrong results: there the other's value holds. Where a rank may differ (its log, threads, memory,
-// folders), only what is not set here is taken over. The names of those whose value here was replaced by
-// another one.
+// Applies another rank's text and returns the names of settings whose value here was replaced. For most
+// settings the other's value applies, since ranks with different values would hang or give wrong results.
+// Settings that may differ between ranks (log, threads, memory, folders) are applied only if they are not set
+// here.
 std::vector<std::string> adopt_settings(const std::string& text);
 
-// TESSERA_* variables of the environment that no setting reads, each with the nearest known name: they are
-// reported at start-up.
+// TESSERA_* variables of the environment that no setting reads, each with the nearest known name; reported at
+// start-up.
 std::vector<std::string> unknown_settings();
 
-// Another value for as long as the scope lives: SettingScope limit("TESSERA_MESSAGE_LIMIT", "1000").
+// Another value for the lifetime of the scope: SettingScope limit("TESSERA_MESSAGE_LIMIT", "1000").
 class SettingScope {
  public:
   SettingScope(const std::string& name, const std::string& value);

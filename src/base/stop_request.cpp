@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-std::atomic<int> noted_signal{0};  // written in a signal's handler
+std::atomic<int> noted_signal{0};  // written in a signal handler
 std::atomic<bool> all_know = false;
 static_assert(std::atomic<int>::is_always_lock_free);
 
@@ -36,7 +36,7 @@ class Listener {
     action.sa_handler = note;
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESTART;
-    if (signal == SIGINT) action.sa_flags |= static_cast<int>(SA_RESETHAND);  // the second one ends it
+    if (signal == SIGINT) action.sa_flags |= static_cast<int>(SA_RESETHAND);  // the second one kills
     sigaction(signal, &action, nullptr);
   }
   struct Kept {
@@ -59,6 +59,11 @@ int agreed_stop_signal() { return state<Stop>().agreed; }
 void note_agreed_stop(int signal) {
   if (signal != 0 && state<Stop>().agreed == 0) state<Stop>().agreed = signal;
   if (signal != 0) all_know = true;
+}
+void forget_stop() {
+  noted_signal = 0;
+  all_know = false;
+  state<Stop>().agreed = 0;
 }
 
 UndisturbedByStop::UndisturbedByStop() { ++state<Stop>().undisturbed; }

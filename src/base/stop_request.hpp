@@ -1,21 +1,25 @@
-// Signals that ask the job to stop. A rank never acts on one by itself, because launchers bring them to some
-// ranks only: it is noted here, travels with the next agreement of all ranks, and is known to all after it.
+// Signals that ask the job to stop. A rank never acts on one by itself, since launchers deliver them to some
+// ranks only: the signal is recorded here, exchanged in the next agreement of all ranks, and known to all of
+// them afterwards.
 #pragma once
 
 namespace tessera {
 
-// From now on SIGTERM, SIGUSR1 and the first SIGINT are noted instead of ending the process, until the
-// session ends. What the program handles or ignores itself stays as it is.
+// Until the session ends, SIGTERM, SIGUSR1 and the first SIGINT are recorded instead of ending the process.
+// Signals that the program handles or ignores itself are left alone.
 void listen_for_stop();
-// The signal that has come to this rank; 0: none.
+// The signal that this rank has received; 0: none.
 int stop_signal_here();
-// A signal has come to this rank, and the ranks have not agreed on it yet: for any thread.
+// Whether this rank has received a signal on which the ranks have not agreed yet. For any thread.
 bool stop_is_not_agreed();
-// All ranks know of this one; 0: of none. The first one stays.
+// The signal that all ranks know of; 0: none. The first one is kept.
 int agreed_stop_signal();
 void note_agreed_stop(int signal);
+// Ends the request, so that the next signal is a new one: for programs that continue afterwards. To be called
+// on every rank between the same two agreements.
+void forget_stop();
 
-// As long as one lives, nobody is asked to save: a save or load is under way, in which all ranks take part.
+// During its lifetime no rank is asked to save: a collective save or load is running.
 class UndisturbedByStop {
  public:
   UndisturbedByStop();

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-// Levenshtein distance.
+// The Levenshtein distance of two words.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
@@ -24,13 +24,13 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// One word is the beginning of the other: warn, warning.
+// Whether one word is a prefix of the other: warn, warning.
 bool begins_alike(std::string_view a, std::string_view b) {
   const std::size_t n = std::min(a.size(), b.size());
   return n >= 3 && a.substr(0, n) == b.substr(0, n);
 }
 
-// The bytes of the character that the text begins with; 0 where it is a control character or no UTF-8.
+// The length in bytes of the first character; 0 for control characters and invalid UTF-8.
 std::size_t printable_length(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : std::uint32_t{0};
@@ -45,7 +45,7 @@ std::size_t printable_length(std::string_view text) {
     code = code << 6 | (byte(i) & 0x3f);
   }
   const bool surrogate = code >= 0xd800 && code < 0xe000;
-  // Those that turn the direction of the line are not shown either.
+  // Characters that change the direction of text are not shown either.
   const bool turns = (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
   return first < 0xc2 || code < least[length] || code > 0x10ffff || surrogate || turns ? 0 : length;
 }
@@ -58,8 +58,8 @@ void append_hex(std::string& text, char c) {
 
 }  // namespace
 
-// A name may come from a file that somebody else made: what a terminal would act on is shown as \x1b, and so
-// is what is not UTF-8.
+// Quotes a name, which may come from an untrusted file: bytes that a terminal would act on are shown as \x1b,
+// and so is invalid UTF-8.
 std::string quoted(std::string_view text) {
   std::string shown = "'";
   while (!text.empty()) {

@@ -1,4 +1,5 @@
-// Constant arrays that only elementwise ops read: zeros of a gradient's mask, ones of a user's formula.
+// Constant arrays that only elementwise ops read: the zeros in a gradient's mask, the ones in a user's
+// formula.
 //
 //   before:  z = full f32[2048,2048] 0      y = where(m, g, z)
 //   after:   z = full f32[] 0               y = where(m, g, z)        16 MiB less to write and to read
@@ -11,7 +12,7 @@
 namespace tessera {
 namespace {
 
-// The params that make one element of the constant array which this instruction makes; nullptr: it does not.
+// The params for one element of the constant array that this instruction creates; nullptr if it creates none.
 ParamsPtr one_element(const Program& program, const Instruction& i) {
   const auto* kernel = i.as<KernelCall>();
   if (kernel == nullptr || !i.inputs.empty() || i.outputs.size() != 1 ||
@@ -55,7 +56,7 @@ class Shrinking {
 
   const Program& given_;
   Program out_;
-  std::map<int, const Instruction*> constants_;  // value -> what makes it
+  std::map<int, const Instruction*> constants_;  // value -> the instruction that creates it
   std::map<int, int> elements_;                  // constant -> its one element
 };
 

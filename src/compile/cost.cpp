@@ -37,7 +37,7 @@ double flops_of_chain(const Program& program, const Instruction& i, const FusedC
 
 double flops_of(const Program& program, const Instruction& i) {
   return std::visit(overloaded{[&](const KernelCall& k) { return flops_of_op(program, i, *k.params); },
-                               [&](const TalkCall& t) { return flops_of_op(program, i, *t.params); },
+                               [&](const CommunicatingCall& t) { return flops_of_op(program, i, *t.params); },
                                [&](const FusedChain& chain) { return flops_of_chain(program, i, chain); },
                                [](const auto&) { return 0.0; }},
                     i.what);
@@ -64,8 +64,8 @@ void add_cost(CostAnalysis& sum, const CostAnalysis& other, std::int64_t times) 
   sum.host_crossing_bytes += other.host_crossing_bytes * times;
 }
 
-// A loop costs its body times its count, one that runs until a condition fails one step; of a branch the
-// costlier part counts.
+// A loop costs its body times its count; a loop with a condition counts as one step; a branch costs its most
+// expensive part.
 CostAnalysis cost_of_control(const Control& control) {
   CostAnalysis cost;
   for (const auto& part : control.parts) {
@@ -109,7 +109,7 @@ namespace {
 
 std::int64_t peak_inside(const Program& program, const Instruction& i) {
   std::int64_t peak = 0;
-  if (const auto* talk = i.as<TalkCall>()) return talk->temporary_bytes;
+  if (const auto* communicating = i.as<CommunicatingCall>()) return communicating->temporary_bytes;
   if (const auto* kernel = i.as<KernelCall>()) {
     const auto workspace = workspace_of(*i.op);
     return workspace == nullptr
@@ -126,9 +126,9 @@ std::int64_t peak_inside(const Program& program, const Instruction& i) {
   return peak;
 }
 
-// Which values share memory, and until when it is needed.
+// The values that share memory, and the last use of that memory.
 struct Lifetimes {
-  std::vector<int> buffer;            // value -> the value whose memory it is: aliases share one
+  std::vector<int> buffer;            // value -> the value that owns its memory: aliases share one
   std::vector<std::size_t> last_use;  // per buffer: an instruction; past the last one for results
   std::vector<bool> is_input, is_output, is_stored;
 
@@ -154,14 +154,14 @@ struct Lifetimes {
   }
 };
 
-// Sums over the ranks replace terms that nobody else reads.
+// A sum over the ranks overwrites its terms if no other instruction reads them.
 bool runs_in_place(const Instruction& i, std::size_t n, const Lifetimes& lives) {
   if (!i.is<AllReduce>() || i.inputs.size() != 1) return false;
   const int b = lives.buffer[i.inputs[0]];
   return lives.last_use[b] == n && !lives.is_input[b];
 }
 
-// The most that is alive at once, without the inputs.
+// The peak of live bytes, without the inputs.
 std::int64_t peak_of(const Program& program, Lifetimes lives) {
   const auto never = program.instructions.size() + 1;
   std::int64_t live = 0, peak = 0;
@@ -177,7 +177,7 @@ std::int64_t peak_of(const Program& program, Lifetimes lives) {
         const int b = lives.buffer[v];
         if (lives.last_use[b] != n || lives.is_input[b] || !lives.is_stored[b]) continue;
         live -= block_bytes(program.values[b]);
-        lives.last_use[b] = never;  // freed once
+        lives.last_use[b] = never;  // so that it is freed only once
       }
   }
   return peak;

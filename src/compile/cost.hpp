@@ -1,4 +1,4 @@
-// What a program costs: arithmetic, bytes, memory, and a time predicted from the rates of the machine.
+// The cost of a program: arithmetic, bytes, memory, and a time predicted from the rates of the machine.
 #pragma once
 #include <tessera/jit.hpp>
 
@@ -7,9 +7,9 @@
 namespace tessera {
 
 CostAnalysis cost_of(const Program&);
-// That an instruction reads and writes: a view is read by the chain, which does not read its sources besides.
+// Bytes that an instruction reads and writes: a chain reads its views but not their sources.
 std::int64_t accessed_bytes(const Program&, const Instruction&);
-double flops_of(const Program&, const Instruction&);  // of one that is no branch or loop
+double flops_of(const Program&, const Instruction&);  // for instructions other than branches and loops
 MemoryAnalysis memory_of(const Program&);
 Explanation explanation_of(const Program&);
 

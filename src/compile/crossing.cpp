@@ -17,7 +17,7 @@ std::int64_t item_bytes(const ProgramValue& value) {
   return static_cast<std::int64_t>(itemsize(value.type.dtype));
 }
 
-// Bytes of each device's block, in the order in which the group gathers.
+// Bytes of each device's block, in the group's gathering order.
 std::vector<std::int64_t> blocks_of(std::vector<int>& ids, const Sharding& layout, const ProgramValue& whole,
                                     int dim) {
   std::stable_sort(ids.begin(), ids.end(), [&](int a, int b) {
@@ -75,7 +75,7 @@ std::int64_t of_exchange(const Program& program, const Instruction& i, const Rem
   return most;
 }
 
-std::int64_t of_talk(const Mesh& mesh, const TalkCost& cost) {
+std::int64_t of_communicating_call(const Mesh& mesh, const CommunicationCost& cost) {
   MeshAxes axes = cost.axes;
   if (axes.empty())
     for (int a = 0; a < mesh.ndim(); ++a) axes.push_back(a);
@@ -93,7 +93,7 @@ std::int64_t of_move(const Program& program, const Instruction& i, const Reshard
 
 }  // namespace
 
-std::int64_t crossing_bytes(const Program& program, const Instruction& i, const TalkCost& cost) {
+std::int64_t crossing_bytes(const Program& program, const Instruction& i, const CommunicationCost& cost) {
   const Mesh mesh = mesh_of(program, i);
   if (comm::host_count() == 1 || mesh.is_abstract()) return 0;
   return std::visit(
@@ -101,8 +101,8 @@ std::int64_t crossing_bytes(const Program& program, const Instruction& i, const 
                  [&](const AllReduce& r) { return of_all_reduce(program, i, r); },
                  [&](const ReduceScatter& r) { return of_reduce_scatter(program.values[i.outputs[0]], r); },
                  [&](const RemapMove& m) { return of_exchange(program, i, *m.map, nullptr, nullptr); },
-                 [&](const TalkCall&) { return of_talk(mesh, cost); },
-                 [&](const ControlFlow&) { return of_talk(mesh, cost); },
+                 [&](const CommunicatingCall&) { return of_communicating_call(mesh, cost); },
+                 [&](const ControlFlow&) { return of_communicating_call(mesh, cost); },
                  [](const auto&) { return std::int64_t{0}; }},
       i.what);
 }

@@ -1,5 +1,5 @@
-// The part of an instruction's traffic that crosses between hosts, on the rank that receives the most of it.
-// Known where hosts are known: 0 for a job on one host, and for meshes without processes.
+// The part of an instruction's traffic that crosses between hosts, on the rank that receives most of it. 0
+// for a job on one host, and for meshes without processes, whose hosts are unknown.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-// Exact for gathers, reductions and exchanges. A kernel that talks itself: its peers' share of other hosts.
-std::int64_t crossing_bytes(const Program&, const Instruction&, const TalkCost&);
+// Exact for gathers, reductions and exchanges. For a kernel that communicates by itself: estimated by the
+// fraction of its peers on other hosts.
+std::int64_t crossing_bytes(const Program&, const Instruction&, const CommunicationCost&);
 
 }  // namespace tessera

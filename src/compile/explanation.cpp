@@ -7,12 +7,15 @@
 #include "base/text.hpp"
 #include "compile/cost.hpp"
 #include "compile/crossing.hpp"
+#include "compile/forecast.hpp"
+#include "graph/op.hpp"
+#include "ops/reduce/tree.hpp"
 
 namespace tessera {
 namespace {
 
-// Ring algorithms send p-1 messages (all-reduce twice as many), exchanges one per peer. What crosses between
-// hosts takes their link.
+// Ring algorithms send p-1 messages (all-reduce twice as many), exchanges one per peer. Bytes that cross
+// between hosts use the rates of that link.
 double collective_seconds(const std::string& kind, std::int64_t bytes, std::int64_t crossing, std::int64_t p,
                           const Rates& machine) {
   const double others = static_cast<double>(std::max<std::int64_t>(1, p - 1));
@@ -46,12 +49,35 @@ std::string rule_text(const Instruction& i) {
   return rule == nullptr ? "" : rule->text.text();
 }
 
+// The share of a ReproducibleScope in a program: its orders of addition, and the bytes they move.
+struct SameBitsShare {
+  std::int64_t trees = 0, others = 0;  // kernels
+  std::int64_t bytes = 0;
+  double seconds = 0;
+
+  void count(const Instruction& i) {
+    if (i.as<KernelCall>() == nullptr && i.as<CommunicatingCall>() == nullptr) return;
+    const TreeStep step = tree_step(*i.op);
+    if (step == TreeStep::root) return;  // its nodes are counted
+    ++(step == TreeStep::none ? others : trees);
+  }
+  PlannedChoice choice() const {
+    std::vector<std::string> orders;
+    if (trees > 0) orders.push_back(std::to_string(trees) + " as binary trees over global positions");
+    if (others > 0)
+      orders.push_back(std::to_string(others) + " in the order of the summed dim, which is whole on a rank");
+    return {"the same bits on every number of ranks",
+            {{"sums " + join(orders, ", "), seconds, bytes, 0, true, "ReproducibleScope"}}};
+  }
+};
+bool is_of_scope(const Instruction& i) { return i.op != nullptr && i.op->same_bits == SameBits::made_for_it; }
+
 class Rows {
  public:
   Rows(Explanation& explanation, const Rates& machine) : e_(explanation), machine_(machine) {}
 
-  // Adds the rows of a program that runs `times` times. Both parts of a branch have rows; cost_of counts its
-  // arithmetic.
+  // Adds the rows of a program that runs `times` times. Both parts of a branch have rows, although cost_of
+  // counts only the arithmetic of one.
   void add(const Program& program, std::int64_t times, const std::string& inside) {
     for (auto choice : program.choices) {
       choice.what += inside;
@@ -62,25 +88,41 @@ class Rows {
                          : i.op            ? i.op->name
                                            : std::string("result")) +
                         " at " + site(i.where) + inside;
+      if (is_of_scope(i)) same_bits_.count(i);
+      const std::size_t first = e_.collectives.size();
       for (const auto& t : traffic_of(i))
-        add(t, mesh_of(program, i), crossing_bytes(program, i, t), times, what, rule_text(i));
+        add(t, mesh_of(program, i), crossing_of(program, i, t), times, what, rule_text(i));
+      for (std::size_t row = first; is_of_scope(i) && row < e_.collectives.size(); ++row)
+        same_bits_.bytes += e_.collectives[row].bytes, same_bits_.seconds += e_.collectives[row].seconds;
       if (const auto* control = i.control())
         for (std::size_t p = 0; p < control->parts.size(); ++p)
           add(control->parts[p], times * control->steps(), inside_text(i, p) + inside);
     }
   }
 
- private:
-  static constexpr std::int64_t most_rows = 64;  // of one instruction: past that one row stands for all
+  const SameBitsShare& same_bits() const { return same_bits_; }
 
-  void add(const TalkCost& t, const Mesh& mesh, std::int64_t crossing, std::int64_t times,
+ private:
+  static constexpr std::int64_t most_rows = 64;  // per instruction: beyond that a single row stands for all
+
+  std::int64_t crossing_of(const Program& program, const Instruction& i, const CommunicationCost& t) const {
+    const Mesh mesh = mesh_of(program, i);
+    return has_forecast(mesh, machine_) ? forecast_crossing_bytes(t.kind, t.bytes, mesh, t.axes, machine_)
+                                        : crossing_bytes(program, i, t);
+  }
+  double seconds_of(const CommunicationCost& t, const Mesh& mesh, std::int64_t bytes,
+                    std::int64_t crossing) const {
+    if (has_forecast(mesh, machine_)) return forecast_seconds(t.kind, bytes, mesh, t.axes, machine_);
+    const auto p = t.axes.empty() ? mesh.size() : devices_along(mesh, t.axes);
+    return collective_seconds(t.kind, bytes, crossing, p, machine_);
+  }
+
+  void add(const CommunicationCost& t, const Mesh& mesh, std::int64_t crossing, std::int64_t times,
            const std::string& what, const std::string& rule) {
     const auto calls = t.calls * times;
-    const auto p = t.axes.empty() ? mesh.size() : devices_along(mesh, t.axes);
     const auto axes = t.axes.empty() ? std::string("-") : axes_text(mesh, t.axes);
     if (calls > most_rows) {
-      const double each =
-          collective_seconds(t.kind, t.bytes / t.calls + t.bytes % t.calls, crossing / t.calls, p, machine_);
+      const double each = seconds_of(t, mesh, t.bytes / t.calls + t.bytes % t.calls, crossing / t.calls);
       add_row({t.kind, axes, t.bytes * times, static_cast<double>(calls) * each, what, rule, calls,
                crossing * times});
       return;
@@ -88,8 +130,7 @@ class Rows {
     for (std::int64_t call = 0; call < calls; ++call) {
       const auto bytes = t.bytes / t.calls + (call < times ? t.bytes % t.calls : 0);
       const auto across = crossing / t.calls + (call < times ? crossing % t.calls : 0);
-      add_row({t.kind, axes, bytes, collective_seconds(t.kind, bytes, across, p, machine_), what, rule, 1,
-               across});
+      add_row({t.kind, axes, bytes, seconds_of(t, mesh, bytes, across), what, rule, 1, across});
     }
   }
 
@@ -100,6 +141,7 @@ class Rows {
 
   Explanation& e_;
   const Rates& machine_;
+  SameBitsShare same_bits_;
 };
 
 std::string human_seconds(double s) {
@@ -118,7 +160,10 @@ std::string human_seconds(double s) {
 Explanation explanation_of(const Program& program) {
   Explanation e;
   const auto machine = rates();
-  Rows(e, machine).add(program, 1, "");
+  Rows rows(e, machine);
+  rows.add(program, 1, "");
+  if (const auto& share = rows.same_bits(); share.trees + share.others > 0)
+    e.choices.push_back(share.choice());
   e.cost = cost_of(program);
   e.memory = memory_of(program);
   e.predicted_seconds += e.cost.flops / machine.flops_per_s +
@@ -198,7 +243,7 @@ std::string row_text(const PlannedCollective& c) {
   return row + c.what + across + (c.rule.empty() ? "" : " by \"" + c.rule + "\"") + "\n";
 }
 
-// Rows that follow each other and are alike become one: "broadcast ×9", the bytes and seconds of all.
+// Merges consecutive equal rows into one: "broadcast ×9", with the bytes and seconds of all.
 std::string rows_text(const std::vector<PlannedCollective>& rows) {
   std::string text;
   for (std::size_t n = 0; n < rows.size();) {
@@ -211,7 +256,7 @@ std::string rows_text(const std::vector<PlannedCollective>& rows) {
   return text.empty() ? "(none: nothing moves)\n" : text;
 }
 
-// The candidates of one product: a line each, the chosen one marked.
+// The candidates of one product, a line each; the chosen one is marked.
 std::string choice_text(const PlannedChoice& choice) {
   std::string text = "candidates for " + choice.what + "\n";
   for (const auto& c : choice.candidates) {

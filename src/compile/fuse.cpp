@@ -10,9 +10,9 @@ namespace tessera {
 namespace {
 
 constexpr std::size_t max_chain_operands = 24;
-// Pieces of a shifted operand that a chain reads in place: it looks through all of them at every piece.
+// The most pieces of a view, which a chain searches linearly for every piece that it reads.
 constexpr std::size_t max_pieces_of_view = 8;
-// A view keeps its sources alive until the chain runs: it is not worth keeping far more than it reads.
+// The largest size of a view's sources relative to the view, since it keeps them alive until the chain runs.
 constexpr std::int64_t max_elements_per_element_read = 4;
 
 bool is_elementwise(const Instruction& i) { return i.is<KernelCall>() && elementwise_row(*i.op) != nullptr; }
@@ -34,7 +34,7 @@ Uses uses_of(const Program& program) {
   return uses;
 }
 
-// Instructions whose results reach an output.
+// The instructions whose results affect an output.
 std::vector<bool> live_instructions(const Program& program) {
   std::vector<bool> wanted(program.values.size()), live(program.instructions.size());
   for (const int v : program.outputs) wanted[v] = true;
@@ -76,8 +76,8 @@ class Fuser {
     for (std::size_t n = 0; n < program_.instructions.size(); ++n) {
       if (!live_[n]) continue;
       const int owner = owner_[n];
-      if (owner >= 0 && reduced_chains_.contains(owner)) continue;    // runs where its reduction stands
-      if (followed_kernels_.contains(static_cast<int>(n))) continue;  // runs where its epilogue stands
+      if (owner >= 0 && reduced_chains_.contains(owner)) continue;    // runs as part of its reduction
+      if (followed_kernels_.contains(static_cast<int>(n))) continue;  // runs as part of its epilogue
       if (const auto reduction = reductions_.find(static_cast<int>(n)); reduction != reductions_.end()) {
         out.instructions.push_back(reduced_chain(static_cast<int>(n), reduction->second));
         continue;
@@ -93,8 +93,8 @@ class Fuser {
   }
 
  private:
-  // Takes in producers as long as everything that reads them is inside already, so that no value has to
-  // leave the middle of a chain.
+  // Adds producers to the chain as long as all their readers are inside, so that no value in the middle of a
+  // chain has to be stored.
   void grow(int root) {
     const auto& result = value(program_.instructions[root].outputs[0]);
     std::set<int> inside{root};
@@ -124,8 +124,8 @@ class Fuser {
     find_views(root, operands, inside);
   }
 
-  // Shifts, slices, pads and concatenations that only this chain reads, itself or through another one that
-  // moves nothing between ranks: they are not copied.
+  // Shifts, slices, pads and concatenations that only this chain reads, directly or through other local ones:
+  // the chain reads their sources in place instead of a copy.
   void find_views(int root, std::set<int> candidates, std::set<int> readers) {
     const auto& result = value(program_.instructions[root].outputs[0]);
     const auto operands = candidates;
@@ -166,8 +166,7 @@ class Fuser {
                        [&](int r) { return inside.contains(r) || !live_[r]; });
   }
 
-  // A reduction whose operand is the result of a chain that nobody else reads: the chain's result is never
-  // stored.
+  // Ends a chain in a reduction that is the only reader of its result, so that the result is never stored.
   void end_in_reduction(int n) {
     const auto& instruction = program_.instructions[n];
     const auto* kernel = instruction.as<KernelCall>();
@@ -192,8 +191,9 @@ class Fuser {
     return fused;
   }
 
-  // A kernel that hands on parts of its result, all of which this chain alone reads: the chain works on them
-  // while they are in the cache. Of several the last one.
+  // Attaches the chain as an epilogue to a kernel that produces its result in parts, if the chain is the only
+  // reader: it then works on parts that are still in the cache. If several kernels qualify, the last one is
+  // chosen.
   void follow_kernel(int root) {
     if (reduced_chains_.contains(root) || views_.contains(root)) return;
     const auto& members = members_[root];
@@ -214,7 +214,7 @@ class Fuser {
     followed_kernels_.insert(last);
   }
   static bool hands_on_parts(const Instruction& i) {
-    return (i.is<KernelCall>() || i.is<TalkCall>()) && i.op->columns_of_parts != nullptr;
+    return (i.is<KernelCall>() || i.is<CommunicatingCall>()) && i.op->columns_of_parts != nullptr;
   }
 
   Instruction with_epilogue(int root) const {
@@ -230,7 +230,7 @@ class Fuser {
     if (auto* call = kernel.as<KernelCall>())
       call->epilogue = std::move(epilogue);
     else
-      kernel.as<TalkCall>()->epilogue = std::move(epilogue);
+      kernel.as<CommunicatingCall>()->epilogue = std::move(epilogue);
     return kernel;
   }
 
@@ -289,10 +289,10 @@ class Fuser {
   std::vector<bool> live_;
   std::vector<int> owner_;  // instruction -> root of its chain
   std::map<int, std::vector<int>> members_;
-  std::map<int, std::vector<int>> views_;  // root of a chain -> values that are read in their sources
-  std::map<int, int> reductions_;          // reduction -> root of the chain that it ends
+  std::map<int, std::vector<int>> views_;  // root of a chain -> values that it reads through views
+  std::map<int, int> reductions_;          // reduction -> root of the chain that ends in it
   std::set<int> reduced_chains_;
-  std::map<int, int> epilogues_;  // root of a chain -> the kernel whose result it works on in parts
+  std::map<int, int> epilogues_;  // root of a chain -> the kernel whose epilogue it becomes
   std::set<int> followed_kernels_;
 };
 

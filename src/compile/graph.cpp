@@ -21,7 +21,7 @@ std::uint64_t next_visit() {
 
 bool ends_walk(const Node& node) { return node.is_evaluated() || is_parameter(node); }
 
-// Depth first from each root, without recursion.
+// Traverses the graph depth first from each root, without recursion.
 class Collector {
  public:
   explicit Collector(std::uint64_t before) : before_(before), visit_(next_visit()) {}
@@ -54,11 +54,11 @@ class Collector {
   }
 
   std::uint64_t before_, visit_;
-  std::vector<std::pair<const Array*, std::size_t>> stack_;  // and which input comes next
+  std::vector<std::pair<const Array*, std::size_t>> stack_;  // with the index of the next input
 };
 
-// Oldest first. The results of a gradient then stand in the order of the backward pass: each all-reduce can
-// start as soon as its product is there, and cotangents die early.
+// Oldest first. The results of a gradient are then in the order of the backward pass: each all-reduce can
+// start as soon as its product is computed, and cotangents are freed early.
 std::vector<const Array*> by_age(const std::vector<Array>& arrays) {
   std::vector<const Array*> sorted;
   for (const auto& x : arrays) sorted.push_back(&x);
@@ -67,17 +67,18 @@ std::vector<const Array*> by_age(const std::vector<Array>& arrays) {
   return sorted;
 }
 
-// Nobody knows where an uncommitted value will be needed: beside committed results it would be computed a
-// second time, whole, on every rank, for a handle that is perhaps but the temporary in
-// eval(device_put(random::normal(...), sharding)). Small ones are computed all the same, lest a chain of them
-// (a key per step) grows for ever.
+// Whether an uncommitted value may stay unevaluated, since its final layout is unknown: beside committed
+// results it would be computed a second time, replicated on every rank, for a handle that may be only the
+// temporary in eval(device_put(random::normal(...), sharding)). Small ones are computed anyway, so that a
+// chain of them (a key per step) does not grow without bound.
 bool can_wait(const Node& node) {
   constexpr std::int64_t small_bytes = 64 << 10;
   const auto& type = node.outputs[0].type;
   return node.outputs.size() == 1 && !node.outputs[0].sharding &&
          type.shape.elements() * static_cast<std::int64_t>(itemsize(type.dtype)) > small_bytes;
 }
-// An uncommitted value is a matter of all ranks. Those outside of the meshes that are asked for pass by.
+// Whether a node needs all ranks, as uncommitted values do: ranks outside the requested meshes do not take
+// part.
 bool must_wait(const Node& node) {
   return std::any_of(node.outputs.begin(), node.outputs.end(),
                      [](const Output& output) { return !output.sharding; });
@@ -96,25 +97,25 @@ bool is_among(const Array& x, const std::vector<Array>& arrays) {
   });
 }
 
-// How many of a node's owners are known: the inputs of the graph's nodes, its list of nodes and the roots.
+// The known owners of each node: the inputs of the graph's nodes, its list of nodes, and the roots.
 std::vector<long> owners_inside(const Graph& graph) {
   const auto count = static_cast<std::uint32_t>(graph.nodes.size());
   for (const auto& leaf : graph.leaves) leaf.node()->visit_index = count;
   for (std::uint32_t n = 0; n < count; ++n) graph.nodes[n]->visit_index = n;
-  std::vector<long> owners(count + 1, 1);  // the last: of all leaves
+  std::vector<long> owners(count + 1, 1);  // the last entry is shared by all leaves
   for (const auto& node : graph.nodes)
     for (const auto& input : node->inputs) ++owners[input.node()->visit_index];
   for (const auto& root : graph.roots) ++owners[root.node()->visit_index];
   return owners;
 }
 
-// Handles that outlive the statement, and with an op that is dear to compute again those that do not.
+// Handles that outlive the statement; for ops that are expensive to recompute, also those that do not.
 long lasting_owners(const NodePtr& node) {
   const bool is_cheap = node->op != nullptr && elementwise_row(*node->op) != nullptr;
   return node.use_count() - (is_cheap ? static_cast<long>(node->owners_in_expressions) : 0);
 }
 
-// Values that a handle still holds: their nodes have more owners than those.
+// Values that a handle outside the graph still holds: their nodes have more owners than the known ones.
 std::vector<Array> held_from_outside(const Graph& graph) {
   const auto owners = owners_inside(graph);
   std::vector<bool> is_root(owners.size());
@@ -138,7 +139,7 @@ std::vector<Array> held_from_outside(const Graph& graph) {
 }  // namespace
 
 Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t before) {
-  check_thread("explain");  // evaluations and traces have asked before
+  check_thread("explain");  // evaluations and traces have checked the thread before
   Collector collector(before);
   for (const auto* root : by_age(roots)) collector.add(*root);
   Graph graph = std::move(collector.graph);
@@ -151,7 +152,7 @@ Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t be
 
 namespace {
 
-// " = 2.5" of a small constant: where two ranks disagree it may be all that differs.
+// " = 2.5" for a small constant: its value may be the only difference between two ranks.
 std::string value_text(const Output& output) {
   if (!is_small_constant(output)) return {};
   std::ostringstream text;
@@ -199,7 +200,7 @@ class GraphText {
     for (const auto& x : values) text += (text.empty() ? "" : ", ") + name_of(x);
     return text;
   }
-  // Where data came in, and what tells it from other data.
+  // The place at which data came in, and a checksum that distinguishes them.
   static std::string content_text(const Array& leaf) {
     const auto& stored = output_of(leaf).stored;
     if (!stored || stored->content == 0) return {};

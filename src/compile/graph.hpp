@@ -1,5 +1,4 @@
-// A recorded graph, cut out for compilation: the nodes that a set of values needs, in an order in which they
-// can run.
+// A recorded graph prepared for compilation: the nodes that a set of values needs, in an executable order.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,24 +11,23 @@ namespace tessera {
 struct Graph {
   std::vector<NodePtr> nodes;  // unevaluated, inputs first
   std::vector<Array> leaves;   // evaluated values and placeholders that the nodes read, in order of first use
-  std::vector<Array> roots;    // what is asked for
+  std::vector<Array> roots;    // the requested values
 };
 
-// Everything below `roots` that has no value yet. Placeholders are leaves. With keep_alive, values that a
-// user's handle still holds become roots too: they would be computed again otherwise.
-// Nodes recorded up to `before` count as leaves: what a loop's body reads from outside.
+// All nodes below `roots` without a value. Placeholders are leaves. With keep_alive, values that a user's
+// handle still holds become roots too, since they would otherwise be computed again. Nodes recorded up to
+// `before` count as leaves: values that a loop's body reads from outside.
 Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t before = 0);
 
-// The same for equal graphs. Unequal graphs may share it: GraphForm tells them apart.
+// A key that is the same for equal graphs. Unequal graphs may share it: GraphForm distinguishes them.
 struct GraphKey {
-  std::uint64_t hash = 0;     // of what a GraphForm compares
-  std::uint64_t agreed = 0;   // what all ranks must have in common: leaves out shapes that may differ from
-                              // rank to rank
+  std::uint64_t hash = 0;     // over everything that a GraphForm compares
+  std::uint64_t agreed = 0;   // over everything that must agree on all ranks: excludes shapes that may differ
   bool may_differ = false;    // there are such shapes
   std::uint64_t content = 0;  // of the data that leaves brought in (content_of); 0: none
 };
 GraphKey key_of(const Graph&);
-// Of data that is declared the same on every rank (Stored::content); 0 where there is none.
+// The checksum of leaves with data declared the same on every rank (Stored::content); 0 if there are none.
 std::uint64_t content_of(const std::vector<Array>& leaves);
 
 // The properties that make two graphs equal: ops, params, types, shardings and edges, by value; not the
@@ -54,6 +52,7 @@ class GraphForm {
     const OpDef* op;
     ParamsPtr params;
     RegionPtr region;
+    bool same_bits;
     std::vector<std::uint32_t> reads;  // numbers of values: leaves first
     std::vector<Value> outputs;
     bool is_of(const Node&) const;
@@ -63,7 +62,7 @@ class GraphForm {
   std::vector<std::uint32_t> roots_;
 };
 
-// A scalar or the like that every rank holds.
+// A scalar or another small value that every rank holds.
 bool is_small_constant(const Output&);
 
 // One line per node: the recorded program (text before partitioning).

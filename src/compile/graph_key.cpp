@@ -1,4 +1,4 @@
-// When two graphs are the same: by a hash first, then by value.
+// Equality of graphs: first by hash, then by value.
 #include <cstring>
 
 #include "compile/graph.hpp"
@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-// Leaves first, then the outputs of the nodes, in the scratch of the nodes.
+// Numbers the leaves, then the outputs of the nodes, in the nodes' scratch fields.
 void number_values(const Graph& graph) {
   std::uint32_t number = 0;
   for (const auto& leaf : graph.leaves) {
@@ -34,8 +34,8 @@ class KeyMaker {
     if (!output.stored) return;
     add(output.stored->layout.hash());
     if (output.stored->failure) return;
-    // Small constants that every rank is supposed to hold alike: a scalar that differs is caught here, not in
-    // the results.
+    // Hashes the values of small constants, which should be equal on all ranks: a scalar that differs is
+    // found here, not in the results.
     if (!is_small_constant(output)) return;
     std::uint64_t bits[2] = {};
     std::memcpy(bits, output.stored->buffer.data(), output.stored->buffer.bytes());
@@ -44,7 +44,7 @@ class KeyMaker {
   void add_node(const Node& node) {
     const bool differs = may_differ(node);
     key.may_differ |= differs;
-    add(field_hash(node.op->name));
+    add(field_hash(node.op->name) + (node.same_bits ? 1 : 0));
     key.hash = mix(key.hash, node.params->hash());
     if (!differs) key.agreed = mix(key.agreed, node.params->agreed_hash());
     for (const auto& input : node.inputs) add(number_of(input));
@@ -56,7 +56,7 @@ class KeyMaker {
   }
 
  private:
-  // Shapes differ from rank to rank in such a region.
+  // Regions with uneven blocks have shapes that differ from rank to rank.
   static bool may_differ(const Node& node) { return node.region && node.region->uneven; }
 
   void add_output(const Output& output, bool differs) {
@@ -113,7 +113,7 @@ GraphForm::GraphForm(const Graph& graph) {
     if (output.stored) leaves_.back().stored = output.stored->layout;
   }
   for (const auto& node : graph.nodes) {
-    auto& op = ops_.emplace_back(Op{node->op, node->params, node->region, {}, {}});
+    auto& op = ops_.emplace_back(Op{node->op, node->params, node->region, node->same_bits, {}, {}});
     for (const auto& x : node->inputs) op.reads.push_back(number_of(x));
     for (const auto& output : node->outputs) op.outputs.push_back({output.type, output.sharding});
   }
@@ -128,8 +128,8 @@ bool GraphForm::Leaf::is_of(const Array& leaf) const {
 }
 
 bool GraphForm::Op::is_of(const Node& node) const {
-  return op == node.op && same_params(params, node.params) && same_region(region, node.region) &&
-         same_reads(reads, node.inputs) &&
+  return op == node.op && same_bits == node.same_bits && same_params(params, node.params) &&
+         same_region(region, node.region) && same_reads(reads, node.inputs) &&
          std::equal(
              outputs.begin(), outputs.end(), node.outputs.begin(), node.outputs.end(),
              [](const Value& a, const Output& b) { return a.type == b.type && a.sharding == b.sharding; });

@@ -1,5 +1,5 @@
-// Branches and loops as values of a program: merged where one computes what another computes, and freed of
-// what nobody reads.
+// Optimizes branches and loops as values of a program: merges a loop into another one that computes the same
+// values, and drops results that are never read.
 //
 //   grad of a loop:   %3 = scan(%1, %2)                    before: the forward pass
 //                     %4, %5 = scan(%1, %2)                the same, which keeps what the backward pass
@@ -21,11 +21,11 @@ bool contains(const std::vector<int>& values, int v) {
   return std::find(values.begin(), values.end(), v) != values.end();
 }
 
-// Numbers for what the bodies of loops compute: two values have one number when they are the same op, with
-// equal params, of values of the same numbers.
+// Value numbers for the bodies of loops: two values have the same number if they come from the same op, with
+// equal params, on values of equal numbers.
 class ValueNumbers {
  public:
-  // The source of each result of the body.
+  // The number of each result of the body.
   std::vector<int> of_results(const Instruction& instruction, const Loop& loop) {
     std::vector<int> numbers;
     const int stacks = stacks_of(instruction);
@@ -54,7 +54,7 @@ class ValueNumbers {
     return counted == nullptr ? 0 : counted->stacks;
   }
 
-  // A carried value is told by its number, others by the program's value.
+  // Carried values are identified by their index, other operands by the program's value.
   int of_operand(Role role, int which) {
     const auto [operand, is_new] = operands_.try_emplace({role, which}, next_);
     next_ += is_new;
@@ -86,7 +86,7 @@ bool lie_alike(const Program& program, int a, int b) {
   return va.type == vb.type && va.layout == vb.layout && va.region == vb.region;
 }
 
-// Whether the loops do as many steps in the same order; `a` may carry fewer values.
+// Whether the loops take the same steps in the same order; `a` may carry fewer values.
 bool step_alike(const Control& a, const Control& b) {
   if (a.kind.index() != b.kind.index() || a.loop() == nullptr || a.loop()->carried > b.loop()->carried ||
       a.loop()->results.empty() || b.loop()->results.empty())
@@ -95,14 +95,14 @@ bool step_alike(const Control& a, const Control& b) {
   return ca == nullptr || (ca->length == cb->length && ca->reverse == cb->reverse);
 }
 
-// Per output of `a` the output of `b` that has its value; nullopt unless there is one for each.
+// For each output of `a` the output of `b` that has its value; nullopt unless every output has one.
 std::optional<std::vector<int>> covered_by(const Program& program, const Instruction& a,
                                            const Instruction& b) {
   if (!step_alike(*a.control(), *b.control())) return std::nullopt;
   const Loop &la = *a.control()->loop(), &lb = *b.control()->loop();
   ValueNumbers numbers;
   auto of_a = numbers.of_results(a, la), of_b = numbers.of_results(b, lb);
-  if (a.control()->as<UntilLoop>() != nullptr) {  // the condition comes first
+  if (a.control()->as<UntilLoop>() != nullptr) {  // result 0 is the condition
     if (of_a[0] != of_b[0]) return std::nullopt;
     of_a.erase(of_a.begin());
     of_b.erase(of_b.begin());
@@ -137,7 +137,8 @@ std::optional<std::vector<bool>> needed_between(const Program& program, std::siz
   return needed;
 }
 
-// Instruction `last`, and what it needs, moved to where `first` stands, whose outputs become `results`.
+// Moves instruction `last`, and the instructions that it needs, to the position of `first`, whose outputs
+// become `results`.
 void put_in_place_of(Program& program, std::size_t first, std::size_t last, const std::vector<bool>& needed,
                      const std::vector<int>& results) {
   const auto replaced = program.instructions[first].outputs;
@@ -171,13 +172,13 @@ void merge_equal(Program& program) {
       const auto needed = needed_between(program, n, m);
       if (!needed) continue;
       put_in_place_of(program, n, m, *needed, *results);
-      --n;  // what stands there now may be covered by a later one, or have moved down
+      --n;  // repeat: a later loop may cover the instruction that is now at n
       break;
     }
   }
 }
 
-// Which operands each result of a part is computed from.
+// The operands that each result of a part depends on.
 std::vector<std::vector<bool>> operands_of_results(const Program& part) {
   std::vector<std::vector<bool>> from(part.values.size(), std::vector<bool>(part.inputs.size()));
   for (std::size_t i = 0; i < part.inputs.size(); ++i) from[at(part.inputs[i])][i] = true;
@@ -205,8 +206,8 @@ int count_in(const std::vector<bool>& kept, int first, int past) {
   return static_cast<int>(std::count(kept.begin() + first, kept.begin() + past, true));
 }
 
-// Which operands the parts need for the results that are read; a carried value that is read in the next step
-// has to be made in this one, and counts as read.
+// The operands that the parts need for the results that are read. A carried value that the next step reads
+// must be computed in this one, so it counts as read.
 std::vector<bool> needed_operands(const Control& inside, std::size_t operands, std::size_t carried,
                                   std::vector<bool>& read) {
   std::vector<bool> needed(operands);
@@ -225,11 +226,11 @@ std::vector<bool> needed_operands(const Control& inside, std::size_t operands, s
   return needed;
 }
 
-// The instruction without the results, and then without the operands, that nobody needs.
+// Drops the results that are never read, and then the operands that are no longer needed.
 void drop_unread(Instruction& instruction, std::vector<bool> read) {
   Control inside = *instruction.control();
   Loop* const loop = inside.loop();
-  const std::size_t first = loop == nullptr ? 1 : 0;  // behind the predicate of a branch
+  const std::size_t first = loop == nullptr ? 1 : 0;  // operand 0 is the predicate of a branch
   auto needed = needed_operands(inside, instruction.inputs.size() - first,
                                 loop == nullptr ? 0 : at(loop->carried), read);
   for (std::size_t p = 0; p < inside.parts.size(); ++p) {
@@ -243,7 +244,7 @@ void drop_unread(Instruction& instruction, std::vector<bool> read) {
   }
   if (loop != nullptr) {
     loop->carried = count_in(needed, 0, loop->carried);
-    loop->expressions.clear();  // no longer true of what is left
+    loop->expressions.clear();  // no longer valid after the change
     loop->results.clear();
   }
   needed.insert(needed.begin(), first, true);
@@ -252,7 +253,7 @@ void drop_unread(Instruction& instruction, std::vector<bool> read) {
   instruction.set_control(std::move(inside));
 }
 
-// Keeps only what reaches an output.
+// Keeps only instructions whose results affect an output.
 void drop_dead(Program& program) {
   std::vector<bool> wanted(program.values.size()), live(program.instructions.size());
   for (const int v : program.outputs) wanted[at(v)] = true;

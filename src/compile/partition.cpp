@@ -8,8 +8,8 @@
 namespace tessera {
 namespace {
 
-// One way in which a node is computed. Committed nodes have one; an uncommitted node has one per layout that
-// its consumers ask for, or per mesh where it has several outputs.
+// One way of computing a node. Committed nodes have one; an uncommitted node has one per layout that its
+// consumers ask for, or one per mesh if it has several outputs.
 struct Version {
   std::optional<Sharding> wanted;  // of output 0, for uncommitted nodes
   Placement placement;
@@ -55,12 +55,12 @@ class Partitioner {
     for (const auto& node : graph_.nodes)
       for (const auto& input : node->inputs) ++uses_[{input.node().get(), input.output()}];
     for (const auto& root : graph_.roots)
-      uses_[{root.node().get(), root.output()}] += 2;  // a root's terms are always combined
+      uses_[{root.node().get(), root.output()}] += 2;  // so that a root's terms are always combined
   }
 
-  // Somebody wants x in this layout: an uncommitted node is computed once per layout asked for, which costs
-  // no communication. One of several outputs once on a mesh: singular vectors of two computations may differ
-  // in their signs, and U of one with V of the other is no factorization.
+  // Records that a consumer needs x in this layout. An uncommitted node is computed once per requested
+  // layout, which costs no communication. A node with several outputs is computed once per mesh: singular
+  // vectors of two computations may differ in sign, and U of one does not match V of the other.
   void demand(const Array& x, const Sharding& layout) {
     const auto found = number_.find(x.node().get());
     if (found == number_.end() || sharding_of_value(x)) return;
@@ -92,22 +92,24 @@ class Partitioner {
       auto mesh = unify_meshes(node.inputs, shardings);
       if (!mesh) mesh = node.op->commit(*node.params);
       versions = {Version{
-          std::nullopt, place(*node.op, {in, out, shardings, *node.params, *mesh, fixed, std::nullopt}), {}}};
+          std::nullopt,
+          place(*node.op, {in, out, shardings, *node.params, *mesh, fixed, std::nullopt, node.same_bits}),
+          {}}};
       prefer_wanted(graph_.nodes[n], versions[0],
-                    {in, out, shardings, *node.params, *mesh, fixed, std::nullopt});
+                    {in, out, shardings, *node.params, *mesh, fixed, std::nullopt, node.same_bits});
     } else {
       for (auto& version : versions)
-        version.placement = place(
-            *node.op, {in, out, shardings, *node.params, version.wanted->mesh(), fixed, version.wanted});
+        version.placement = place(*node.op, {in, out, shardings, *node.params, version.wanted->mesh(), fixed,
+                                             version.wanted, node.same_bits});
     }
     for (const auto& version : versions)
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
         demand(node.inputs[i], version.placement.inputs[i]);
   }
 
-  // Computing straight into the layout that jit chose, or that was recorded before jit chose another one for
-  // an operand, may move or compute less than going forward and moving the result.
-  void prefer_wanted(const NodePtr& shared, Version& version, PlaceArgs args) const {
+  // Computes directly into the layout that jit chose (or that was recorded before jit chose another one for
+  // an operand) if that moves or computes no more than forward placement and a reshard of the result.
+  void prefer_wanted(const NodePtr& shared, Version& version, PlacementArgs args) const {
     const Node& node = *shared;
     if (!layouts_.contains(&node) && !may_lie_elsewhere(node)) return;
     const Sharding target = *sharding_of_value(Array(shared, 0));
@@ -151,14 +153,15 @@ class Partitioner {
     return row != nullptr && row->kernel == nullptr && !row->is_broadcast &&
            is_half(node.inputs[0].dtype()) && node.outputs[0].type.dtype == float32;
   }
-  // A half moves before it is widened: half the bytes, and once for all who widen it.
+  // Reshards a half before it is widened: half the bytes, and one move for all consumers of the widened
+  // value.
   int widened_there(const Node& cast, const Sharding& layout) {
     const int narrow = get(cast.inputs[0], layout);
     return builder_.kernel(*cast.op, cast.params, {narrow}, {cast.outputs[0].type}, {layout})[0];
   }
 
-  // The unreduced form of an input, when the op may work on terms: it is linear in it, nobody else needs the
-  // sum, and the terms lie where the op wants its input.
+  // The unreduced form of an input, if the op may work on terms: the op is linear in it, no other node reads
+  // the sum, and the terms are in the layout that the op needs. -1 otherwise.
   int get_partial(const Array& x, const Sharding& layout) {
     if (leaf_values_.contains({x.node().get(), x.output()}) || uses_[{x.node().get(), x.output()}] != 1)
       return -1;
@@ -177,7 +180,7 @@ class Partitioner {
     return false;
   }
 
-  // Which inputs to pass as terms; empty when none can be.
+  // The inputs to pass as terms; empty if there are none.
   std::vector<int> linear_terms(const Node& node, const Placement& placement, MeshAxes& axes) {
     const Linear linear = node.op->linear;
     if (linear == Linear::no || placement.reduce_kind != ReduceKind::sum) return {};
@@ -192,7 +195,7 @@ class Partitioner {
       axes = own;
       ++count;
     }
-    for (const int a : axes)  // the ranks' terms are summed first where the op sums over the same axis itself
+    for (const int a : axes)  // the op itself sums over the axis: the ranks' terms are combined first
       if (std::find(placement.partial_axes.begin(), placement.partial_axes.end(), a) !=
           placement.partial_axes.end())
         return {};
@@ -202,7 +205,7 @@ class Partitioner {
       for (const int a : axes)
         if (terms[i] < 0 && (output_of(node.inputs[i]).varying >> a & 1) != 0) return {};
     if (count != (linear == Linear::in_either ? 1 : candidates)) return {};
-    if (lowering(*node.op) != nullptr) return terms;  // a reshard combines terms on its way
+    if (lowering(*node.op) != nullptr) return terms;  // a reshard also combines terms
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (splits_over(placement.inputs[i], node.inputs[i].ndim(), axes)) return {};
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
@@ -224,8 +227,8 @@ class Partitioner {
       version.values = lower->write(builder_, node, inputs);
     } else if (is_alias(*node.op)) {
       version.values = {builder_.alias(inputs[0], out[0], version.placement.outputs[0])};
-    } else if (const auto* talk = std::get_if<Talk>(&node.op->runs)) {
-      version.values = emit_talk(*talk, node, version, inputs, out);
+    } else if (const auto* communicating = std::get_if<Communicating>(&node.op->runs)) {
+      version.values = emit_communicating(*communicating, node, version, inputs, out);
     } else {
       version.values = builder_.kernel(*node.op, node.params, inputs, out, version.placement.outputs);
     }
@@ -236,7 +239,7 @@ class Partitioner {
       builder_.set_region(v, node.region);
       if (!partial.empty()) builder_.set_partial(v, partial, version.placement.reduce_kind);
     }
-    // The recorded sharding is the promise that x.sharding() made.
+    // Reshards to the recorded sharding, which x.sharding() has promised.
     for (std::size_t i = 0; i < version.values.size(); ++i) {
       const auto promised = sharding_of_value(Array(graph_.nodes[number_.at(&node)], static_cast<int>(i)));
       if (promised && !same_layout(builder_.value(version.values[i]).layout, *promised, out[i].shape.ndim()))
@@ -244,21 +247,22 @@ class Partitioner {
     }
   }
 
-  std::vector<int> emit_talk(const Talk& talk, const Node& node, const Version& version,
-                             const std::vector<int>& inputs, const std::vector<Type>& out) {
+  std::vector<int> emit_communicating(const Communicating& kernel, const Node& node, const Version& version,
+                                      const std::vector<int>& inputs, const std::vector<Type>& out) {
     std::vector<Type> in;
     std::vector<std::optional<Sharding>> shardings;
     for (std::size_t i = 0; i < inputs.size(); ++i)
       in.push_back(type_of(node.inputs[i])), shardings.emplace_back(version.placement.inputs[i]);
     const auto& fixed = manual_axes_of(node.region);
-    std::vector<TalkCost> costs;
-    if (talk.cost != nullptr)
-      costs = talk.cost(
+    std::vector<CommunicationCost> costs;
+    if (kernel.cost != nullptr)
+      costs = kernel.cost(
           {in, out, shardings, *node.params, version.placement.outputs[0].mesh(), fixed, std::nullopt},
           version.placement);
-    if (costs.empty() && talk.alone != nullptr)
+    if (costs.empty() && kernel.alone != nullptr)
       return builder_.kernel(*node.op, node.params, inputs, out, version.placement.outputs);
-    return builder_.talk(*node.op, node.params, inputs, out, version.placement.outputs, std::move(costs));
+    return builder_.communicate(*node.op, node.params, inputs, out, version.placement.outputs,
+                                std::move(costs));
   }
 
   const Graph& graph_;

@@ -30,7 +30,7 @@ void dump(int number, const char* stage, const std::string& text) {
 
 Program compile(const Graph& graph, const Layouts& layouts,
                 const std::vector<std::optional<Sharding>>& root_layouts) {
-  static int number = 0;  // of the texts, in order; never the same twice, so that a second runtime adds files
+  static int number = 0;  // number of the dump, never reused, so that a second runtime adds files
   ++number;
   const bool dumps = !settings().dump.empty();
   if (verify_stages) verify(graph);
@@ -41,7 +41,7 @@ Program compile(const Graph& graph, const Layouts& layouts,
     return program;
   };
   Program program = next(partition(graph, layouts, root_layouts), "2-partitioned");
-  program = next(work_by_pieces(share_common(program)), "3-shared");
+  program = next(choose_algorithms(share_common(program)), "3-shared");
   program = next(sink_reductions(merge_loops(program)), "4-loops");
   program = next(fuse(shrink_constants(program)), "5-fused");
   return next(schedule(program), "6-scheduled");

@@ -1,4 +1,4 @@
-// The stages in order: partition -> share -> loops -> fuse -> schedule. The one file that knows them all.
+// The stages in order: partition -> share -> loops -> fuse -> schedule. No other file knows all of them.
 #pragma once
 #include <optional>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// Graph -> Program through all passes; every stage is verified and, with TESSERA_DUMP, printed.
+// Graph -> Program through all passes; every stage is verified and, with TESSERA_DUMP, written to a file.
 Program compile(const Graph&, const Layouts& layouts = {},
                 const std::vector<std::optional<Sharding>>& root_layouts = {});
 

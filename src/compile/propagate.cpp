@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-// A node's operands as the place rule sees them.
+// The types and shardings of a node's operands, as arguments for its placement rule.
 struct Operands {
   std::vector<Type> in, out;
   std::vector<std::optional<Sharding>> shardings;
@@ -51,8 +51,9 @@ class Backward {
   void visit(const NodePtr& node) {
     if (!node->outputs[0].sharding) return;
     const Operands o = operands_of(*node);
-    const PlaceArgs args{
-        o.in, o.out, o.shardings, *node->params, *o.mesh, manual_axes_of(node->region), std::nullopt};
+    const PlacementArgs args{o.in,          o.out,          o.shardings,
+                             *node->params, *o.mesh,        manual_axes_of(node->region),
+                             std::nullopt,  node->same_bits};
     Placement placement = place(*node->op, args);
     if (may_lie_elsewhere(*node)) choose(node, args, placement);
     for (std::size_t i = 0; i < node->inputs.size(); ++i)
@@ -60,19 +61,20 @@ class Backward {
   }
 
   // The layout that an op prefers for an operand: a move prefers its target.
-  static Sharding wish(const Node& node, const PlaceArgs& args, const Placement& placement, std::size_t i) {
+  static Sharding wish(const Node& node, const PlacementArgs& args, const Placement& placement,
+                       std::size_t i) {
     if (lowering(*node.op) == nullptr || is_placed_by_rule(*node.op)) return placement.inputs[i];
     if (node.op->flops != nullptr)
-      return placement.inputs[i];  // not a move: it computes (fft), and knows best from where
+      return placement.inputs[i];  // not a move: it computes (fft), and knows its best source layout
     std::vector<std::optional<Sharding>> without(args.shardings.begin(), args.shardings.end());
     without[i].reset();
-    PlaceArgs free = args;
+    PlacementArgs free = args;
     free.shardings = without;
     free.wanted = placement.outputs[0];
     return place(*node.op, free).inputs[i];
   }
 
-  // Candidate layouts of the result: as recorded, or as a consumer on the same mesh wants it.
+  // Candidate layouts of the result: the recorded one, and those that consumers on the same mesh ask for.
   std::vector<Sharding> candidates_of(const Node& node) const {
     std::vector<Sharding> candidates{*node.outputs[0].sharding};
     const int ndim = node.outputs[0].type.shape.ndim();
@@ -94,9 +96,9 @@ class Backward {
     Placement placement;
     std::int64_t bytes = 0;
   };
-  // As placed and then moved, or computed straight into the layout, where that moves no more; and what the
-  // consumers move from there.
-  Choice choice_of(const Node& node, PlaceArgs args, const Placement& placement,
+  // The cheaper way to the layout: placed as recorded and then moved, or computed directly into it; plus the
+  // moves of the consumers from there.
+  Choice choice_of(const Node& node, PlacementArgs args, const Placement& placement,
                    const Sharding& layout) const {
     Choice choice{layout, placement, placement_cost(node, placement, layout, args)};
     if (!same_layout(layout, *node.outputs[0].sharding, node.outputs[0].type.shape.ndim())) {
@@ -112,7 +114,7 @@ class Backward {
     return choice;
   }
 
-  void choose(const NodePtr& node, const PlaceArgs& args, Placement& placement) {
+  void choose(const NodePtr& node, const PlacementArgs& args, Placement& placement) {
     const auto candidates = candidates_of(*node);
     if (candidates.size() == 1 || candidates.size() > 4) return;
     const auto& shape = node->outputs[0].type.shape;
@@ -122,8 +124,7 @@ class Backward {
     bool is_recorded = true;
     for (std::size_t c = 1; c < candidates.size(); ++c) {
       Choice other = choice_of(*node, args, placement, candidates[c]);
-      // A tie goes to what a consumer asked for: the same bytes, and smaller blocks on the way if they are
-      // split.
+      // A tie goes to a consumer's layout with smaller blocks: equal bytes, but less memory on the way.
       const bool wins_tie = is_recorded && block_of(other.layout) < block_of(recorded.layout);
       if (other.bytes > best.bytes || (other.bytes == best.bytes && !wins_tie)) continue;
       best = std::move(other);
@@ -139,9 +140,9 @@ class Backward {
   Layouts layouts_;
 };
 
-// Arithmetic of products, convolutions and factorizations; other ops take less time than moving their
+// The arithmetic of products, convolutions and factorizations; other ops take less time than moving their
 // operands.
-std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, const PlaceArgs& args) {
+std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, const PlacementArgs& args) {
   if (node.op->flops == nullptr) return 0;
   std::vector<Type> in, out;
   for (std::size_t i = 0; i < args.in.size(); ++i)
@@ -157,7 +158,7 @@ std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, c
 bool may_lie_elsewhere(const Node& node) { return node.outputs.size() == 1 && is_one_local_step(*node.op); }
 
 std::int64_t placement_cost(const Node& node, const Placement& placement, const Sharding& target,
-                            const PlaceArgs& args) {
+                            const PlacementArgs& args) {
   std::int64_t bytes = arithmetic_as_bytes(node, placement, args);
   for (std::size_t i = 0; i < args.in.size(); ++i)
     if (args.shardings[i] && !same_layout(*args.shardings[i], placement.inputs[i], args.in[i].shape.ndim()))

@@ -4,8 +4,8 @@
 //   after:   r, s = all-reduce(p, q)  started first, as one message;   c = dot(a, b)   d = c + 1   finished
 //     here:   y = r + s
 //
-// Instructions move only upwards past instructions that they do not depend on, by rules that see nothing but
-// the program: every rank gets the same order.
+// Instructions move only upwards, past instructions that they do not depend on, by rules that depend on the
+// program alone: every rank gets the same order.
 #include <algorithm>
 
 #include "compile/passes.hpp"
@@ -31,7 +31,7 @@ std::int64_t all_reduce_bytes(const Program& program, const Instruction& i) {
   return 2 * (p - 1) * result_bytes(program, i) / p;
 }
 
-// Whether two reductions can be one message.
+// Whether two reductions can share one message.
 bool can_join(const Program& program, const Instruction& first, const Instruction& second) {
   const auto &a = *first.as<AllReduce>(), &b = *second.as<AllReduce>();
   const auto &va = program.values[first.outputs[0]], &vb = program.values[second.outputs[0]];
@@ -45,7 +45,7 @@ bool reads_any(const Instruction& i, const std::vector<int>& values) {
                      [&](int v) { return std::find(values.begin(), values.end(), v) != values.end(); });
 }
 
-// Small reductions wait for each other until somebody reads the result of one: one message instead of many.
+// Delays small reductions until the result of one is read, so that several share one message.
 Program join_small_reductions(const Program& program) {
   Program out = program;
   out.instructions.clear();
@@ -77,13 +77,12 @@ Program join_small_reductions(const Program& program) {
   return out;
 }
 
-// Every collective right behind the instruction that completes its input, in the order in which they were
-// asked for.
+// Moves every collective directly behind the instruction that completes its input, in the original order.
 Program start_early(const Program& program) {
   Program out = program;
   out.instructions.clear();
   std::vector<std::size_t> defined_at(program.values.size(),
-                                      0);  // position behind the definition; 0 for inputs
+                                      0);  // index after the definition; 0 for inputs
   for (const auto& instruction : program.instructions) {
     std::size_t at = out.instructions.size();
     if (may_start_early(instruction)) {

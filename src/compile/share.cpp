@@ -1,4 +1,4 @@
-// Equal instructions once.
+// Computes equal instructions once.
 #include <unordered_map>
 
 #include "compile/passes.hpp"
@@ -6,8 +6,8 @@
 namespace tessera {
 namespace {
 
-// The params that decide the result, beside op, inputs and layouts; nullptr: this kind of instruction is not
-// shared.
+// The params that determine the result besides op, inputs and layouts; nullptr for kinds of instructions that
+// are not shared.
 const Params* shared_params(const Instruction& i) {
   static const ParamsPtr none = no_params();
   return std::visit(overloaded{[](const KernelCall& k) -> const Params* { return k.params.get(); },
@@ -18,7 +18,7 @@ const Params* shared_params(const Instruction& i) {
 
 bool can_share(const Instruction& i) { return shared_params(i) != nullptr && !i.op->is_value_dependent; }
 
-// The same for equal instructions.
+// A hash that is the same for equal instructions.
 std::uint64_t hash_of(const Program& program, const Instruction& i) {
   std::uint64_t hash = mix(field_hash(i.op->name), shared_params(i)->hash());
   hash = mix_range(mix(hash, i.what.index()), i.inputs);
@@ -33,7 +33,7 @@ bool same_result(const ProgramValue& a, const ProgramValue& b) {
   return a.type == b.type && a.layout == b.layout;
 }
 
-// By value: two instructions of one hash may still differ.
+// Compares by value, since two instructions with one hash may differ.
 bool are_equal(const Program& program, const Instruction& a, const Instruction& b) {
   return a.op == b.op && a.what.index() == b.what.index() && a.inputs == b.inputs &&
          shared_params(a)->equals(*shared_params(b)) &&
@@ -77,7 +77,7 @@ class Sharing {
   }
 
   Program out_;
-  std::vector<int> replaced_;                                 // value -> the equal one that stays
+  std::vector<int> replaced_;                                 // value -> the equal value that replaces it
   std::unordered_multimap<std::uint64_t, std::size_t> seen_;  // hash -> instruction of out_
 };
 

@@ -1,4 +1,4 @@
-// Sums that a loop only adds to are combined over the ranks once, behind the loop, instead of in every step:
+// Combines sums that a loop only adds to over the ranks once, after the loop, instead of in every step:
 //
 //   before   loop:  r = all-reduce(t)   c' = c + r                    after   loop, from zero:  c' = c + t
 //                                                                             s = all-reduce(c)   result =
@@ -9,6 +9,8 @@
 #include <optional>
 
 #include "compile/passes.hpp"
+#include "graph/elementwise_row.hpp"
+#include "kernels/elementwise/elementwise.hpp"
 #include "ops/create/scalar.hpp"
 
 namespace tessera {
@@ -16,10 +18,10 @@ namespace {
 
 std::size_t at(int v) { return static_cast<std::size_t>(v); }
 
-// Producer and readers of each value of a part.
+// The producer of each value of a part, and the number of its readers.
 struct Uses {
   std::vector<int> producer,
-      readers;  // instruction, -1: none; how many times it is read, as a result of the part too
+      readers;  // instruction, -1: none; number of reads, including as a result of the part
   explicit Uses(const Program& part) : producer(part.values.size(), -1), readers(part.values.size()) {
     for (std::size_t n = 0; n < part.instructions.size(); ++n) {
       for (const int v : part.instructions[n].outputs) producer[at(v)] = static_cast<int>(n);
@@ -31,16 +33,16 @@ struct Uses {
 
 struct Sum {
   int add = -1, reduction = -1;  // instructions of the part
-  int term = -1;                 // which of the addition's inputs is reduced
+  int term = -1;                 // index of the addition's input that is reduced
 };
 
-// Carried value k as such a sum.
+// Recognizes carried value k as such a sum; nullopt if it is not.
 std::optional<Sum> sum_of(const Program& part, const Uses& uses, std::size_t k) {
   const int carried = part.inputs[k], result = part.outputs[k];
   Sum sum{uses.producer[at(result)], -1, -1};
   if (sum.add < 0 || uses.readers[at(carried)] != 1 || uses.readers[at(result)] != 1) return std::nullopt;
   const auto& add = part.instructions[at(sum.add)];
-  if (!add.is<KernelCall>() || add.op->name != "add") return std::nullopt;
+  if (!add.is<KernelCall>() || !computes(*add.op, kernels::map<"add">)) return std::nullopt;
   if (add.inputs[0] != carried && add.inputs[1] != carried) return std::nullopt;
   sum.term = add.inputs[0] == carried ? 1 : 0;
   const int reduced = add.inputs[at(sum.term)];

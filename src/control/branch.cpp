@@ -1,10 +1,10 @@
-// cond in a trace: an op that owns two programs, of which one runs.
+// cond in a trace: an op that owns two programs, one of which runs.
 //
 //   inputs   predicate, what either branch reads       outputs   what both branches return
 //
-// The predicate is made replicated over the devices of both branches, so that all of them take the same one.
-// A predicate that may differ from rank to rank of a mapped function, or from example to example of a batch,
-// selects from the results of both.
+// The predicate is replicated over the devices of both branches, so that all of them take the same one. A
+// predicate that may differ between ranks of a mapped function, or between examples of a batch, selects from
+// the results of both.
 #include <algorithm>
 
 #include "control/control_flow.hpp"
@@ -21,7 +21,7 @@ namespace tessera {
 namespace {
 
 struct BranchParams {
-  FunctionPtr where_true, where_false;           // of the same operands
+  FunctionPtr where_true, where_false;           // with the same operands
   std::vector<std::optional<Sharding>> layouts;  // of the results
   std::optional<Mesh> mesh;
   std::uint64_t agreed_hash() const { return mix(where_true->key().agreed, where_false->key().agreed); }
@@ -39,7 +39,7 @@ std::vector<Type> infer_branch(std::span<const Type>, const Params& params) {
   return types;
 }
 
-Placement place_branch(const PlaceArgs& args) {
+Placement place_branch(const PlacementArgs& args) {
   const auto& p = params_of(args.params);
   const auto mesh = p.mesh.value_or(args.mesh);
   Placement placement;
@@ -63,7 +63,7 @@ std::vector<int> lower_branch(ProgramBuilder& builder, const Node& node, std::sp
                          placement.outputs);
 }
 
-// The same call on other operands: the predicate, and what the branches make of them.
+// Elementwise selection from the results of both branches.
 std::vector<Array> selected(const Array& predicate, const std::vector<Array>& a,
                             const std::vector<Array>& b) {
   std::vector<Array> results;
@@ -103,7 +103,7 @@ Batched batch_branch(const BatchArgs& args) {
   return batched;
 }
 
-// The branches' operands, those of interest watched.
+// The results of a branch, with the selected operands watched.
 struct WatchedBranch {
   std::vector<Array> watched, results;
   WatchedBranch(const FunctionPtr& f, std::span<const Array> in, const std::vector<bool>& is_watched) {
@@ -114,7 +114,7 @@ struct WatchedBranch {
   }
 };
 
-// The chosen branch is computed again, and then backwards: nothing of the other one is kept.
+// Recomputes the chosen branch and differentiates it: nothing of either branch is stored.
 Cotangents vjp_of_branch(const VjpArgs& v) {
   const auto& p = params_of(*v.node.params);
   const std::vector<bool> wanted(v.wanted.begin() + 1, v.wanted.end());
@@ -163,7 +163,7 @@ const OpDef branch_op{
     .name = "cond",
     .halves = moves_halves,
     .infer = infer_branch,
-    .sharding = Place{place_branch},
+    .sharding = PlacementRule{place_branch},
     .runs = Lower{lower_branch},
     .vjp = vjp_of_branch,
     .batch = batch_branch,
@@ -177,7 +177,8 @@ const OpDef branch_op{
 const Registered registered_branch(branch_op);
 const HasJvpRule forward_rule(branch_op, jvp_of_branch);
 
-// The layout of a result: the one that both branches give, or the branch's layout that is cheaper to reach.
+// The layout of a result: the one that both branches have, or the one that is cheaper to reach from the
+// other.
 std::optional<Sharding> meeting_place(const Array& a, const Array& b) {
   const auto &sa = output_of(a).sharding, &sb = output_of(b).sharding;
   if (!sa || !sb) return sa ? sa : sb;
@@ -189,7 +190,7 @@ std::optional<Sharding> meeting_place(const Array& a, const Array& b) {
   return to_b < to_a ? sb : sa;
 }
 
-// Inside a mapped function both are said to vary over the axes over which either does.
+// Inside a mapped function both results are marked as varying over the axes over which either varies.
 void vary_alike(std::vector<Array>& a, std::vector<Array>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     const auto region = a[i].node()->region ? a[i].node()->region : b[i].node()->region;
@@ -206,7 +207,7 @@ void vary_alike(std::vector<Array>& a, std::vector<Array>& b) {
 
 }  // namespace
 
-void meet_branches(std::vector<Array>& a, std::vector<Array>& b) {
+void join_branches(std::vector<Array>& a, std::vector<Array>& b) {
   if (a.size() != b.size())
     throw ArgumentError(call_text() + ": the branches return " + std::to_string(a.size()) + " and " +
                         std::to_string(b.size()) + " arrays; they must return the same structure");
@@ -230,7 +231,7 @@ std::vector<Array> record_branch(const Array& given, const Thunk& where_true, co
   const Array predicate = is_bool(given.dtype()) ? given : cast_to(given, bool_);
   const auto before = last_serial();
   auto a = where_true(), b = where_false();
-  meet_branches(a, b);
+  join_branches(a, b);
   if (a.empty()) return {};
   if (output_of(predicate).varying != 0) return selected(predicate, a, b);
   vary_alike(a, b);

@@ -1,5 +1,5 @@
-// Values that loops carry keep their type and layout from step to step. Found by tracing the body until it
-// gives back what it is given:
+// The types and layouts of loop-carried values, which must not change from step to step. Found by tracing the
+// body repeatedly until its results match its arguments:
 //
 //   init i32 (weak)   body returns f32          -> init becomes f32
 //   init uncommitted  body returns P('x')       -> carried in P('x')
@@ -77,7 +77,8 @@ class Settling {
     return traced;
   }
 
-  // Whether a kind had to change, so that the body has to be traced again.
+  // Adapts the kinds to the traced results; returns whether one changed, so that the body must be traced
+  // again.
   bool adapt(CarriedValues& traced) {
     bool changed = false;
     for (std::size_t i = 0; i < init_.size(); ++i) {

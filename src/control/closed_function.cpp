@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "graph/same_bits.hpp"
+
 namespace tessera {
 namespace {
 
 bool is_cheap(const Node& node) {
-  if (node.inputs.empty()) return !node.outputs[0].sharding;  // zeros, arange: made where they are needed
+  if (node.inputs.empty()) return !node.outputs[0].sharding;  // zeros, arange: created where they are used
   return is_alias(*node.op) || is_broadcast(*node.op);
 }
 
@@ -85,6 +87,7 @@ std::vector<Array> replayed(const Graph& graph, ArrayMap values) {
     }
     if (!changed) continue;
     const OnBehalfOf users_call(node->called());
+    const AsRecorded same_bits(*node);
     const auto outputs = record_all(*node->op, node->params, std::move(inputs));
     for (std::size_t i = 0; i < outputs.size(); ++i) values[{node.get(), static_cast<int>(i)}] = outputs[i];
   }
@@ -117,7 +120,7 @@ Closed close(const std::vector<std::vector<Array>>& results, const std::vector<A
       only_outside &= outside.at(x.node().get()) && !depends.contains(x.node().get());
     }
     if (reads_parameter) depends.insert(node.get());
-    // A value's entrance into a mapped function is no work; the operands of one op have to lie in one.
+    // An entry into a mapped function is no work, and the operands of one op must be in the same region.
     const bool is_entrance = node->op->region != nullptr && !node->inputs.empty() && only_outside;
     const bool is_hoisted = invariants == Invariants::outside && !reads_parameter && !is_cheap(*node);
     outside[node.get()] = is_entrance || is_hoisted;

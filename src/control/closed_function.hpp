@@ -1,5 +1,5 @@
-// Functions that were traced: the bodies of branches and loops. What such a function reads from outside is
-// an operand like its others.
+// Traced functions: the bodies of branches and loops. Values that they read from outside become ordinary
+// operands.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// Recorded from placeholders to results; reads nothing else.
+// A function recorded from placeholders to results, which reads nothing else.
 class ClosedFunction {
  public:
   ClosedFunction(std::vector<Array> parameters, std::vector<Array> results);
@@ -30,8 +30,8 @@ inline std::uint64_t field_hash(const FunctionPtr& f) { return f->key().hash; }
 bool same_field(const FunctionPtr&, const FunctionPtr&);  // the same graph
 std::string field_text(const FunctionPtr&);               // the graph, indented
 
-// The nodes below `roots` down to what `is_outside` says, inputs first; leaves: the outside values that they
-// read, in order of first use.
+// The nodes below `roots` that are not outside, inputs first; leaves: the outside values that they read, in
+// order of first use.
 using IsOutside = std::function<bool(const NodePtr&)>;
 Graph cut(const std::vector<Array>& roots, const IsOutside& is_outside);
 
@@ -43,31 +43,31 @@ struct ArrayKeyHash {
 using ArrayMap = std::unordered_map<std::pair<const Node*, int>, Array, ArrayKeyHash>;
 inline std::pair<const Node*, int> key_of_array(const Array& x) { return {x.node().get(), x.output()}; }
 
-// The graph's roots, recorded anew with other arrays in the place of some of its leaves.
+// Records the graph's roots again with other arrays in place of some of its leaves.
 std::vector<Array> replayed(const Graph&, ArrayMap values);
-// f(arguments), recorded in line.
+// f(arguments), recorded inline.
 std::vector<Array> call(const ClosedFunction&, const std::vector<Array>& arguments);
 
-// One or several functions of the same parameters with explicit captures: results[i] =
-// functions[i](parameters..., captures...).
+// Functions of common parameters with explicit captures: results[i] = functions[i](parameters...,
+// captures...).
 struct Closed {
   std::vector<FunctionPtr> functions;
   std::vector<Array> captures;
 };
-// Loops compute once, before they start, what does not change from step to step; branches keep their work
-// inside.
+// Loops compute values that do not change between steps once, before they start (outside); branches compute
+// them inside.
 enum class Invariants { inside, outside };
-// Everything that was recorded up to the serial `before`, values, and whatever does not depend on the
-// parameters become captures.
+// Turns into captures: nodes recorded up to the serial `before`, values, and (with Invariants::outside)
+// computations that do not depend on the parameters.
 Closed close(const std::vector<std::vector<Array>>& results, const std::vector<Array>& parameters,
              std::uint64_t before, Invariants);
 
-// The serial number of what is recorded last.
+// The serial number of the most recently recorded node.
 std::uint64_t last_serial();
-// A placeholder of x's kind.
+// A placeholder with x's type, sharding and region.
 Array placeholder_like(const Array& x);
 
-// The layouts that a compiled branch or loop sets around its parts.
+// The layouts that a compiled branch or loop requires at its boundary.
 std::vector<std::optional<Sharding>> shardings_of(const std::vector<Array>& values);
 
 }  // namespace tessera

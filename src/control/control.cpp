@@ -13,7 +13,7 @@
 namespace tessera::detail {
 namespace {
 
-// Unrolled, a few steps can overlap and fuse with each other.
+// Short loops are unrolled, since their steps can overlap and fuse with each other.
 constexpr std::int64_t longest_unrolled_loop = 8;
 
 LoopCall call_of(const LoopSite& site) { return {site.call, site.leaf_names}; }
@@ -24,8 +24,8 @@ bool same_bytes(const Output& a, const Output& b) {
          std::memcmp(a.stored->buffer.data(), b.stored->buffer.data(), a.stored->buffer.bytes()) == 0;
 }
 
-// The steps of a loop whose body takes i as a number, traced on the same arrays: one graph, in which only
-// numbers differ.
+// Steps of a loop whose body takes i as a number, traced on the same arrays, if their graphs differ only in
+// numbers.
 class AlikeSteps {
  public:
   AlikeSteps(const CarriedValues& first, int steps) : steps_(steps), before_(first.before) {
@@ -34,7 +34,7 @@ class AlikeSteps {
     values_.resize(graph_.leaves.size());
   }
 
-  // Whether step n (from 1) records what step 0 does.
+  // Adds step n (from 1); false if its graph differs from step 0's in more than numbers.
   bool add(std::size_t n, const std::vector<Array>& results) {
     const Graph graph = graph_of(results);
     if (!form_->is_of(graph)) return false;
@@ -82,7 +82,7 @@ class AlikeSteps {
         a.stored && b.stored && !a.sharding && !b.sharding && a.type == b.type && first.size() == 1;
     if (!is_number) return false;
     const auto bytes = itemsize(first.dtype());
-    if (values_[l].empty()) {  // the first step that differs: those before it had the same number
+    if (values_[l].empty()) {  // the first differing step: all before it had the same number
       values_[l].resize(steps_ * bytes);
       for (std::size_t step = 0; step < n; ++step)
         std::memcpy(values_[l].data() + step * bytes, a.stored->buffer.data(), bytes);
@@ -95,15 +95,15 @@ class AlikeSteps {
   std::uint64_t before_;
   Graph graph_;
   std::optional<GraphForm> form_;
-  std::vector<std::vector<std::byte>> values_;  // per leaf: of each step, where they differ
+  std::vector<std::vector<std::byte>> values_;  // per leaf: the number of each step, if they differ
 };
 
 }  // namespace
 
 namespace {
 
-// A loop whose body has effects carries their token behind the user's values. Whether it has is known once
-// the body was called: `record` is called without, and then again.
+// Records a loop whose body may have effects; their token is carried after the user's values. Effects show
+// only when the body is called: `record` runs without a token first, and then again with one.
 using RecordLoop = std::function<Leaves(const LoopCall&, const StepFunction&, Leaves init)>;
 Leaves record_with_effects(LoopCall call, const StepFunction& step, Leaves init, const RecordLoop& record) {
   const auto n = static_cast<std::ptrdiff_t>(init.size());
@@ -140,7 +140,7 @@ bool any_unknown(const std::vector<Array>& leaves) {
 bool is_compiled_loop(std::int64_t steps, const std::vector<Array>& leaves) {
   if (steps <= longest_unrolled_loop) return false;
   for (const auto& x : leaves)
-    if (!x.node()) return false;  // the body will say so
+    if (!x.node()) return false;  // an error for the body to report
   return inside_trace({}) ||
          std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node()->has_placeholder; });
 }
@@ -260,7 +260,7 @@ std::optional<Leaves> compiled_alike(const LoopSite& site, int lo, int hi,
     const UserCode users;
     return body(i, values);
   };
-  const EffectScope effects;  // with effects the loop is unrolled
+  const EffectScope effects;  // a loop with effects is unrolled
   const auto first = settle_carried(call, init, [&](const Leaves& values) { return users_body(lo, values); });
   if (effects.has_effects()) return std::nullopt;
   AlikeSteps steps(first, hi - lo);
@@ -341,15 +341,15 @@ Leaves chosen_branch(const Operand& predicate, bool holds, Leaves taken,
     return other();
   }();
   if (holds)
-    meet_branches(taken, dropped);
+    join_branches(taken, dropped);
   else
-    meet_branches(dropped, taken);
+    join_branches(dropped, taken);
   return taken;
 }
 
 namespace {
 
-// The stack of a loop that runs step by step, split along the steps as a compiled loop leaves it.
+// Splits the stack of a step-by-step loop along the steps, as a compiled loop would.
 Array split_along_steps(const Array& stack, const std::optional<SplitSteps>& split) {
   const auto& sharding = output_of(stack).sharding;
   if (!sharding || !sharding->dim_axes(stack.ndim())[0].empty()) return stack;

@@ -3,9 +3,9 @@
 //   inputs   carried values, stacks that are read, captures        outputs   carried values, stacks that are
 //     made
 //
-// The body is traced once. Carried values keep their layout, captures lie where they lie. A stack that is
-// split along the steps stays so: block by block its owner sends it to the others, which hold one block at a
-// time. What does not change from step to step is computed once, before the loop.
+// The body is traced once. Carried values keep their layout, captures stay in place. A stack that is split
+// along the steps stays split: each block is broadcast by its owner, and every rank holds one block at a
+// time. Computations that do not change between steps run once, before the loop.
 #include <algorithm>
 
 #include "control/control_flow.hpp"
@@ -49,7 +49,7 @@ const MeshAxes& steps_made_over(const std::optional<SplitSteps>& split, const Sh
 namespace {
 
 const CountedParams& params_of(const Params& p) { return p.as<CountedParams>(); }
-Mesh mesh_for(const PlaceArgs& args) { return params_of(args.params).mesh.value_or(args.mesh); }
+Mesh mesh_for(const PlacementArgs& args) { return params_of(args.params).mesh.value_or(args.mesh); }
 
 std::vector<Type> infer_counted(std::span<const Type>, const Params& params) {
   const auto& p = params_of(params);
@@ -60,12 +60,12 @@ std::vector<Type> infer_counted(std::span<const Type>, const Params& params) {
   return types;
 }
 
-// Over which axes the steps of operand i, a stack, are split.
+// The axes that split the steps of operand i, a stack.
 const MeshAxes& steps_read_over(const CountedParams& p, std::size_t i) {
   return p.split_steps ? p.split_steps->read[i - p.n_carried()] : no_axes;
 }
 
-// The walk along a stack of this layout.
+// The walk along a stack with this layout.
 Walk walk_of(const Sharding& layout, const Type& stack) {
   const auto axes = layout.dim_axes(stack.shape.ndim())[0];
   const auto block = layout.shard_shape(stack.shape);
@@ -78,7 +78,7 @@ Walk walk_of(const Sharding& layout, const Type& stack) {
           block_bytes};
 }
 
-Placement place_counted(const PlaceArgs& args) {
+Placement place_counted(const PlacementArgs& args) {
   const auto& p = params_of(args.params);
   const auto operands = layouts_on(mesh_for(args), p.body->parameters()),
              results = layouts_on(mesh_for(args), p.body->results());
@@ -121,14 +121,14 @@ std::vector<int> lower_counted(ProgramBuilder& builder, const Node& node, std::s
   return builder.control(std::move(control), {in.begin(), in.end()}, std::move(out), placement.outputs);
 }
 
-// Carried values, entries and captures of one step, from a batch: those that differ from example to example
-// have a batch dim in front.
+// The operands of one step (carried values, entries, captures) in a batch: those that differ between examples
+// have a leading batch dim.
 struct BatchedOperands {
   const BatchArgs& args;
   const CountedParams& p;
   std::vector<bool> is_batched;
 
-  // The operand of the loop on batches; dim 0 of an entry is dim 1 of its stack.
+  // The batched operand of the whole loop; dim 0 of an entry is dim 1 of its stack.
   Array outer(std::size_t i) const {
     if (args.dims[i] == not_batched) return is_batched[i] ? broadcast_in_front(args.in[i]) : args.in[i];
     return moveaxis(args.in[i], args.dims[i], p.is_stack(i) ? 1 : 0);
@@ -140,7 +140,7 @@ struct BatchedOperands {
   }
 };
 
-// A carried value that any step makes differ from example to example does so from the beginning.
+// Marks carried values as batched from the beginning if any step makes them differ between examples.
 void find_batched_carried(BatchedOperands& operands) {
   const auto& p = operands.p;
   for (bool grew = true; grew;) {
@@ -211,7 +211,7 @@ const OpDef counted_op{
     .name = "scan",
     .halves = moves_halves,
     .infer = infer_counted,
-    .sharding = Place{place_counted},
+    .sharding = PlacementRule{place_counted},
     .runs = Lower{lower_counted},
     .vjp = vjp_of_counted_loop,
     .batch = batch_counted,
@@ -225,12 +225,12 @@ const OpDef counted_op{
 const Registered registered_counted(counted_op);
 const HasJvpRule forward_rule(counted_op, jvp_of_counted_loop);
 
-// A loop as it would be recorded, for one choice of where its operands lie.
+// A loop as it would be recorded for one choice of its operands' layouts.
 struct Draft {
-  std::vector<Array> init, stacks;  // as they are put before the loop
+  std::vector<Array> init, stacks;  // in the layout chosen before the loop
   CarriedValues carried;
   Closed closed;
-  std::int64_t bytes = 0;  // that the loop as a whole moves per rank
+  std::int64_t bytes = 0;  // moved per rank by the whole loop
 };
 
 std::int64_t bytes_between(const Array& from, const Sharding& to) {
@@ -248,8 +248,8 @@ class Drafting {
   Drafting(const LoopCall& call, const StepFunction& step, std::int64_t length)
       : call_(call), step_(step), length_(length) {}
 
-  // Operands where they are; then, where that moves fewer bytes, stacks whose steps are split over ranks
-  // split along another dim instead of gathered, and values carried where the body leaves them.
+  // Starts with the operands in place; then tries, and keeps if fewer bytes move: stacks split along another
+  // dim instead of gathered along the steps, and carried values in the layout that the body gives them.
   Draft run(std::vector<Array> init, std::vector<Array> stacks) {
     init_ = init, stacks_ = stacks;
     Draft best = draft(std::move(init), std::move(stacks));
@@ -296,7 +296,7 @@ class Drafting {
     return bytes;
   }
 
-  // The axes that split the steps, on the first dim that is whole and long enough.
+  // Moves the axes that split the steps to the first unsplit dim that is long enough.
   static std::optional<std::vector<Array>> stacks_moved(std::vector<Array> stacks) {
     bool any = false;
     for (auto& x : stacks) {
@@ -316,8 +316,8 @@ class Drafting {
     return any ? std::optional(std::move(stacks)) : std::nullopt;
   }
 
-  // The captures of the body that are uncommitted and computed before the loop, in the one layout in which
-  // the body reads them: each rank computes its block instead of everything.
+  // Uncommitted captures that are computed before the loop, placed in the layout in which the body reads
+  // them, if there is only one: each rank then computes its block instead of the whole array.
   static std::optional<std::vector<Array>> captures_placed(const Draft& d) {
     const auto& f = *d.closed.functions[0];
     const auto mesh = mesh_of(d.closed.functions);

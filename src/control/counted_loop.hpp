@@ -1,25 +1,26 @@
-// The op of scan and fori_loop, between its files.
+// The op of scan and fori_loop, shared by its files.
 #pragma once
 #include "control/control_flow.hpp"
 #include "transforms/forward.hpp"
 
 namespace tessera {
 
-// Over which axes of a mesh the steps of stacks are split; a stack that is split so is walked block by block.
+// The mesh axes that split the steps of stacks; a stack that is read with such a split is walked block by
+// block.
 struct SplitSteps {
   Mesh mesh;
-  std::vector<MeshAxes> read;  // per stack that is read
-  MeshAxes made;               // of each that is made, unless its entries are split over one of them
+  std::vector<MeshAxes> read;  // for each stack that is read
+  MeshAxes made;               // for stacks made, unless their entries are split over one of these axes
   friend bool operator==(const SplitSteps&, const SplitSteps&) = default;
 };
 inline std::uint64_t field_hash(const SplitSteps& s) {
   return mix(field_hash(s.mesh), mix(field_hash(s.read), field_hash(s.made)));
 }
 std::string field_text(const SplitSteps&);
-// The split of the stacks that are read along the steps; nullopt: none is split. The first that is split
-// decides for the stacks that are made.
+// The split of the read stacks along the steps; nullopt if none is split. The first split stack determines
+// the split of the stacks that are made.
 std::optional<SplitSteps> split_steps_of(const std::vector<Array>& stacks);
-// Over which axes the steps of a stack are split that is made of these entries.
+// The axes that split the steps of a stack made of these entries.
 const MeshAxes& steps_made_over(const std::optional<SplitSteps>&, const Sharding& entry, int entry_ndim);
 
 struct CountedParams {
@@ -27,7 +28,7 @@ struct CountedParams {
   std::string name;  // "scan", "fori_loop"
   std::int64_t carried, stacks, length;
   bool reverse;
-  std::optional<Mesh> mesh;  // nullopt: nothing is committed
+  std::optional<Mesh> mesh;  // nullopt: all operands are uncommitted
   std::optional<SplitSteps> split_steps = {};
   std::size_t n_carried() const { return static_cast<std::size_t>(carried); }
   bool is_stack(std::size_t operand) const {

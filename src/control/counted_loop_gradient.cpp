@@ -7,7 +7,7 @@
 //     and the sums of those
 //                                             of the captures; reads r, makes the cotangents of the stacks
 //
-// Tangents go with the values: one loop over (carried, tangents), nothing is stacked.
+// Tangents accompany the values: one loop over (carried, tangents), without stacks.
 #include <algorithm>
 #include <unordered_set>
 
@@ -20,8 +20,8 @@
 namespace tessera {
 namespace {
 
-// Computed again in the backward pass rather than kept.
-bool is_cheap(const Node& node) {
+// Values recomputed in the backward pass instead of stored.
+bool is_recomputed(const Node& node) {
   return node.inputs.empty() || is_alias(*node.op) || is_broadcast(*node.op);
 }
 
@@ -59,7 +59,7 @@ class LoopGradient {
  private:
   bool is_capture(std::size_t i) const { return i >= p_.n_carried() && !p_.is_stack(i); }
 
-  // The body on watched operands.
+  // Traces the body on watched operands.
   void trace_body() {
     const auto& parameters = p_.body->parameters();
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -75,9 +75,9 @@ class LoopGradient {
     forward_ = cut(ends, [&](const NodePtr& node) { return is_parameter(*node); });
   }
 
-  // The backward body on placeholders: cotangents of the results -> of the watched operands. Inside a mapped
-  // function a cotangent may come to differ from rank to rank along an axis; then it is said to do so from
-  // the beginning.
+  // Records the backward body on placeholders: from cotangents of the results to those of the watched
+  // operands. In a mapped function a cotangent may start to vary along an axis after some steps; it is then
+  // marked as varying from the beginning.
   void settle_axes() {
     for (const auto k : from_)
       varying_.push_back(v_.cotangents[k].node() ? output_of(v_.cotangents[k]).varying : 0);
@@ -96,8 +96,8 @@ class LoopGradient {
       if (round == 8) throw InternalError("scan: the mapped axes of the cotangents do not settle");
     }
   }
-  // Watched operands begin with the carried ones, and so do the results from which cotangents come: in the
-  // same order.
+  // The carried operands come first among the watched operands, and likewise among the results with
+  // cotangents, in the same order.
   bool summed_carried(std::size_t w) const { return summed_.size() > w && summed_[w] < p_.n_carried(); }
   const Array& carried_or_result(std::size_t k) const {
     return k < p_.n_carried() ? p_.body->parameters()[k] : results_[k];
@@ -110,7 +110,7 @@ class LoopGradient {
     return roots;
   }
 
-  // The values of the forward body that the backward body reads.
+  // Cuts the backward body at the values of the forward body that it reads.
   Graph backward_graph() const {
     std::unordered_set<const Node*> forward;
     for (const auto& node : forward_.nodes) forward.insert(node.get());
@@ -118,11 +118,12 @@ class LoopGradient {
     return cut(reached(), [&](const NodePtr& node) {
       if (node->is_evaluated() || is_parameter(*node)) return true;
       if (!forward.contains(node.get())) return node->serial <= last_forward_;
-      return !is_cheap(*node);
+      return !is_recomputed(*node);
     });
   }
 
-  // The loop again with more stacks: per leaf of the backward body that the forward one computes.
+  // Records the loop again with more stacks: one for each value of the forward body that the backward body
+  // reads.
   std::vector<Array> keep_residuals() {
     backward_ = backward_graph();
     std::unordered_set<const Node*> forward;
@@ -144,17 +145,17 @@ class LoopGradient {
     return {all.begin() + static_cast<std::ptrdiff_t>(v_.out.size()), all.end()};
   }
 
-  // carried: cotangents of carried values, sums of those of captures. read: cotangents of stacks made,
-  // residuals, stacks.
+  // Runs the backward loop. carried: cotangents of carried values, sums of the captures' cotangents. read:
+  // cotangents of the stacks made, residuals, stacks.
   std::vector<Array> run_backward(const std::vector<Array>& residuals) {
-    std::vector<Array> init, stacks, placeholders;  // placeholders: whose place the entries take
+    std::vector<Array> init, stacks, placeholders;  // placeholders: replaced by the entries
     for (const auto i : summed_) init.push_back(first_sum(i));
     for (std::size_t n = 0; n < from_.size(); ++n)
       if (from_[n] >= p_.n_carried())
         stacks.push_back(v_.cotangents[from_[n]]), placeholders.push_back(cotangents_[n]);
     for (std::size_t r = 0; r < residuals.size(); ++r)
       stacks.push_back(residuals[r]), placeholders.push_back(kept_[r]);
-    ArrayMap outer;  // captures are what they are outside
+    ArrayMap outer;  // captures keep their outside value
     for (std::size_t i = p_.n_carried(); i < v_.in.size(); ++i) {
       const Array& parameter = p_.body->parameters()[i];
       if (p_.is_stack(i))
@@ -179,7 +180,7 @@ class LoopGradient {
     return detail::zeros_for(v_.in[i]);
   }
 
-  // From the cotangents that reached watched operands to what the backward loop carries and stacks.
+  // Converts the cotangents of watched operands to the carried values and entries of the backward loop.
   std::vector<Array> backward_step(const std::vector<Array>& found, const std::vector<Array>& carried) const {
     std::vector<Array> pulled(p_.body->parameters().size());
     std::size_t next = 0;
@@ -205,8 +206,8 @@ class LoopGradient {
   const CountedParams& p_;
   std::vector<bool> is_varied_;  // per operand of the body
   std::vector<std::size_t>
-      from_;  // results whose cotangents count: every inexact carried one, and stacks that have one
-  std::vector<std::size_t> summed_, stacks_;  // watched operands: carried and captured; entries
+      from_;  // results with cotangents: all inexact carried ones, and stacks with a cotangent
+  std::vector<std::size_t> summed_, stacks_;  // watched operands: carried values and captures; stacks
   std::vector<Array> operands_, watched_, results_;
   std::unique_ptr<detail::Tape> tape_;
   std::uint64_t last_forward_ = 0;

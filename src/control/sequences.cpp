@@ -34,7 +34,7 @@ Array part_along(const Array& x, int axis, std::int64_t start, std::int64_t stop
   return index(x, std::move(parts));
 }
 
-// Pairs side by side, read as one dim; an even place without an odd one stands at the end.
+// Interleaves even and odd elements along a dim; an even element without an odd one comes last.
 Array interleaved(const Array& even, const Array& odd, int axis) {
   const int dim = checked_dim(axis, even.ndim());
   const auto pairs = odd.shape()[dim], places = even.shape()[dim];

@@ -2,7 +2,7 @@
 //
 //   inputs   carried values, captures          outputs   carried values
 //
-// The condition is made replicated over the loop's devices, so that all of them stop at the same step.
+// The condition is replicated over the loop's devices, so that all of them stop at the same step.
 #include <algorithm>
 
 #include "control/control_flow.hpp"
@@ -35,7 +35,7 @@ std::vector<Type> infer_until(std::span<const Type>, const Params& params) {
   return types;
 }
 
-Placement place_until(const PlaceArgs& args) {
+Placement place_until(const PlacementArgs& args) {
   const auto& p = params_of(args.params);
   Placement placement;
   placement.inputs = layouts_on(p.mesh.value_or(args.mesh), p.body->parameters());
@@ -44,7 +44,7 @@ Placement place_until(const PlaceArgs& args) {
   return placement;
 }
 
-// Ranks of a mapped function may disagree on when to stop: then none of them may wait for another.
+// Refuses communication in a loop of a mapped function whose ranks may stop at different steps.
 void check_may_differ(const UntilParams& p, const Control& control) {
   if (output_of(p.condition->results()[0]).varying == 0) return;
   for (const auto& part : control.parts)
@@ -71,7 +71,7 @@ std::vector<int> lower_until(ProgramBuilder& builder, const Node& node, std::spa
                          placement.outputs);
 }
 
-// ---- batches: as long as any example goes on; those that are done keep their values ----
+// ---- batches: run while any example continues; finished examples keep their values ----
 struct BatchedLoop {
   const BatchArgs& args;
   const UntilParams& p;
@@ -111,7 +111,7 @@ struct BatchedLoop {
   }
 };
 
-// `goes_on` of the examples in front of x's dims.
+// `goes_on` per example, reshaped to broadcast over x's dims.
 Array in_front_of(const Array& goes_on, const Array& x) {
   std::vector<std::int64_t> extents(x.ndim(), 1);
   extents[0] = goes_on.shape()[0];
@@ -149,7 +149,7 @@ Batched batch_until(const BatchArgs& args) {
   return batched;
 }
 
-// ---- tangents go with the values ----
+// ---- tangents accompany the values ----
 std::vector<Array> jvp_of_until(const JvpArgs& args) {
   const auto& p = params_of(*args.node.params);
   const auto n = p.n_carried();
@@ -193,7 +193,7 @@ const OpDef until_op{
     .name = "while_loop",
     .halves = moves_halves,
     .infer = infer_until,
-    .sharding = Place{place_until},
+    .sharding = PlacementRule{place_until},
     .runs = Lower{lower_until},
     .vjp =
         NoRule{"the number of its steps is known only when it runs, so that there is no place to keep what "

@@ -1,4 +1,4 @@
-// Arrays and counters, shown.
+// Displays arrays and counters.
 #include <tessera/debug.hpp>
 
 #include <algorithm>

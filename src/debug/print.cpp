@@ -1,4 +1,4 @@
-// debug::print and debug::callback: now, or as an effect of what is being traced.
+// debug::print and debug::callback: run at once, or as an effect of a traced function.
 #include <tessera/debug.hpp>
 #include <tessera/runtime.hpp>
 
@@ -14,27 +14,27 @@
 namespace tessera::debug {
 namespace {
 
-// A placeholder with what stands behind its colon, or the text between two.
-struct Piece {
+// A placeholder with its format spec, or the text between two placeholders.
+struct FormatPart {
   std::string text;
   bool is_placeholder = false;
   std::optional<FormatSpec> spec = {};
 };
-using Pieces = std::vector<Piece>;
+using FormatParts = std::vector<FormatPart>;
 using Value = decltype(Printed::value);
 
 [[noreturn]] void refuse(const std::string& format, const std::string& why) {
   throw ArgumentError(call_text() + ": " + quoted(format) + " " + why);
 }
 
-// From behind the brace to behind the closing one.
-Piece placeholder_at(const std::string& format, std::size_t& i) {
+// Parses a placeholder from behind its opening brace to behind the closing one.
+FormatPart placeholder_at(const std::string& format, std::size_t& i) {
   const auto end = format.find('}', i);
   const bool is_short = end == i;
   if (end == std::string::npos || (!is_short && format[i] != ':'))
     throw ArgumentError(call_text() + ": a single '{' at byte " + std::to_string(i - 1) + " of " +
                         quoted(format) + "; write {} or {:.3f} for an argument and {{ or }} for a brace");
-  Piece piece{{}, true};
+  FormatPart piece{{}, true};
   if (!is_short && end > i + 1) {
     const auto text = format.substr(i + 1, end - i - 1);
     piece.spec = parse_format_spec(text);
@@ -47,8 +47,8 @@ Piece placeholder_at(const std::string& format, std::size_t& i) {
   return piece;
 }
 
-Pieces pieces_of(const std::string& format) {
-  Pieces pieces{{}};
+FormatParts pieces_of(const std::string& format) {
+  FormatParts pieces{{}};
   for (std::size_t i = 0; i < format.size(); ++i) {
     const bool doubled = i + 1 < format.size() && format[i] == format[i + 1];
     if ((format[i] == '{' || format[i] == '}') && doubled) {
@@ -66,7 +66,7 @@ Pieces pieces_of(const std::string& format) {
   return pieces;
 }
 
-void check_count(const std::string& format, const Pieces& pieces, std::size_t arguments) {
+void check_count(const std::string& format, const FormatParts& pieces, std::size_t arguments) {
   const auto used = pieces.size() / 2;
   if (used != arguments)
     refuse(format, "has " + format_count(static_cast<std::int64_t>(used), "placeholder") + ", but " +
@@ -86,8 +86,8 @@ std::string plain_text(const std::complex<double>& value) {
 std::string plain_text(const std::string& value) { return value; }
 template <std::integral I> std::string plain_text(I value) { return std::to_string(value); }
 
-// An argument that is no array, as text.
-std::string argument_text(const Piece& piece, const Value& value, const std::string& format) {
+// An argument other than an array, as text.
+std::string argument_text(const FormatPart& piece, const Value& value, const std::string& format) {
   return std::visit(
       [&]<class T>(const T& x) -> std::string {
         if constexpr (std::is_same_v<T, Array>) {
@@ -109,8 +109,8 @@ void write_line(const std::string& text) {
   std::fflush(stdout);
 }
 
-// The line, with the arrays' texts from array_text(n, spec).
-template <class F> std::string line_of(const Pieces& pieces, F array_text) {
+// The complete line; array_text(n, spec) supplies the arrays' texts.
+template <class F> std::string line_of(const FormatParts& pieces, F array_text) {
   std::string line;
   std::size_t array = 0;
   for (const auto& piece : pieces)
@@ -128,10 +128,10 @@ HostArray host_of(const EffectValue& value) {
 
 void print_values(const Format& given, std::vector<Printed> arguments) {
   const Call call("debug::print", given.where);
-  const Pieces all = pieces_of(given.text);
+  const FormatParts all = pieces_of(given.text);
   check_count(given.text, all, arguments.size());
-  // Values that are known now become text: only arrays are left.
-  Pieces pieces;
+  // Formats arguments whose values are known now, so that only arrays remain.
+  FormatParts pieces;
   std::vector<Array> arrays;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto* array = all[i].is_placeholder ? std::get_if<Array>(&arguments[i / 2].value) : nullptr;

@@ -13,7 +13,7 @@
 namespace tessera::debug {
 
 struct profile::Impl {
-  Recording recording;
+  ProfileRecording recording;
   int exceptions_before = std::uncaught_exceptions();
 };
 

@@ -1,4 +1,4 @@
-// How far long work has come: a bar on a terminal, a line a minute in a log.
+// Progress of long work: a bar on a terminal, a line per minute in a log.
 #include <tessera/error.hpp>
 #include <tessera/progress.hpp>
 #include <tessera/runtime.hpp>

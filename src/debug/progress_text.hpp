@@ -7,7 +7,7 @@ namespace tessera {
 
 struct ProgressState {
   std::string what, note;
-  std::int64_t done = 0, total = 0;  // total 0: not known
+  std::int64_t done = 0, total = 0;  // total 0: unknown
   double seconds = 0;
 };
 

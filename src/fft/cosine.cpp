@@ -1,8 +1,8 @@
-// Cosine and sine transforms by FFTs: a line of real numbers, followed by zeros to twice its length, has them
-// in the real and imaginary parts of its transform, turned by a phase.
+// Cosine and sine transforms by FFTs: the FFT of a real line, padded with zeros to twice its length, contains
+// them in its real and imaginary parts, up to a phase factor.
 //
-//   (2 j + 1) k / 2n  = 2 j k / 2n + k / 2n                    types 2: turned behind the transform
-//   j (2 k + 1) / 2n  = 2 j k / 2n + j / 2n                    types 3: turned before it
+//   (2 j + 1) k / 2n  = 2 j k / 2n + k / 2n                    types 2: phase after the FFT
+//   j (2 k + 1) / 2n  = 2 j k / 2n + j / 2n                    types 3: phase before it
 //   (2 j + 1) (2 k + 1) / 4n = 2 j k / 2n + j / 2n + (2 k + 1) / 4n    types 4: both
 #include <tessera/fft.hpp>
 
@@ -17,7 +17,7 @@ namespace {
 
 enum class Wave { cosine, sine };
 
-// One transform: what is done to the operand, how long the FFT is, and what is made of it.
+// One transform: preparation of the operand, length of the FFT, and extraction of the result.
 class Line {
  public:
   Line(const Array& x, Wave wave, int type, int axis, bool orthonormal)
@@ -32,7 +32,7 @@ class Line {
                        " has " + std::to_string(n_) + " elements; it must have " +
                        (wave_ == Wave::cosine && type_ == 1 ? "two or more" : "one or more"));
   }
-  // By what a transform and its inverse multiply together, halved.
+  // Half the factor by which a transform followed by its inverse multiplies.
   std::int64_t half() const { return type_ != 1 ? n_ : wave_ == Wave::cosine ? n_ - 1 : n_ + 1; }
 
   Array run() const {
@@ -48,7 +48,7 @@ class Line {
     extents[dim_] = vector.shape()[0];
     return reshape(vector, Shape(std::move(extents)));
   }
-  // factor at a place, 1 elsewhere.
+  // A vector of ones with `factor` at the given indices.
   Array only_at(std::vector<std::int64_t> places, double factor) const {
     const Array numbers = arange(n_);
     Array result = ones({n_}, x_.dtype());
@@ -67,7 +67,7 @@ class Line {
     if (type_ == 2) return only_at({wave_ == Wave::cosine ? 0 : n_ - 1}, root);
     return only_at({}, 1);
   }
-  // exp(-i pi (first + k) / period) for k in [0, count).
+  // Phase factors exp(-i pi (first + k) / period) for k in [0, count).
   Array turned(std::int64_t count, double first, double period) const {
     const Array angle = (astype(arange(count), float64) + first) * (-std::numbers::pi / period);
     const Array phase = cos(angle) + std::complex<double>(0, 1) * sin(angle);

@@ -27,7 +27,7 @@ Array shift(const Operand& x, const Axes& axes, bool back) {
   return result;
 }
 
-// The points of the full result at which `mode` begins, and how many.
+// The range of the full result that `mode` selects.
 Range window_of(const std::string& mode, std::int64_t n, std::int64_t m) {
   if (mode == "full") return {0, n + m - 1};
   if (mode == "same") return {(m - 1) / 2, (m - 1) / 2 + n};
@@ -40,7 +40,7 @@ Range window_of(const std::string& mode, std::int64_t n, std::int64_t m) {
   return {m - 1, n};
 }
 
-// A length that FFTW transforms fast: the next product of 2, 3, 5 and 7.
+// The next length that FFTW transforms fast: a product of 2, 3, 5 and 7.
 std::int64_t fast_length(std::int64_t n) {
   for (;; ++n) {
     auto rest = n;
@@ -65,7 +65,8 @@ Array convolve_as(const Operand& a, const Operand& b, const std::string& mode) {
     window.emplace_back(slice(range.start, range.stop));
   }
   const bool is_real = !is_complex(a.array.dtype()) && !is_complex(b.array.dtype());
-  // The product is taken where the last stage leaves the spectra. b comes to a's side if it lies elsewhere.
+  // The product is computed in the layout in which the last stage leaves the spectra. b is moved to a's
+  // layout if needed.
   FftOptions forth, back;
   forth.out_sharding = transposed;
   forth.s = back.s = padded.vector();
@@ -111,14 +112,14 @@ Array ifftshift(const Operand& x, Axes axes) {
 
 namespace {
 
-// Whether the window of "valid" slides a over b: a fits into b in every dim, and not b into a.
+// Whether mode "valid" slides a over b: a fits into b in every dim, and b does not fit into a.
 bool slides_first(const Operand& a, const Operand& b, const std::string& mode) {
   const Shape &n = a.array.shape(), &m = b.array.shape();
   return mode == "valid" && n.size() == m.size() && n != m &&
          std::equal(n.begin(), n.end(), m.begin(), std::less_equal<>());
 }
 
-// x turned round in all dims, and conjugated.
+// x reversed in all dims, and conjugated.
 Operand turned(const Operand& x) {
   const Array flipped = flip(x);
   return is_complex(flipped.dtype()) ? conj(flipped) : flipped;
@@ -136,7 +137,7 @@ Array correlate(const Operand& a, const Operand& b, const std::string& mode) {
   const Call call("correlate", a.where);
   check_usable(a.array);
   check_usable(b.array);
-  // Exchanged operands give the correlation turned round.
+  // Swapped operands give the reversed correlation.
   if (slides_first(a, b, mode)) return turned(convolve_as(b, turned(a), mode)).array;
   return convolve_as(a, turned(b), mode);
 }

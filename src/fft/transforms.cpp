@@ -1,4 +1,4 @@
-// The named transforms: axes, lengths and norms are checked and turned into one op.
+// The named transforms: check axes, lengths and norms, and record one op.
 #include <tessera/fft.hpp>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using kernels::FftSign;
 struct Transform {
   FftKind kind;
   FftSign sign;
-  std::size_t axes = 0;  // that it takes by default, from the last; 0: all
+  std::size_t axes = 0;  // number of axes by default, counted from the last; 0: all
 };
 
 std::vector<int> dims_of(const Transform& how, const Operand& x, const FftOptions& options,
@@ -44,7 +44,7 @@ std::vector<int> dims_of(const Transform& how, const Operand& x, const FftOption
   return dims;
 }
 
-// The factor of the result, for `points` points in all.
+// The scale factor of the result, for `points` points in total.
 double scale_of(const Transform& how, const std::string& norm, double points) {
   const bool forward = how.sign == FftSign::forward;
   if (norm == "backward") return forward ? 1 : 1 / points;
@@ -72,8 +72,8 @@ Array transform(const Transform& how, const Operand& x, std::optional<std::int64
                 const FftOptions& options) {
   check_usable(x.array);
   const std::vector<std::int64_t> lengths = n_given ? std::vector<std::int64_t>{*n_given} : options.s;
-  FftParams p{how.kind,       how.sign,    dims_of(how, x, options, lengths.size()), 0, 1,
-              FftPlace::keep, std::nullopt};
+  FftParams p{how.kind,    how.sign, dims_of(how, x, options, lengths.size()), 0, 1, options.out_sharding,
+              std::nullopt};
   if (!lengths.empty() && lengths.size() != p.dims.size())
     throw ArgumentError(call_text() + ": " + std::to_string(lengths.size()) + " lengths for " +
                         format_count(p.dims.size(), "axis"));
@@ -94,13 +94,10 @@ Array transform(const Transform& how, const Operand& x, std::optional<std::int64
   }
   p.scale = scale_of(how, options.norm, points);
   const Array operand = record_fft_resize(as_operand_of(how, x), extents);
-  p.place = options.out_sharding == keep         ? FftPlace::keep
-            : options.out_sharding == transposed ? FftPlace::transposed
-                                                 : FftPlace::given;
-  if (p.place == FftPlace::given && !options.given)
+  if (p.out_sharding == OutSharding::given && !options.given)
     throw ArgumentError(call_text() + ": out_sharding is given, but options.given holds no sharding");
   if (options.given) {
-    p.place = FftPlace::given;
+    p.out_sharding = OutSharding::given;
     p.given = options.given;
     Shape result = extents;
     const auto halved = static_cast<std::size_t>(p.dims.back());
@@ -114,7 +111,7 @@ Array transform(const Transform& how, const Operand& x, std::optional<std::int64
 constexpr FftKind c2c = FftKind::c2c, r2c = FftKind::r2c, c2r = FftKind::c2r;
 constexpr FftSign forward = FftSign::forward, backward = FftSign::backward;
 
-// A Hermitian signal swaps the roles of forward and inverse, and so of the norms.
+// A Hermitian signal swaps the roles of forward and inverse, and so those of the norms.
 FftOptions with_swapped_norm(FftOptions options) {
   if (options.norm == "backward")
     options.norm = "forward";

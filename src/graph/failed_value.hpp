@@ -1,5 +1,5 @@
-// A value whose computation failed. The ranks that computed it know, the others take it for computed: graphs
-// are cut at it alike on all of them. The first agreement of more ranks that uses it tells them.
+// A value whose computation failed. The ranks that computed it know, the others take it for computed: all of
+// them cut graphs at it alike. The first agreement of more ranks that uses the value tells the others.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,20 +11,20 @@ namespace tessera {
 struct FailedValue {
   enum Kind : char { lin_alg = 'l', nan = 'n', memory = 'm', other = 'u' };
   Kind kind;
-  std::string text;  // of the first error
+  std::string text;  // of the first failure
 };
 using FailurePtr = std::shared_ptr<const FailedValue>;
 
-// nullptr: it has a value, or was not computed yet.
+// The value's failure; nullptr if it has a value, or was not computed yet.
 inline const FailurePtr& failure_of(const Array& x) {
   static const FailurePtr none;
   const auto& stored = output_of(x).stored;
   return stored ? stored->failure : none;
 }
 
-// As the exception that it was.
+// Throws the original exception again.
 [[noreturn]] void raise(const FailedValue&);
-// In a catch block: what is being handled.
+// To be called in a catch block: the exception being handled.
 FailurePtr caught_failure();
 
 }  // namespace tessera

@@ -9,7 +9,8 @@
 namespace tessera {
 namespace {
 
-// Casts and broadcasts do, and what only chooses among its operands has a kernel for items of two bytes.
+// Whether a row takes the inputs unconverted: casts and broadcasts do, and ops that only select among their
+// operands have kernels for items of two bytes.
 bool row_takes(const ElementwiseRow& row, const std::vector<Array>& inputs) {
   return row.kernel == nullptr || row.kernel->of(inputs[row.dtype_input].dtype()) != nullptr;
 }

@@ -12,8 +12,8 @@ ParamsPtr no_params() {
   return none;
 }
 
-// The default destructor would recurse once per node of a chain; a chain of a million ops would overflow the
-// stack. Where memory is short, too: the nodes that wait are a list of their own.
+// Releases inputs iteratively: the default destructor would recurse once per node, and a chain of a million
+// ops would overflow the stack. The nodes to release form an intrusive list, so no memory is needed.
 Node::~Node() {
   if (inputs.empty()) return;
   NodePtr first;
@@ -34,7 +34,7 @@ Node::~Node() {
   }
 }
 
-// The expression's handle, and the mark itself.
+// The owners that an InExpression accounts for: the expression's handle, and itself.
 constexpr std::uint32_t owners_of_a_mark = 2;
 
 detail::InExpression::InExpression(const Array& part) : node_(part.node()) {

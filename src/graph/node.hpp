@@ -1,4 +1,4 @@
-// Nodes of the recorded graph. A node is immutable, but for the slots that receive the values of its outputs.
+// Nodes of the recorded graph. A node is immutable except for the slots of its outputs' values.
 #pragma once
 #include <tessera/array.hpp>
 
@@ -18,7 +18,7 @@ namespace tessera {
 
 struct OpDef;
 
-// Shape and dtype of a value. A weak type gives way to the dtype of a strongly typed operand.
+// Shape and dtype of a value. A weak type yields to the dtype of a strongly typed operand.
 struct Type {
   Shape shape;
   Dtype dtype;
@@ -27,31 +27,31 @@ struct Type {
 };
 std::string to_string(const Type&);  // float32[8,4]: errors, explain
 
-// The inside of a shard_map: values have the shapes of one rank's blocks, and the manual axes of the mesh
-// are out of the planner's reach. Values of an outer region enter an inner one as every rank's own copy;
-// values of unrelated regions cannot meet.
+// The inside of a shard_map: values have the shapes of one rank's blocks, and the planner must not use the
+// manual axes of the mesh. Values of an outer region enter an inner one as every rank's own copy; values of
+// unrelated regions cannot be combined.
 struct Region {
   Mesh mesh;
-  MeshAxes manual_axes;  // ascending axis numbers, those of the parent included
+  MeshAxes manual_axes;  // ascending axis numbers, including the parent's
   bool check_varying = true;
-  bool uneven = false;                   // ranks see different shapes
-  int position = 0;                      // in the mesh (row-major): whose blocks' shapes are seen here
-  std::shared_ptr<const Region> parent;  // around this one; nullptr: the global world
+  bool uneven = false;                   // shapes differ between ranks
+  int position = 0;                      // in the mesh (row-major), of the rank whose block shapes are used
+  std::shared_ptr<const Region> parent;  // the enclosing region; nullptr: the global world
 };
 using RegionPtr = std::shared_ptr<const Region>;
-// The axes of a region; none outside of regions.
+// The manual axes of a region; none outside of regions.
 inline const MeshAxes& manual_axes_of(const RegionPtr& region) {
   return region ? region->manual_axes : no_axes;
 }
 
 struct FailedValue;  // graph/failed_value.hpp
 
-// A computed value: this rank's block (empty on a rank that holds none).
+// A computed value: this rank's block (empty on a rank without one).
 struct Stored {
   Sharding layout;
   Buffer buffer;
-  Buffer seen = {};  // the same memory, for spans: it stays as it is as long as the node does
-  std::shared_ptr<const FailedValue> failure = nullptr;  // it has no value; known to the ranks that failed
+  Buffer seen = {};  // the same memory, held for spans: not overwritten while the node lives
+  std::shared_ptr<const FailedValue> failure = nullptr;  // set if there is no value, on the ranks that failed
   // Hash of data from the program's memory, declared the same on every rank; 0: nothing to compare.
   std::uint64_t content = 0;
 };
@@ -60,7 +60,7 @@ struct Output {
   Type type;
   std::optional<Sharding> sharding;  // nullopt: uncommitted, computed in the layout of its consumers
   std::uint64_t varying =
-      0;  // in a region: bit a is set when ranks along mesh axis a may hold different values
+      0;  // in a region: bit a is set if ranks along mesh axis a may hold different values
   std::optional<Stored> stored;
   bool deleted = false;
 };
@@ -71,20 +71,21 @@ struct Node {
   std::vector<Array> inputs;
   std::vector<Output> outputs;
   RegionPtr region;            // nullptr: the global world
-  const char* call = nullptr;  // what the user called, and where; the op may be a part of that
+  const char* call = nullptr;  // the user's call, of which the op may be only a part
   std::source_location where;
   std::uint64_t serial = 0;  // recording order on this rank
   std::uint32_t pending =
-      0;  // about how many nodes without a value lie below: a long chain is computed before it grows further
-  // Owners that end with the statement they stand in (detail::InExpression).
+      0;  // approximate number of unevaluated nodes below: a long chain is computed before it grows further
+  // Owners that end with their statement (detail::InExpression).
   std::uint32_t owners_in_expressions = 0;
-  bool traced = false;  // depends on a transformation's placeholder: inputs are kept after evaluation
+  bool traced = false;     // depends on a transformation's placeholder: inputs are kept after evaluation
+  bool same_bits = false;  // recorded in a ReproducibleScope (graph/same_bits.hpp)
   bool has_placeholder = false;     // depends on a placeholder without a value: cannot be evaluated
-  mutable std::uint64_t visit = 0;  // scratch of the graph walk that runs
+  mutable std::uint64_t visit = 0;  // scratch of the current graph walk
   mutable std::uint32_t visit_index = 0;
 
-  std::shared_ptr<Node> next_released;  // while the last owners of a chain let go of it
-  ~Node();                              // releases long chains without recursion and without memory
+  std::shared_ptr<Node> next_released;  // links a chain of nodes during its release
+  ~Node();                              // releases long chains without recursion and without allocating
   UserCall called() const { return {call, where}; }
   bool is_evaluated() const { return !outputs.empty() && outputs[0].stored.has_value(); }
 };

@@ -21,30 +21,34 @@ bool is_placed_by_rule(const OpDef& op) { return std::holds_alternative<Rule>(op
 
 bool is_one_local_step(const OpDef& op) {
   return is_placed_by_rule(op) && !std::holds_alternative<Lower>(op.runs) &&
-         !std::holds_alternative<Talk>(op.runs);
+         !std::holds_alternative<Communicating>(op.runs);
 }
 
 const ElementwiseRow* elementwise_row(const OpDef& op) {
   const auto* per_element = std::get_if<PerElement>(&op.runs);
   return per_element == nullptr ? nullptr : per_element->row;
 }
+bool computes(const OpDef& op, const kernels::Map& kernel) {
+  const auto* row = elementwise_row(op);
+  return row != nullptr && row->kernel == &kernel;
+}
 const Lower* lowering(const OpDef& op) { return std::get_if<Lower>(&op.runs); }
 
 KernelFunction kernel_of(const OpDef& op) {
   if (const auto* kernel = std::get_if<Kernel>(&op.runs)) return kernel->run;
-  if (const auto* talk = std::get_if<Talk>(&op.runs)) return talk->alone;
+  if (const auto* communicating = std::get_if<Communicating>(&op.runs)) return communicating->alone;
   if (const auto* lower = std::get_if<Lower>(&op.runs)) return lower->kernel;
   if (const auto* per_element = std::get_if<PerElement>(&op.runs)) return per_element->kernel;
   return nullptr;
 }
-TalkFunction talk_of(const OpDef& op) {
-  if (const auto* talk = std::get_if<Talk>(&op.runs)) return talk->together;
-  if (const auto* lower = std::get_if<Lower>(&op.runs)) return lower->talk;
+CommunicatingFunction communicating_function(const OpDef& op) {
+  if (const auto* communicating = std::get_if<Communicating>(&op.runs)) return communicating->together;
+  if (const auto* lower = std::get_if<Lower>(&op.runs)) return lower->communicate;
   return nullptr;
 }
 const Rule* rule_of(const OpDef& op) {
   if (const auto* rule = std::get_if<Rule>(&op.sharding)) return rule;
-  const auto* own = std::get_if<Place>(&op.sharding);
+  const auto* own = std::get_if<PlacementRule>(&op.sharding);
   return own == nullptr ? nullptr : own->rule;
 }
 

@@ -1,7 +1,7 @@
 // The op record: everything tessera knows about one operation, in one place.
 //
-// Every record says how types follow (infer), which dims of its operands are split together (sharding), how
-// it runs, and how it is differentiated and batched.
+// Every record defines the result types (infer), the dims of its operands that are split together (sharding),
+// how the op runs, and how it is differentiated and batched.
 #pragma once
 #include <functional>
 #include <optional>
@@ -17,37 +17,37 @@
 
 namespace tessera {
 
-// Work on parts of a result that are complete, while they are in the cache. The result is seen as a matrix.
-// Called from several threads at once, for different parts.
+// Work on complete parts of a result that are still in the cache. The result is seen as a matrix. Called from
+// several threads at once, for different parts.
 using LastPass =
     std::function<void(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns)>;
 
-// Arguments of a kernel: dense tiles that know their boxes. Output memory is allocated and uninitialised.
+// Arguments of a kernel: dense tiles with their boxes. Output memory is allocated but uninitialised.
 struct KernelArgs {
   const OpDef& op;
   const Params& params;
   std::span<const Tile> in;
   std::span<const Tile> out;
-  const LastPass* last_pass = nullptr;  // of an op that hands on parts; nullptr: there is none
+  const LastPass* last_pass = nullptr;  // for an op that produces its result in parts; nullptr: no such work
 };
 
 struct VjpArgs {
   const Node& node;
   std::span<const Array> in;          // the node's inputs
   std::span<const Array> out;         // its outputs
-  std::span<const Array> cotangents;  // of its outputs; an Array that holds nothing stands for zeros
+  std::span<const Array> cotangents;  // of its outputs; an Array without a node stands for zeros
   std::span<const bool> wanted;       // which inputs need a cotangent
   const Array& in_at(std::size_t i) const { return in[i]; }
   const Array& cotangent() const { return cotangents[0]; }
 };
-// One entry per input; an Array that holds nothing stands for zeros.
+// One entry per input; an Array without a node stands for zeros.
 using Cotangents = std::vector<Array>;
 
 inline constexpr int not_batched = -1;
 struct BatchArgs {
   const Node& node;
-  std::span<const Array> in;  // with the batch dim inside
-  std::span<const int> dims;  // where each input has its batch dim; not_batched where it has none
+  std::span<const Array> in;  // with the batch dim included
+  std::span<const int> dims;  // the batch dim of each input; not_batched if it has none
   std::int64_t size;          // of the batch
 };
 struct Batched {
@@ -55,37 +55,37 @@ struct Batched {
   std::vector<int> dims;
 };
 
-// The layouts in which an op wants its inputs and leaves its outputs.
+// The layouts in which an op takes its inputs and leaves its outputs.
 struct Placement {
   std::vector<Sharding> inputs, outputs;
   MeshAxes partial_axes;  // over which the outputs are unreduced
   ReduceKind reduce_kind = ReduceKind::sum;
 };
-struct PlaceArgs {
+struct PlacementArgs {
   std::span<const Type> in, out;
   std::span<const std::optional<Sharding>> shardings;  // of the inputs; nullopt: uncommitted
   const Params& params;
   const Mesh& mesh;
-  const MeshAxes& fixed_axes;  // manual axes: must not be used
-  // Backward: a layout that the consumer would like for output 0 (of an uncommitted result, or in jit). May
-  // be ignored.
+  const MeshAxes& fixed_axes;  // manual axes, which must not be used
+  // A layout that the consumer prefers for output 0 (of an uncommitted result, or in jit). May be ignored.
   std::optional<Sharding> wanted;
+  bool same_bits = false;  // of a node recorded in a ReproducibleScope: no sum may be cut by a layout
 };
 
-class ProgramBuilder;  // program/builder.hpp: what a lower rule writes to
+class ProgramBuilder;  // program/builder.hpp: written to by a lower rule
 
-// For kernels that communicate: the layouts and the mesh stand beside the tiles.
-struct TalkArgs {
+// Arguments of a communicating kernel: the tiles with their layouts and the mesh.
+struct CommunicationArgs {
   KernelArgs local;
   std::span<const Sharding> in_layouts, out_layouts;
   const Mesh& mesh;
-  int me;  // this rank's device id; it is in the mesh
+  int me;  // this rank's device id, a member of the mesh
   const MeshAxes& fixed_axes;
   std::string label;  // for the watchdog: op and call site
 };
-// The traffic of a communicating kernel, for explain and CommStats: per kind, bytes that the busiest rank
+// The traffic of a communicating kernel, for explain and CommStats: per kind, the bytes that the busiest rank
 // receives.
-struct TalkCost {
+struct CommunicationCost {
   std::string kind;
   MeshAxes axes;
   std::int64_t bytes = 0;
@@ -94,9 +94,10 @@ struct TalkCost {
 
 struct ElementwiseRow;  // graph/elementwise_row.hpp
 
-// ---- where an op puts things: one of these ----
+// ---- how an op's operands are placed: one of these ----
 
-// By a sentence (mesh/rule.hpp). The reading says what it cannot know from shapes, for these params.
+// By a sentence (mesh/rule.hpp). The reading supplies the facts that shapes alone do not determine, from the
+// params.
 struct Rule {
   using Reading = RuleReading (*)(const Params&, std::span<const Shape> in);
   explicit Rule(const char* sentence, Reading reading = nullptr) : text(sentence), reading(reading) {}
@@ -104,85 +105,94 @@ struct Rule {
   RuleText text;
   Reading reading;
 };
-// By its own choice, where "reshard, compute, reduce" is not the good algorithm.
-struct Place {
-  Placement (*place)(const PlaceArgs&);
-  const Rule* rule = nullptr;  // that it follows where it finds nothing better
+// By a function, for ops to which "reshard, compute, reduce" does not apply well.
+struct PlacementRule {
+  Placement (*place)(const PlacementArgs&);
+  const Rule* rule = nullptr;  // the rule that it uses if it finds nothing better
 };
-// Neither: a step of another op, which places it.
-using ShardingRule = std::variant<std::monostate, Rule, Place>;
+// monostate: a step of another op, which places it.
+using ShardingRule = std::variant<std::monostate, Rule, PlacementRule>;
 
 // ---- how an op runs: one of these ----
 
 using KernelFunction = void (*)(const KernelArgs&);
-using TalkFunction = void (*)(const TalkArgs&);
+using CommunicatingFunction = void (*)(const CommunicationArgs&);
 
 // One rank's arithmetic on its tiles.
 struct Kernel {
   KernelFunction run;
 };
-// A kernel that communicates. Where it costs nothing, since no dim it works on is split, each rank works
-// alone.
-struct Talk {
-  TalkFunction together;
-  std::vector<TalkCost> (*cost)(const PlaceArgs&, const Placement&) = nullptr;
+// A kernel that communicates. If the op costs no traffic, since no dim that it works on is split, each rank
+// runs the local kernel alone.
+struct Communicating {
+  CommunicatingFunction together;
+  std::vector<CommunicationCost> (*cost)(const PlacementArgs&, const Placement&) = nullptr;
   KernelFunction alone = nullptr;
 };
-// Several instructions. Those among them that are the op itself run its kernel, or its talk.
+// Several instructions. Those of the op itself run its kernel, or its communicating kernel.
 struct Lower {
   std::vector<int> (*write)(ProgramBuilder&, const Node&, std::span<const int> in);
   KernelFunction kernel = nullptr;
-  TalkFunction talk = nullptr;
+  CommunicatingFunction communicate = nullptr;
 };
 // Nothing runs: the output is the input's bytes under another type or layout.
 struct Alias {};
-// Element by element, in one pass with its neighbours; what has no row's kernel (a broadcast) has one of its
-// own for when it stands alone.
+// Element by element, in one pass with its neighbours; an op whose row has no kernel (a broadcast) has one of
+// its own for running alone.
 struct PerElement {
   const ElementwiseRow* row;
   KernelFunction kernel = nullptr;
 };
-using Execution = std::variant<std::monostate, Kernel, Talk, Lower, Alias, PerElement>;
+using Execution = std::variant<std::monostate, Kernel, Communicating, Lower, Alias, PerElement>;
 
 // ---- how it is transformed ----
 
 struct NoRule {
-  const char* why;  // a sentence's end, for the error text
+  const char* why;  // the end of a sentence in the error text
 };
-// A rule, or why there is none.
+// A rule, or the reason why there is none.
 template <class Function> class RuleOrReason {
  public:
   RuleOrReason() = default;
-  // Implicit: a record says `.vjp = rule` or `.vjp = NoRule{"..."}`.
+  // Implicit, so that a record can say `.vjp = rule` or `.vjp = NoRule{"..."}`.
   template <class F, std::enable_if_t<std::is_convertible_v<F, Function>, int> = 0> RuleOrReason(F rule)
       : rule_(rule) {}
   RuleOrReason(NoRule none) : why_(none.why) {}
   explicit operator bool() const { return rule_ != nullptr; }
   Function rule() const { return rule_; }
-  const char* why() const { return why_; }  // nullptr: nobody said
+  const char* why() const { return why_; }  // nullptr: no reason was given
 
  private:
   Function rule_ = nullptr;
   const char* why_ = nullptr;
 };
 
-// In which operands an op is linear: there the terms of a sum that is still to be made may pass through it.
+// The operands in which an op is linear: through these, the terms of a pending sum may pass.
 enum class Linear {
   no,
   in_first,
   jointly,    // in all operands at once: a + b of terms is terms of the sum
-  in_either,  // in each for itself, the others being no terms: a * b
+  in_either,  // in each one separately, if the others are not terms: a * b
 };
 
-// The treatment of operands of two bytes, bfloat16 and float16 (graph/halves.hpp).
+// The treatment of operands of two bytes: bfloat16 and float16 (graph/halves.hpp).
 enum class Halves {
-  widened,  // computes in float32: its operands are widened, what has their dtype is rounded
-  moved,    // looks at no number: items of two bytes are as good as any
-  refused,  // they have too few digits for it
+  widened,  // computes in float32: operands are widened, results of their dtype are rounded
+  moved,    // does not interpret the numbers: any items of two bytes will do
+  refused,  // refused: too few digits for the op
 };
 inline Halves widens_halves(const Params&) { return Halves::widened; }
 inline Halves moves_halves(const Params&) { return Halves::moved; }
 inline Halves refuses_halves(const Params&) { return Halves::refused; }
+
+// How an op keeps the promise of a ReproducibleScope: the same bits in every layout (graph/same_bits.hpp).
+enum class SameBits {
+  by_rule,         // dims that it sums are whole on a rank, and its kernel adds them up in one order
+  always,          // it adds nothing, or in an order that no layout decides
+  whole_matrices,  // by LAPACK on one rank: a matrix that is split is refused
+  made_for_it,     // stands in for another op in the scope: by its rule, wherever it is recorded again
+  never,           // refused
+};
 
 struct OpDef {
   std::string name;
@@ -195,18 +205,21 @@ struct OpDef {
   // optional
   Linear linear = Linear::no;
   double (*flops)(std::span<const Type> in, std::span<const Type> out, const Params&) = nullptr;
-  // In a region; the union of the inputs otherwise.
+  // The varying axes in a region; by default the union of the inputs'.
   std::uint64_t (*varying)(std::span<const std::uint64_t> in, const Params&) = nullptr;
-  // Set by ops whose outputs differ in that.
+  // The same for ops whose outputs have different varying axes.
   std::uint64_t (*output_varying)(std::size_t output, const Params&) = nullptr;
   // The result is committed to this mesh even when no input is.
   std::optional<Mesh> (*commit)(const Params&) = nullptr;
-  // The region of the outputs, when it is not that of the inputs.
+  // The region of the outputs, if it is not that of the inputs.
   RegionPtr (*region)(const Params&, const RegionPtr& inputs) = nullptr;
-  bool works_in_place = false;  // its kernel may write over its first input, when that is dead and as large
-  // Set by ops that hand on complete parts of their one result through KernelArgs::last_pass: how many of the
-  // result's last dims are the columns.
+  bool works_in_place = false;  // the kernel may overwrite its first input if that is dead and of equal size
+  // Set by ops that pass complete parts of their single result to KernelArgs::last_pass: the number of the
+  // result's last dims that form the columns.
   int (*columns_of_parts)(std::span<const Shape> in, const Params&) = nullptr;
+  SameBits same_bits = SameBits::by_rule;
+  // The function that a ReproducibleScope records instead; nullptr: the op itself.
+  std::vector<Array> (*instead)(const OpDef&, const ParamsPtr&, const std::vector<Array>& in) = nullptr;
   bool may_fail = false;            // its kernel throws LinAlgError: agreed over all ranks when the run ends
   bool is_value_dependent = false;  // reads a value at record time or has an effect: never merged by CSE
 };
@@ -214,43 +227,45 @@ struct OpDef {
 // ---- reading a record ----
 
 bool is_alias(const OpDef&);
-bool is_elementwise(const OpDef&);  // one element of the result is made of one element of each operand
-bool is_broadcast(const OpDef&);    // ... by copying alone, under another shape
+bool is_elementwise(const OpDef&);  // each element of the result depends on one element of each operand
+bool is_broadcast(const OpDef&);    // the same by copying alone, in another shape
 bool is_placed_by_rule(const OpDef&);
-bool is_one_local_step(const OpDef&);                 // placed by a rule, and then each rank works for itself
-const ElementwiseRow* elementwise_row(const OpDef&);  // nullptr where it is not fused
-const Lower* lowering(const OpDef&);                  // nullptr where it is one instruction
-KernelFunction kernel_of(const OpDef&);               // on one rank's tiles; nullptr where there is none
-TalkFunction talk_of(const OpDef&);                   // nullptr where it does not communicate
-const Rule* rule_of(const OpDef&);                    // the sentence that places it; nullptr where none does
+bool is_one_local_step(const OpDef&);                 // placed by a rule, then run without communication
+const ElementwiseRow* elementwise_row(const OpDef&);  // nullptr if it is not fused
+const Lower* lowering(const OpDef&);                  // nullptr if it is one instruction
+KernelFunction kernel_of(const OpDef&);               // on one rank's tiles; nullptr if there is none
+CommunicatingFunction communicating_function(const OpDef&);  // nullptr if it does not communicate
+const Rule* rule_of(const OpDef&);  // the sentence that places it; nullptr if none does
 
-// Nodes without an op of their own: a value, and a transformation's argument.
+// Nodes without an op: a value, and a transformation's argument.
 bool is_leaf(const Node&);
 bool is_parameter(const Node&);
 
-// Registered ops, for the completeness check and the laws that every op obeys.
+// Registered ops, for the completeness check and the tests of laws for every op.
 void register_op(const OpDef*);
 const std::vector<const OpDef*>& registered_ops();
 
-// Chains longer than this are computed when they are recorded, at the same op on every rank.
+// Longer chains are computed during recording, at the same op on every rank.
 inline constexpr std::uint32_t longest_pending_chain = 2000;
 
 // Records one op as a part of the current call (base/call.hpp): infers types, propagates shardings, checks
-// devices. Inputs must hold arrays.
+// devices. Every input must hold an array.
 std::vector<Array> record_all(const OpDef&, ParamsPtr, std::vector<Array> inputs);
 Array record(const OpDef&, ParamsPtr, std::vector<Array> inputs);
+// The op itself, also where a ReproducibleScope has others in its stead.
+std::vector<Array> record_itself(const OpDef&, ParamsPtr, std::vector<Array> inputs);
 
-// The committed inputs' shardings brought onto one mesh (that of the first, or a common refinement of their
-// axes), which is returned. ShardingError naming both operands when their devices or device orders differ;
-// nullopt when no input is committed.
+// Rewrites the committed inputs' shardings on one mesh (that of the first, or a common refinement of their
+// axes) and returns it. ShardingError naming both operands if their devices or device orders differ; nullopt
+// if no input is committed.
 std::optional<Mesh> unify_meshes(std::span<const Array> inputs, std::vector<std::optional<Sharding>>&);
 
-// The layouts of the inputs and outputs.
-Placement place(const OpDef&, const PlaceArgs&);
-// By a sentence; `bytes`: what that moves, for ops that weigh it against another algorithm.
-Placement place_by(const Rule&, const PlaceArgs&, std::int64_t* bytes = nullptr);
+// The layouts of an op's inputs and outputs.
+Placement place(const OpDef&, const PlacementArgs&);
+// Placement by a sentence; `bytes` receives its traffic, for ops that compare it with another algorithm.
+Placement place_by(const Rule&, const PlacementArgs&, std::int64_t* bytes = nullptr);
 
-// A leaf with a value. layout is replicated over all devices for uncommitted values.
+// A leaf with a value. `layout` is replicated over all devices for uncommitted values.
 Array make_leaf(Type, Sharding layout, Buffer, bool committed);
 // A leaf without a value: a transformation's argument.
 Array make_placeholder(Type, std::optional<Sharding>, RegionPtr, std::uint64_t varying);

@@ -1,5 +1,5 @@
 // The attributes of a recorded op. An op declares a plain struct and lists its members once, in fields();
-// equality, hash and text come from there.
+// equality, hash and text are derived from it.
 //
 //   struct RollParams { std::int64_t shift; int dim;
 //     template <class V> void fields(V&& visit) const { visit("shift", shift); visit("dim", dim); } };
@@ -56,7 +56,7 @@ template <class T> std::uint64_t field_hash(const std::vector<T>& values) {
 }
 inline std::uint64_t field_hash(const Shape& s) { return field_hash(s.vector()); }
 
-// By value; numbers by their bits, so that 0 differs from -0 and a NaN is equal to itself.
+// Compares by value; numbers by their bits, so that 0 differs from -0 and a NaN equals itself.
 template <class T> bool same_field(const T& a, const T& b) {
   if constexpr (std::is_floating_point_v<T>)
     return std::memcmp(&a, &b, sizeof a) == 0;
@@ -143,12 +143,12 @@ template <class P> bool same_fields(const P& a, const P& b) {
   return count_a == count_b && same == count_a;
 }
 
-// The base under which a node keeps its params.
+// The base class through which a node holds its params.
 class Params {
  public:
   virtual ~Params() = default;
   virtual std::uint64_t hash() const { return 0; }
-  virtual std::uint64_t agreed_hash() const { return hash(); }  // of what all ranks must have in common
+  virtual std::uint64_t agreed_hash() const { return hash(); }  // of the members that must agree on all ranks
   virtual bool equals(const Params& other) const { return typeid(other) == typeid(*this); }  // by value
   virtual std::string text() const { return ""; }  // "shift=3 dim=1"
   template <class P> const P& as() const;

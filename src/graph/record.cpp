@@ -1,4 +1,4 @@
-// Recording: what happens when a user calls an op.
+// Recording: creates the node when a user calls an op.
 #include <algorithm>
 #include <deque>
 #include <sstream>
@@ -7,13 +7,14 @@
 #include "graph/halves.hpp"
 #include "graph/hooks.hpp"
 #include "graph/op.hpp"
+#include "graph/same_bits.hpp"
 #include "mesh/reshard.hpp"
 #include "types/checked.hpp"
 
 namespace tessera {
 namespace {
 
-// Never the same twice: arrays outlive runtimes.
+// Never repeats a number, since arrays outlive runtimes.
 std::uint64_t next_serial() {
   static std::uint64_t serial = 0;
   return ++serial;
@@ -53,7 +54,7 @@ bool lies_in(const RegionPtr& inner, const RegionPtr& outer) {
   }
 }
 
-// The innermost region of the operands; those of the regions around it may enter.
+// The innermost region of the operands; values of enclosing regions may enter it.
 RegionPtr common_region(std::span<const Array> inputs) {
   RegionPtr region;
   for (const auto& x : inputs) {
@@ -68,7 +69,8 @@ RegionPtr common_region(std::span<const Array> inputs) {
   return region;
 }
 
-// Uncommitted constants are computed by every rank for itself and need no entrance.
+// Enters values of enclosing regions into `region`. Every rank computes uncommitted constants for itself, so
+// these need no entry.
 void bring_inside(const OpDef& op, const RegionPtr& region, std::vector<Array>& inputs) {
   std::uint64_t varying = 0;
   for (auto& x : inputs) {
@@ -130,7 +132,7 @@ std::optional<Mesh> unify_meshes(std::span<const Array> inputs,
       if (!s) continue;
       if (!refined.empty()) s = refined[next++];
     }
-    if (refined.empty()) {  // no common refinement: the largest operand's mesh; the others are moved to it
+    if (refined.empty()) {  // no common refinement: uses the largest operand's mesh, replicates the others
       std::size_t largest = *first;
       for (std::size_t i = 0; i < inputs.size(); ++i)
         if (shardings[i] && inputs[i].nbytes() > inputs[largest].nbytes()) largest = i;
@@ -143,7 +145,7 @@ std::optional<Mesh> unify_meshes(std::span<const Array> inputs,
   return shardings[*first]->mesh();
 }
 
-Placement place_by(const Rule& sentence, const PlaceArgs& args, std::int64_t* bytes) {
+Placement place_by(const Rule& sentence, const PlacementArgs& args, std::int64_t* bytes) {
   std::vector<Shape> in_shapes, out_shapes;
   std::vector<Dtype> in_dtypes, out_dtypes;
   in_shapes.reserve(args.in.size()), in_dtypes.reserve(args.in.size());
@@ -158,7 +160,7 @@ Placement place_by(const Rule& sentence, const PlaceArgs& args, std::int64_t* by
   result.reduce_kind = adds_bools ? ReduceKind::any : rule.reduce_kind;
   if (args.wanted) {
     FactorAxes axes = factors_of(rule, *args.wanted, 0, true);
-    // A split that the other operands cannot have is given up; the consumer slices instead.
+    // Drops a split that the other operands cannot have; the consumer slices instead.
     for (std::size_t f = axes.size(); f-- > 0 && !is_allowed(rule, axes, args.mesh);) axes[f].clear();
     for (int i = 0; i < static_cast<int>(args.in.size()); ++i)
       result.inputs.push_back(sharding_of(rule, axes, args.mesh, i, false));
@@ -175,8 +177,10 @@ Placement place_by(const Rule& sentence, const PlaceArgs& args, std::int64_t* by
   return result;
 }
 
-Placement place(const OpDef& op, const PlaceArgs& args) {
-  if (const auto* own = std::get_if<Place>(&op.sharding)) return own->place(args);
+Placement place(const OpDef& op, const PlacementArgs& args) {
+  if (args.same_bits && op.same_bits != SameBits::always)
+    if (const auto* sentence = rule_of(op)) return place_whole_sums(*sentence, args);
+  if (const auto* own = std::get_if<PlacementRule>(&op.sharding)) return own->place(args);
   return place_by(std::get<Rule>(op.sharding), args);
 }
 
@@ -191,7 +195,7 @@ void check_usable(const Array& x) {
 
 namespace {
 
-// Facts about the operands, for an op's rules.
+// The operands' types and shardings, as arguments for an op's rules.
 struct Operands {
   std::vector<Type> types;
   std::vector<std::optional<Sharding>> shardings;
@@ -213,8 +217,8 @@ Operands look_at(const std::vector<Array>& inputs) {
   return operands;
 }
 
-// Bytes of every result fit 64 bits, and so do strides and offsets: extents of 0 do not hide the others. The
-// way without an error is a few multiplications.
+// Checks that every result's bytes, strides and offsets fit 64 bits, counting extents of 0 as 1. Without an
+// error this costs a few multiplications.
 void check_size(const Type& type) {
   auto bytes = static_cast<std::int64_t>(itemsize(type.dtype));
   bool fits = true;
@@ -223,7 +227,7 @@ void check_size(const Type& type) {
   if (!fits) checked_bytes(type.shape, type.dtype, call_text());
 }
 
-// The node's results: types, where ranks may differ, and layouts as soon as an operand lies somewhere.
+// Sets the node's results: types, varying axes, and layouts if any operand has one.
 void set_outputs(Node& node, const OpDef& op, Operands& operands, const std::vector<Array>& inputs,
                  const RegionPtr& region) {
   const auto types = op.infer(operands.types, *node.params);
@@ -245,7 +249,7 @@ void set_outputs(Node& node, const OpDef& op, Operands& operands, const std::vec
   for (std::size_t i = 0; i < types.size(); ++i) node.outputs[i].sharding = placed.outputs[i];
 }
 
-// Derives the facts of a node from the nodes below it.
+// Derives the properties of a node from its inputs.
 void follow_inputs(Node& node) {
   for (const auto& x : node.inputs) {
     node.traced |= x.node()->traced;
@@ -261,6 +265,12 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
   for (const auto& x : inputs) check_usable(x);
   if (const auto half = half_to_widen(op, *params, inputs))
     return record_widened(op, std::move(params), std::move(inputs), *half);
+  if (op.instead != nullptr && is_reproducible())
+    if (auto others = op.instead(op, params, inputs); !others.empty()) return others;
+  return record_itself(op, std::move(params), std::move(inputs));
+}
+
+std::vector<Array> record_itself(const OpDef& op, ParamsPtr params, std::vector<Array> inputs) {
   const auto region = common_region(inputs);
   if (region) bring_inside(op, region, inputs);
   auto operands = look_at(inputs);
@@ -268,6 +278,8 @@ std::vector<Array> record_all(const OpDef& op, ParamsPtr params, std::vector<Arr
   node->op = &op;
   node->params = std::move(params);
   set_outputs(*node, op, operands, inputs, region);
+  node->same_bits = is_reproducible() || op.same_bits == SameBits::made_for_it;
+  if (node->same_bits) check_same_bits(op, *node->params, inputs, node->outputs);
   node->region = op.region != nullptr ? op.region(*node->params, region) : region;
   node->inputs = std::move(inputs);
   follow_inputs(*node);

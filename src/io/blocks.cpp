@@ -12,14 +12,14 @@
 #include "graph/op.hpp"
 #include "io/fault_point.hpp"
 #include "io/file.hpp"
-#include "io/save_place.hpp"
+#include "io/save_target.hpp"
 #include "io/team.hpp"
 #include "types/checked.hpp"
 
 namespace tessera::io {
 namespace {
 
-// The header that the members found, as text for the ranks that did not look: dtype, extents, detail.
+// The header read by the members, as text for the other ranks: dtype, extents, detail.
 std::string travelling(const FileInfo& info) {
   std::ostringstream text;
   text.imbue(std::locale::classic());
@@ -42,7 +42,7 @@ FileInfo arrived(const std::string& words) {
   return {Shape(std::move(extents)), Dtype{code}, detail};
 }
 
-// The header of the file as all ranks know it then.
+// Reads the header on the members and makes it known to all ranks.
 FileInfo agreed_header(const Team& team, const std::string& call, const std::string& what,
                        const std::function<FileInfo()>& header) {
   FileInfo info{{}, float32, {}};
@@ -105,8 +105,8 @@ Array load_blocks(const std::string& what, const std::optional<Sharding>& wanted
   return read_blocks(open_blocks(what, wanted, reader.header), what, reader.block);
 }
 
-// Narrow columns would be written in runs of a few bytes: rearranged into rows first, each rank writes one
-// piece.
+// Narrow columns would be written in runs of a few bytes: reshards such an array to rows, so that each rank
+// writes one run.
 Array with_long_runs(const Array& x) {
   constexpr std::int64_t long_enough = 4096;
   const Sharding sharding = x.sharding();
@@ -177,7 +177,7 @@ void save_many(const std::string& path, const std::string& details, const std::v
   });
   team.set_members(devices_of(placed));
   const NoSizeSignal size_is_an_error;
-  std::optional<SavePlace> place;  // on the first rank
+  std::optional<SaveTarget> place;  // on the first rank
   std::string temporary;
   std::vector<std::int64_t> offsets(arrays.size());
   team.once([&] {

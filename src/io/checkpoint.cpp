@@ -1,7 +1,7 @@
 // Checkpoints: dir/step_00000042/{manifest.json, rank_00000.bin, ...} (manifest.hpp, rank_file.hpp).
 //
-// Written into step_00000042.tmp-<random> under the lock dir/save.lock, the manifest last, then renamed: what
-// has the final name is complete.
+// Written into step_00000042.tmp-<random> under the lock dir/save.lock, the manifest last, then renamed: a
+// folder with the final name is complete.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,7 +24,7 @@
 #include "io/fault_point.hpp"
 #include "io/rank_file.hpp"
 #include "io/steps/manager.hpp"
-#include "io/steps/step_place.hpp"
+#include "io/steps/step_folder.hpp"
 #include "io/steps/step_save.hpp"
 #include "io/team.hpp"
 
@@ -44,13 +44,13 @@ std::string manifest_of(const std::string& folder) {
   return read_text(call_text(), folder + "/manifest.json");
 }
 
-// A tree that differs is no damage: an older step has no other tree.
+// Another tree is not damage: older steps have the same tree, so trying them would not help.
 struct OtherTree : IoError {
   using IoError::IoError;
 };
 
 // The path of leaf number n in a tree, from the tree's text: "{bias:*,layers:(*,*,),}" has ['bias'],
-// ['layers'][0] and ['layers'][1]. "" of a tree that is one array.
+// ['layers'][0] and ['layers'][1]. "" for a tree that is one array.
 std::string name_of_leaf(const std::string& structure, std::size_t n) {
   struct Level {
     bool is_map;
@@ -97,7 +97,7 @@ void check_alike(const Manifest& manifest, const std::string& folder, const std:
   }
 }
 
-// The manifest is read once and sent: so all ranks speak of the same step.
+// Reads the manifest once and sends it, so that all ranks use the same step.
 Manifest common_manifest(const Team& team, const std::string& folder) {
   std::string text;
   Manifest manifest;
@@ -127,8 +127,8 @@ std::vector<Array> restore_step(const Team& team, const std::string& folder, con
   return leaves;
 }
 
-// An access that the system refuses may be granted a moment later, and the step may be whole: an older one
-// instead would lose work in silence.
+// Retries an access that the system refuses, since it may be granted a moment later: falling back to an older
+// step would silently lose work.
 template <class Read> auto patiently(const std::string& folder, Read read) {
   using namespace std::chrono_literals;
   for (const auto pause : {100ms, 400ms, 1500ms}) {
@@ -167,7 +167,7 @@ std::vector<int> common_steps(const Team& team, const std::string& dir) {
   return steps;
 }
 
-std::vector<Candidate> candidates(const Team& team, const std::string& dir, std::optional<int> step) {
+std::vector<StoredStep> candidates(const Team& team, const std::string& dir, std::optional<int> step) {
   const auto steps = common_steps(team, dir);
   if (steps.empty())
     throw IoError(call_text() + ": " + tessera::quoted(dir) +
@@ -180,7 +180,7 @@ std::vector<Candidate> candidates(const Team& team, const std::string& dir, std:
     throw IoError(call_text() + ": " + tessera::quoted(dir) + " has no step " + std::to_string(*step) +
                   "; it has " + join(names));
   }
-  std::vector<Candidate> found;
+  std::vector<StoredStep> found;
   for (const int number : steps)
     if (!step || number == *step) found.push_back({number, dir + "/" + step_name(number)});
   return found;
@@ -190,7 +190,7 @@ bool is_step_whole(const Team& team, const std::string& folder) {
   return patiently(folder, [&] {
     try {
       const Manifest manifest = common_manifest(team, folder);
-      team.together([&] {  // each rank its share of the files
+      team.together([&] {  // each rank reads its share of the files
         for (auto r = process_index(); r < static_cast<int>(manifest.files.size()); r += device_count())
           RankReader(folder, r, manifest.files[r]).check_all();
       });
@@ -203,7 +203,7 @@ bool is_step_whole(const Team& team, const std::string& folder) {
   });
 }
 
-Restored restore_first_whole(const Team& team, const std::vector<Candidate>& steps,
+Restored restore_first_whole(const Team& team, const std::vector<StoredStep>& steps,
                              const std::vector<Array>& like, const std::string& structure) {
   std::string of_newest;
   std::vector<std::string> damaged;

@@ -168,15 +168,14 @@ void sync_folder_of(const std::string& call, const std::string& path) {
   const int failed = uninterrupted([&] { return ::fsync(descriptor); });
   const int error = errno;
   ::close(descriptor);
-  // Some file systems cannot sync a directory and say EINVAL: there is nothing more to do then.
+  // Some file systems cannot sync a directory and return EINVAL: nothing more can be done then.
   if (failed != 0 && error != EINVAL)
     raise_access(error, call + ": the directory " + quoted(folder) + " cannot be brought to the disk");
 }
 
 namespace {
 
-// The runs of a box that are contiguous in the file: trailing dims that the box covers whole belong to one
-// run.
+// The contiguous runs of a box in the file: trailing dims that the box covers completely belong to one run.
 //
 //   file (4, 6), box [1:3, 2:5]      . . . . . .
 //   -> 2 runs of 3 elements          . . # # # .
@@ -184,9 +183,9 @@ namespace {
 struct Runs {
   std::int64_t bytes = 0;  // of one run
   std::int64_t count = 0;
-  Box outer;                                // the dims before the run's
+  Box outer;                                // the dims in front of the run's
   std::vector<std::int64_t> outer_strides;  // bytes
-  std::int64_t first = 0;                   // file offset that belongs to outer index 0
+  std::int64_t first = 0;                   // file offset of outer index 0
 };
 
 Runs runs_of(const DenseInFile& file, const Box& box) {
@@ -212,7 +211,7 @@ Runs runs_of(const DenseInFile& file, const Box& box) {
   return runs;
 }
 
-// visit(file offset) for each run, in the order of the file.
+// Calls visit(file offset) for each run, in the order of the file.
 template <class Visit> void for_each_run(const Runs& runs, Visit&& visit) {
   if (runs.count == 0) return;
   std::vector<std::int64_t> at;
@@ -230,7 +229,7 @@ template <class Visit> void for_each_run(const Runs& runs, Visit&& visit) {
 
 constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
 constexpr std::int64_t short_run_bytes = 32
-                                         << 10;  // shorter ones are read together, with the gaps between them
+                                         << 10;  // shorter runs are read together, with the gaps between them
 
 }  // namespace
 
@@ -246,7 +245,7 @@ void read_box(const File& file, const DenseInFile& dense, const Box& box, std::b
     });
     return;
   }
-  // Runs are collected until they span a window or lie too far apart to read what is between.
+  // Collects runs until they span a window or the gap is too large to be read along.
   std::vector<std::int64_t> pending;
   const std::unique_ptr<std::byte[]> window(new std::byte[window_bytes + short_run_bytes]);
   const auto flush = [&] {

@@ -1,5 +1,5 @@
-// A file that one rank reads or writes at given places. What goes wrong is an IoError with path, facts and
-// mend, on this rank alone: team.hpp makes it everybody's.
+// A file that one rank reads or writes at given offsets. Failures are IoErrors with path, facts and mend on
+// this rank alone; team.hpp raises them on all ranks.
 #pragma once
 #include <tessera/error.hpp>
 #include <tessera/shape.hpp>
@@ -14,15 +14,15 @@
 
 namespace tessera::io {
 
-// The system refuses an access (EIO, ESTALE, EACCES, EMFILE ...), which says nothing about what the file
-// holds and may pass. That a file is missing, has another length or other bytes is a plain IoError.
+// The system refuses an access (EIO, ESTALE, EACCES, EMFILE ...), which tells nothing about the file's
+// contents and may be temporary. A missing file, a wrong length or wrong bytes are plain IoErrors.
 struct AccessError : IoError {
   using IoError::IoError;
 };
 [[noreturn]] void raise_access(int error,
-                               const std::string& text);  // AccessError, or IoError where it is missing
+                               const std::string& text);  // AccessError, or IoError if it is missing
 
-// A call of the system, made again as long as a signal interrupts it.
+// Repeats a system call as long as a signal interrupts it.
 template <class Call> auto uninterrupted(Call call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
@@ -35,7 +35,7 @@ class File {
   // `call` opens every message: "load_npy". Only regular files: reading from a pipe or a directory is
   // refused.
   File(std::string call, std::string path, Mode mode);
-  // Bytes in memory that stand for a file, to be read.
+  // A read-only file whose contents are these bytes in memory.
   File(std::string call, std::string path, std::string content);
   ~File();
   File(File&& other) noexcept;
@@ -46,7 +46,7 @@ class File {
   void read(void* out, std::int64_t bytes, std::int64_t offset) const;  // all of it, or IoError
   void write(const void* in, std::int64_t bytes, std::int64_t offset);
   void resize(std::int64_t bytes);
-  void sync();  // to the disk; where a full disk of a network file system shows
+  void sync();  // to the disk; network file systems report a full disk here
   [[noreturn]] void fail(const std::string& facts, const std::string& mend) const;
   const std::string& path() const { return path_; }
 
@@ -57,8 +57,8 @@ class File {
   int descriptor_ = -1;
 };
 
-// The parsers of headers say fact and mend; here the call and the path are put in front. `mend` is for those
-// that say none.
+// Parsers of headers throw fact and mend; this adds the call and the path in front. `mend` is used for errors
+// without one.
 template <class Parse> auto parsed(const File& file, const char* mend, Parse parse) {
   try {
     return parse();
@@ -69,10 +69,10 @@ template <class Parse> auto parsed(const File& file, const char* mend, Parse par
   }
 }
 
-// The names in a folder, in the order of the alphabet; none where there is no such folder. AccessError.
+// The names in a folder, in alphabetical order; empty if the folder does not exist. AccessError.
 std::vector<std::string> names_in(const std::string& call, const std::string& folder);
 std::string read_text(const std::string& call, const std::string& path);
-// The entry itself reaches the disk: after a rename or a new file.
+// Syncs the folder of `path`, so that a rename or a new file in it reaches the disk.
 void sync_folder_of(const std::string& call, const std::string& path);
 
 // A dense row-major array inside a file.
@@ -80,11 +80,11 @@ struct DenseInFile {
   Shape shape;
   std::int64_t itemsize = 0, offset = 0;  // of its first byte
 };
-// The box, dense, into or from memory. Neighbouring rows of a narrow box are read in one go, the gaps with
-// them, where that is cheaper than a call per row.
+// Reads or writes the box from or to dense memory. Neighbouring rows of a narrow box are read in one call,
+// including the gaps, if that is cheaper than a call per row.
 void read_box(const File&, const DenseInFile&, const Box&, std::byte* out);
 void write_box(File&, const DenseInFile&, const Box&, const std::byte* in);
-// Whether the box is one run of bytes in the file; the box of no elements is.
+// Whether the box is one run of bytes in the file; an empty box is.
 bool is_one_run(const DenseInFile&, const Box&);
 // The longest run of bytes of the box that is contiguous in the file.
 std::int64_t run_bytes(const DenseInFile&, const Box&);

@@ -54,7 +54,7 @@ std::string first_line_of(int descriptor) {
 void note_facts(int descriptor) {
   const auto facts = own_facts() + "\n";
   if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, facts.data(), facts.size(), 0) < 0)
-    log(LogLevel::debug, "the lock does not say who holds it");  // a full disk: the save itself will say so
+    log(LogLevel::debug, "the lock does not say who holds it");  // the save itself will report a full disk
 }
 
 }  // namespace
@@ -78,14 +78,14 @@ FileLock::FileLock(const std::string& call, const std::string& target, const std
   }
 }
 
-// True when the lock is held, or cannot be had on this file system.
+// True when the lock is held, or when this file system has no locks.
 bool FileLock::try_once(const std::string& call) {
   const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
   bool made = true;
   int descriptor = uninterrupted([&] { return ::open(path_.c_str(), flags | O_CREAT | O_EXCL, 0666); });
   if (descriptor < 0 && errno == EEXIST)
     made = false, descriptor = uninterrupted([&] { return ::open(path_.c_str(), flags); });
-  if (descriptor < 0 && errno == ENOENT) return false;  // removed in between
+  if (descriptor < 0 && errno == ENOENT) return false;  // the file was removed in between
   if (descriptor < 0)
     throw IoError(call + ": the lock " + quoted(path_) + " cannot be opened: " + std::strerror(errno) +
                   "; check the permissions of the directory and the free space");
@@ -116,7 +116,7 @@ void FileLock::abandon() {
 
 FileLock::~FileLock() {
   if (descriptor_ < 0) return;
-  ::unlink(path_.c_str());  // while it is held: the next one finds no file, or sees that its file has gone
+  ::unlink(path_.c_str());  // while locked: the next process finds no file, or sees that it was removed
   ::close(descriptor_);
 }
 

@@ -29,7 +29,7 @@ constexpr std::size_t most_dims = 64;
   throw IoError(facts + "; restore another step, or write this one again");
 }
 
-// The library that reads JSON goes down into what is nested; a manifest has six levels.
+// Bounds the nesting depth, since the JSON library recurses; a manifest has six levels.
 bool is_too_deep(std::string_view text) {
   int depth = 0;
   bool in_string = false;
@@ -71,7 +71,7 @@ std::string text_of(const json& in, const char* key, const std::string& where) {
   if (!value.is_string()) damaged("is damaged: " + where + "'s '" + key + "' is no text");
   return value.get<std::string>();
 }
-// An empty list may be missing: a tree without arrays.
+// A missing list counts as empty: a tree without arrays has none.
 std::vector<json> list(const json& in, const char* key, const std::string& where) {
   const auto found = in.find(key);
   if (found == in.end()) return {};
@@ -101,8 +101,8 @@ Box box_of(const json& in, const Shape& shape, const std::string& where) {
   return box;
 }
 
-// Blocks are the cells of a grid: the starts along each dim are those of the grid's lines. Then as many
-// different cells as the grid has are all of them, and none overlaps another.
+// Checks that the blocks are the cells of the grid given by their starts along each dim: if there are as many
+// distinct cells as the grid has, the blocks cover the array without overlap.
 void check_tiling(const Manifest::Leaf& leaf, const std::string& where) {
   const auto wrong = [&](const char* how) {
     damaged("is damaged: the blocks of " + where + " " + how + " its shape " + to_string(leaf.shape));
@@ -133,7 +133,7 @@ void check_tiling(const Manifest::Leaf& leaf, const std::string& where) {
   if (static_cast<std::int64_t>(cell_of.size()) != cells) wrong("do not cover");
 }
 
-// The bytes of the blocks in each file: from its first to its last, none twice.
+// Checks that the blocks in each file cover it from its first byte to its last, none twice.
 void check_files(const Manifest& manifest) {
   std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> parts(manifest.files.size());
   for (const auto& leaf : manifest.leaves)
@@ -203,7 +203,8 @@ std::string sum_of(const json& body) {
   return hex(XXH3_64bits(text.data(), text.size()));
 }
 
-// The body, when the text is JSON, has the sum that it names, and is of a kind that this library reads.
+// The body of a text that is JSON, has the checksum that it names, and is of a format that this library
+// reads.
 json trusted_body(std::string_view text) {
   if (is_too_deep(text)) damaged("is no manifest: it is nested more than 16 deep");
   const json whole = json::parse(text, nullptr, false);

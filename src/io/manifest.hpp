@@ -45,8 +45,8 @@ std::int64_t pieces_of(std::int64_t bytes);
 std::int64_t file_bytes(const Manifest::File&);  // the data, and a sum per piece
 
 std::string to_text(const Manifest&);
-// Every field is checked against the others: the blocks of a leaf tile it, each lies within its file, and
-// the blocks in a file fill it. IoError whose text is fact and mend; the caller puts the path in front.
+// Checks every field against the others: the blocks of a leaf tile it, each lies within its file, and the
+// blocks in a file fill it. Throws IoError with fact and mend; the caller adds the path in front.
 Manifest parse_manifest(std::string_view text);
 
 }  // namespace tessera::io::checkpoint

@@ -19,7 +19,7 @@ namespace {
 
 using Symmetry = MatrixMarketBanner::Symmetry;
 
-// The part of a line that an error shows: the line may be long and hold anything.
+// The part of a line shown in an error: the line may be long and have any content.
 std::string excerpt(std::string_view text) {
   constexpr std::size_t most = 80;
   return text.size() <= most ? quoted(text) : quoted(text.substr(0, most)) + " ...";
@@ -145,7 +145,7 @@ MatrixMarketBanner read_banner(Lines& text) {
   return banner;
 }
 
-// The block of one rank, into which the entries of the file fall or not.
+// The block of one rank; entries outside its box are ignored.
 template <class T> struct Block {
   Box box;
   T* data;
@@ -172,7 +172,7 @@ template <class T> T read_value(const Lines& text, std::string_view& line, const
   }
 }
 
-// The value on the other side of the diagonal.
+// The value at the mirrored position across the diagonal.
 template <class T> T mirrored(const Lines& text, T value, Symmetry symmetry) {
   if (symmetry == Symmetry::skew) {
     if constexpr (std::is_integral_v<T>)
@@ -185,7 +185,7 @@ template <class T> T mirrored(const Lines& text, T value, Symmetry symmetry) {
     return value;
 }
 
-// The line of an entry: add(row, column, value), and what the symmetry puts on the other side.
+// Parses an entry and calls add(row, column, value), also for its mirror image under the symmetry.
 template <class T, class Add> void read_coordinate(const Lines& text, std::string_view line,
                                                    const MatrixMarketBanner& banner, const Add& add) {
   const auto row = text.number<std::int64_t>(line, "the row"),
@@ -243,7 +243,7 @@ void read_entries(Lines& text, const MatrixMarketBanner& banner, const Box& box,
       read_coordinate<T>(text, line, banner, add_once);
     }
   } else {
-    // Column by column; of symmetric ones the lower triangle (skew: below the diagonal).
+    // In column order; for symmetric matrices the lower triangle (skew: below the diagonal).
     for (std::int64_t column = 0; column < banner.columns; ++column) {
       const auto first = banner.symmetry == Symmetry::general ? 0
                          : banner.symmetry == Symmetry::skew  ? column + 1
@@ -286,7 +286,7 @@ void MatrixMarketText::read(const Box& box, std::byte* out) const {
   const auto bytes = checked_bytes(box_shape(box), banner_.dtype, "load_matrix_market");
   if (bytes > 0) std::memset(out, 0, static_cast<std::size_t>(bytes));
   Lines lines(text_, name_);
-  read_banner(lines);  // to the line behind it
+  read_banner(lines);  // skips the banner
   if (banner_.dtype == float64)
     read_entries<double>(lines, banner_, box, out);
   else if (banner_.dtype == int64)

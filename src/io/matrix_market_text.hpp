@@ -1,6 +1,5 @@
-// Matrix Market (NIST exchange formats), the text alone: a banner, then numbers in column order, or
-// (row, column, value) lines. Pure: what is wrong is an IoError that names the file as it was given, and the
-// line.
+// The text of Matrix Market files (NIST exchange formats): a banner, then numbers in column order, or (row,
+// column, value) lines. Pure: errors are IoErrors with the given file name and the line.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -20,29 +19,29 @@ struct MatrixMarketBanner {
   Dtype dtype = float64;
   Symmetry symmetry = Symmetry::general;
   std::int64_t rows = 0, columns = 0, entries = 0;
-  std::int64_t body = 0;  // where the first value's line begins, in bytes
+  std::int64_t body = 0;  // offset of the first value's line, in bytes
 };
 
-// The entries that one rank parses from a file of coordinates. Rows and columns count from 0; a symmetric
-// matrix has its entries on both sides of the diagonal.
+// The entries that one rank parses from a coordinate file. Indices count from 0; a symmetric matrix has its
+// entries on both sides of the diagonal.
 struct MatrixMarketEntries {
   std::vector<std::int64_t> rows, columns;
   std::vector<std::byte> values;
   std::int64_t lines = 0;  // of the file
 };
-// `head` holds the banner and the sizes, and may end anywhere behind them.
+// `head` holds the banner and the sizes, and may end anywhere after them.
 MatrixMarketBanner matrix_market_banner(std::string_view head, const std::string& name);
-// Whole lines of the body; the first of them is at `from_byte` of the file, which errors say.
+// `lines` are whole lines of the body that begin at `from_byte` of the file; errors report that offset.
 MatrixMarketEntries matrix_market_entries(std::string_view lines, const MatrixMarketBanner&,
                                           const std::string& name, std::int64_t from_byte);
 
-// Views of a text that the caller keeps.
+// Views a text owned by the caller.
 class MatrixMarketText {
  public:
   // `name` opens the messages: "load_matrix_market: 'm.mtx'".
   MatrixMarketText(std::string_view text, std::string name);
   const MatrixMarketBanner& banner() const { return banner_; }
-  // The box of the matrix, dense; entries that stand twice are added up. The whole text is checked.
+  // Reads the box of the matrix, dense; duplicate entries are added. The whole text is checked.
   void read(const Box&, std::byte* out) const;
 
  private:

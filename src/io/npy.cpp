@@ -1,4 +1,4 @@
-// .npy files: a header, then the elements; so every rank can find its own box.
+// .npy files: a header, then the elements, so that every rank can locate its own box.
 #include "base/call.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"

@@ -1,4 +1,4 @@
-// The contents of an .npy file, or of a member of an archive of such files.
+// The contents of a .npy file, or of such a file inside an archive.
 #include "io/npy_file.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ NpyHeader read_npy_header(const File& file, std::int64_t start, std::int64_t siz
 
 namespace {
 
-// The bytes of each word in the other order: a loop that compilers know.
+// Reverses the bytes of each word, in a loop that compilers vectorize.
 template <class Word, Word (*swapped)(Word)> void swap_words(std::byte* data, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i, data += sizeof(Word)) {
     Word word;
@@ -61,7 +61,7 @@ void reverse_bytes(std::byte* data, std::int64_t count, std::size_t width) {
   if (width == 8) swap_words<std::uint64_t, swapped64>(data, count);
 }
 
-// A bool is 0 or 1 everywhere in tessera, whatever wrote the file. Eight that are already are passed at once.
+// Normalizes bools to 0 or 1, as everywhere in tessera; skips eight at a time if they already are.
 void make_bools(std::byte* data, std::int64_t count) {
   constexpr std::uint64_t beyond_one = 0xfefefefefefefefe;
   for (std::int64_t i = 0; i < count;) {
@@ -74,8 +74,8 @@ void make_bools(std::byte* data, std::int64_t count) {
   }
 }
 
-// A Fortran-order file is the transposed array in C order: the reversed box of the reversed shape, turned
-// back in memory.
+// A Fortran-order file is the transposed array in C order: reads the reversed box of the reversed shape and
+// transposes it in memory.
 void read_fortran_box(const File& file, const NpyHeader& header, const Box& box, std::byte* out) {
   std::vector<std::int64_t> extents(header.shape.begin(), header.shape.end());
   std::reverse(extents.begin(), extents.end());

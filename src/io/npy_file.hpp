@@ -1,4 +1,4 @@
-// A .npy file, or one that stands inside another: its header, and boxes of its array.
+// A .npy file, or one embedded in another file: its header, and boxes of its array.
 #pragma once
 #include <tessera/io.hpp>
 
@@ -7,10 +7,10 @@
 
 namespace tessera::io {
 
-// Reads the header from `bytes` at `start` on; data_offset counts from the start of the file. IoError with
-// path and mend.
+// Reads the header from the `bytes` bytes at `start`; data_offset counts from the start of the file. IoError
+// with path and mend.
 NpyHeader read_npy_header(const File&, std::int64_t start, std::int64_t bytes);
-// Turns bytes as they are in the file into values: this machine's byte order, bools of 0 and 1.
+// Converts bytes from the file into values: this machine's byte order, bools of 0 and 1.
 void finish_npy_values(const NpyHeader&, std::int64_t elements, std::byte* values);
 void read_npy_box(const File&, const NpyHeader&, const Box&, std::byte* out);
 FileInfo npy_file_info(const NpyHeader&);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::int64_t longest_header = std::int64_t{1} << 20;
-constexpr std::size_t most_dims = 64;  // as NumPy 2
+constexpr std::size_t most_dims = 64;  // NumPy 2's limit
 constexpr bool little = std::endian::native == std::endian::little;
 
 struct Kind {
@@ -27,13 +27,13 @@ constexpr Kind kinds[] = {
     {"u8", uint64},      {"f4", float32}, {"f8", float64}, {"c8", complex64},
     {"c16", complex128}, {"f2", float16}, {"V2", bfloat16}};  // V2: as ml_dtypes writes it
 
-// The part of a header that an error shows: it may be long and hold anything.
-std::string excerpt(std::string_view text) {
+// The part of a header shown in an error: it may be long and have any content.
+std::string header_excerpt(std::string_view text) {
   constexpr std::size_t most = 200;
   return text.size() <= most ? quoted(text) : quoted(text.substr(0, most)) + " ...";
 }
 
-// Reads the dict literal, which is ASCII (version 3: UTF-8) and may have spaces anywhere.
+// Parses the dict literal, which is ASCII (version 3: UTF-8) and may have spaces anywhere.
 class DictReader {
  public:
   explicit DictReader(std::string_view text) : text_(text) {}
@@ -86,14 +86,14 @@ class DictReader {
     if (text_[first] == '0' && at_ - first > 1)
       throw IoError("has a damaged header: a number begins with 0 at byte " + std::to_string(first) + " of " +
                     shown());
-    accept('L');  // Python 2 wrote long integers so
+    accept('L');  // Python 2's suffix of long integers
     return value;
   }
   bool at_end() {
     skip();
     return at_ == text_.size();
   }
-  std::string shown() const { return excerpt(text_); }
+  std::string shown() const { return header_excerpt(text_); }
 
  private:
   void skip() {
@@ -112,7 +112,7 @@ void read_descr(DictReader& reader, NpyHeader& header) {
         "own");
   const std::string descr = reader.string();
   if (descr.find('O') != std::string::npos)
-    throw IoError("holds Python objects (" + excerpt(descr) +
+    throw IoError("holds Python objects (" + header_excerpt(descr) +
                   "), which would have to be unpickled; save it with a numeric dtype");
   const char order = descr.empty() ? '\0' : descr[0];
   const std::string code =
@@ -123,7 +123,7 @@ void read_descr(DictReader& reader, NpyHeader& header) {
       header.swap_bytes = itemsize(kind.dtype) > 1 && ((order == '<' && !little) || (order == '>' && little));
       return;
     }
-  throw IoError("has the dtype " + excerpt(descr) +
+  throw IoError("has the dtype " + header_excerpt(descr) +
                 ", which tessera does not have; convert it with NumPy's astype to bool, (u)int8-64, "
                 "float16/32/64 or complex64/128");
 }
@@ -137,7 +137,7 @@ Shape read_shape(DictReader& reader) {
       throw IoError("claims more than " + std::to_string(most_dims) +
                     " dimensions in its header; it is damaged: write it again");
     if (reader.accept(',')) continue;
-    if (extents.size() == 1) reader.expect(',');  // (3) is a number, (3,) a shape
+    if (extents.size() == 1) reader.expect(',');  // (3) is a number, (3,) is a shape
     reader.expect(')');
     break;
   }
@@ -210,7 +210,7 @@ NpyHeader parse_npy_dict(std::string_view dict, const NpyPrefix& prefix) {
     reader.expect(':');
     const bool again =
         (key == "descr" && has_descr) || (key == "fortran_order" && has_order) || (key == "shape" && shape);
-    if (again) throw IoError("has the key " + excerpt(key) + " twice in its header");
+    if (again) throw IoError("has the key " + header_excerpt(key) + " twice in its header");
     if (key == "descr")
       read_descr(reader, header), has_descr = true;
     else if (key == "fortran_order")
@@ -218,17 +218,18 @@ NpyHeader parse_npy_dict(std::string_view dict, const NpyPrefix& prefix) {
     else if (key == "shape")
       shape = read_shape(reader);
     else
-      throw IoError("has an unknown key " + excerpt(key) +
+      throw IoError("has an unknown key " + header_excerpt(key) +
                     " in its header; there are descr, fortran_order and shape");
     if (reader.accept(',')) continue;
     reader.expect('}');
     break;
   }
-  if (!reader.at_end()) throw IoError("has a damaged header: something follows the dict in " + excerpt(dict));
+  if (!reader.at_end())
+    throw IoError("has a damaged header: something follows the dict in " + header_excerpt(dict));
   for (const auto& [found, key] : {std::pair<bool, const char*>{has_descr, "descr"},
                                    {has_order, "fortran_order"},
                                    {shape.has_value(), "shape"}})
-    if (!found) throw IoError("has no key " + quoted(key) + " in its header " + excerpt(dict));
+    if (!found) throw IoError("has no key " + quoted(key) + " in its header " + header_excerpt(dict));
   header.shape = *shape;
   return header;
 }

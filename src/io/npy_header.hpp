@@ -19,11 +19,11 @@ struct NpyHeader {
   std::int64_t data_offset = 0, bytes_behind = 0;  // of the array
 };
 
-// Magic, version, length, dict, padded to 64 bytes.
+// The complete header: magic, version, length, dict, padded to 64 bytes.
 std::string npy_header_text(const Shape&, Dtype);
 
-// The start of the file: its first 12 bytes say how long the header is. IoError texts start with the fact
-// ("does not begin with ..."): the caller puts call and path in front.
+// The start of the file: the first 12 bytes give the header's length. IoError texts start with the fact
+// ("does not begin with ..."): the caller adds call and path in front.
 struct NpyPrefix {
   int major = 0, minor = 0;
   std::int64_t dict_offset = 0, dict_bytes = 0;

@@ -17,7 +17,7 @@
 namespace tessera::io::checkpoint {
 namespace {
 
-// The sums of a rank's blocks, taken as one stream of bytes.
+// Checksums of a rank's blocks, taken as one stream of bytes cut into pieces.
 class PieceSums {
  public:
   void add(const std::byte* data, std::int64_t bytes) {
@@ -161,7 +161,7 @@ Buffer StepReader::read(std::size_t n, const Box& mine) {
   for (const auto& block : leaf.blocks) {
     const Box common = intersect(block.box, mine);
     if (is_empty(common)) continue;
-    // Only the rows of the block that the common part touches.
+    // Reads only the rows of the block that the intersection touches.
     Box rows = block.box;
     if (!rows.empty()) rows[0] = common[0];
     const auto row_bytes = rows.empty() ? width : box_elements(rows) / rows[0].size() * width;

@@ -1,5 +1,5 @@
-// The files of a checkpoint step, one per rank: its blocks one after the other, then a 64-bit XXH3 sum per
-// MiB of them.
+// The files of a checkpoint step, one per rank: its blocks in sequence, then one 64-bit XXH3 sum per MiB of
+// them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace tessera::io::checkpoint {
 
 [[noreturn]] void damaged(const std::string& path, const std::string& facts);
 
-// Writes the pieces in their order, and says what the manifest has to know. `call` opens the messages.
+// Writes the pieces in order and returns the file's entry for the manifest. `call` opens the messages.
 Manifest::File write_rank_file(const std::string& call, const std::string& path,
                                const std::vector<std::pair<const std::byte*, std::int64_t>>& pieces);
 
-// What is given out is what was checked: a piece is read once, checked and copied from. Only the last piece
-// is kept, so that neighbouring reads share it.
+// Returns only verified bytes: each piece is read once, checked and copied from. The last piece is cached, so
+// that neighbouring reads share it.
 class RankReader {
  public:
   RankReader(const std::string& folder, int rank, const Manifest::File&);
@@ -30,7 +30,7 @@ class RankReader {
 
  private:
   std::int64_t bytes_of(std::int64_t piece) const;
-  void read_piece(std::int64_t piece, std::byte* out) const;  // all of it, checked
+  void read_piece(std::int64_t piece, std::byte* out) const;  // the whole piece, checked
   const std::byte* kept(std::int64_t piece);
   File file_;
   std::int64_t data_bytes_;
@@ -43,7 +43,7 @@ class StepReader {
  public:
   StepReader(std::string folder, const Manifest& manifest)
       : folder_(std::move(folder)), manifest_(manifest) {}
-  // A box of a leaf, dense, from the blocks that it touches.
+  // Reads a box of a leaf, dense, from the blocks that it touches.
   Buffer read(std::size_t leaf, const Box& mine);
 
  private:

@@ -16,7 +16,7 @@
 namespace tessera::io {
 namespace {
 
-// The exception of this rank's work as text to send: one letter for the kind, then the message.
+// The exception of this rank's work as text for other ranks: one letter for the kind, then the message.
 std::string travelling(char kind, const char* text) {
   return kind + std::string(*text != '\0' ? text : "unknown error");
 }
@@ -81,19 +81,19 @@ bool Team::is_first() const { return process_index() == first_; }
 
 void Team::together(const std::function<void()>& work) const {
   std::string wrong;
-  const UndisturbedByStop undisturbed;  // a job that is asked to stop saves after this
+  const UndisturbedByStop undisturbed;  // a job that was asked to stop saves only after this
   try {
     work();
   } catch (const comm::DisagreementError&) {
     wrong = caught();
-  } catch (const CommError&) {  // nothing can be agreed after that
+  } catch (const CommError&) {  // no further agreement is possible
     throw;
   } catch (...) {
     wrong = caught();
   }
   const auto first = comm::first_error(comm::world(), wrong);
   if (first.empty()) return;
-  // "rank 2: text" where ranks differ; the bare text where all say the same.
+  // first_error gives "rank 2: text"; the rank is dropped if all ranks have the same text.
   const auto colon = first.find(": ");
   const std::string lowest = first.substr(colon + 2);
   const bool alike = comm::all_ok(comm::world(), wrong == lowest);

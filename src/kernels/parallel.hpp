@@ -1,5 +1,5 @@
-// Loops of a kernel, shared among the threads of one rank (TESSERA_THREADS). What is written does not
-// depend on their number: threads divide the places of a result, or parts of a sum whose tree is fixed.
+// Loops of a kernel, shared among the threads of one rank (TESSERA_THREADS). Results do not depend on the
+// number of threads: each thread owns a range of the result, or a subtree of a fixed tree of additions.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace tessera::kernels {
 
-// work(begin, end) for ranges that together are [0, n): one for each thread, of at least `least`, and with
-// ends that are multiples of `step`. What a range throws is thrown here. A loop inside stays on the thread
-// that it is on.
+// Calls work(begin, end) for ranges that partition [0, n): at most one per thread, each of at least `least`
+// items, with ends at multiples of `step`. Exceptions of a range are rethrown here. A nested loop runs on the
+// thread that calls it.
 template <class Work> void share(std::int64_t n, std::int64_t least, std::int64_t step, Work&& work) {
   const std::int64_t steps = (n + step - 1) / step;
   const std::int64_t team = std::min<std::int64_t>(n / std::max<std::int64_t>(least, 1), steps);
@@ -36,7 +36,7 @@ template <class Work> void share(std::int64_t n, std::int64_t least, Work&& work
   share(n, least, 1, work);
 }
 
-// Items of which a thread wants at least so many that starting it pays.
+// The fewest items that make starting a thread worthwhile.
 constexpr std::int64_t worth_a_thread(std::int64_t bytes_of_one) {
   return std::max<std::int64_t>((std::int64_t{128} << 10) / std::max<std::int64_t>(bytes_of_one, 1), 1);
 }

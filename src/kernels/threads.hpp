@@ -1,23 +1,22 @@
-// How many threads of this rank the kernels may use: 1 unless set, because ranks are usually as many as
-// cores.
+// The number of threads of this rank that kernels may use: 1 by default, because jobs usually run one rank
+// per core.
 #pragma once
 
 namespace tessera::kernels {
 
-// 1 inside of a loop that is shared already (parallel.hpp).
+// Returns 1 inside a loop that is already shared among threads (parallel.hpp).
 int threads();
 // At least 1.
 void set_threads(int count);
-// Cores that this process may run on.
+// The number of cores in this process's affinity mask.
 int cores_to_run_on();
 
-// Whether BLAS starts threads of its own: its calls are not shared then.
+// Whether BLAS starts its own threads; calls of BLAS are not shared among ours then.
 bool blas_has_threads();
-// Whether several threads may call BLAS at once. OpenBLAS that is built for one thread (Debian's
-// libopenblas0-serial) keeps no lock on the memory that it packs operands in: two calls at once may pack over
-// each other.
+// Whether several threads may call BLAS at once. OpenBLAS built for one thread (Debian's libopenblas0-serial)
+// does not lock its packing buffers: two concurrent calls may overwrite each other's.
 bool blas_takes_callers();
-// Threads of this rank that share work by calling BLAS, each for its part.
+// The number of threads that may call BLAS at the same time, each for a part of the work.
 int threads_in_blas();
 
 }  // namespace tessera::kernels

@@ -1,6 +1,6 @@
-// From a dtype to its C++ type: visit(dtype, []<class T>(T) { ... }). The argument is a value of the type,
-// only there to name it. Kernels are compiled for thirteen of them: bfloat16 and float16 come as float32.
-// What only looks at single elements (printing, writing one) takes visit_stored, which knows all fifteen.
+// Dispatch from a dtype to its C++ type: visit(dtype, []<class T>(T) { ... }). The argument only names the
+// type. Kernels are compiled for thirteen types: bfloat16 and float16 are widened to float32. Code that only
+// accesses single elements (printing, writing one) uses visit_stored, which covers all fifteen.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -17,7 +17,7 @@ template <> inline constexpr bool is_half_type<float16_t> = true;
 template <class T> inline constexpr bool is_complex_type = false;
 template <class R> inline constexpr bool is_complex_type<std::complex<R>> = true;
 
-// InternalError: a half reached a kernel that it should have been widened for (graph/halves).
+// Throws InternalError: a kernel was called with a 16-bit float that should have been widened (graph/halves).
 [[noreturn]] void no_arithmetic_in(Dtype);
 
 template <class F> decltype(auto) visit(Dtype dtype, F&& f) {
@@ -51,7 +51,7 @@ template <class F> decltype(auto) visit_real(Dtype dtype, F&& f) {
   return f(double{});
 }
 
-// The ends of a type's order: infinities where it has them.
+// The least and greatest values of a type: infinities if it has them.
 template <class T> constexpr T lowest() {
   if constexpr (is_complex_type<T>)
     return T(lowest<typename T::value_type>(), lowest<typename T::value_type>());

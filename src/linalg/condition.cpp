@@ -1,4 +1,4 @@
-// An estimate of the condition from a factorization that is there already.
+// An estimate of the condition number from an existing factorization.
 #include <algorithm>
 #include <limits>
 
@@ -16,7 +16,7 @@ Array directions(const Array& x) {
   return where(is_zero, ones_like(x), x / astype(where(is_zero, ones_like(abs(x)), abs(x)), x.dtype()));
 }
 
-// B = U^-1 L^-1, which is a^-1 with its columns exchanged: of the same 1-norm.
+// B = U^-1 L^-1, which is a^-1 with its columns permuted, so it has the same 1-norm.
 struct Inverse {
   const Array& lu;
   std::source_location where;
@@ -33,10 +33,9 @@ struct Inverse {
 };
 
 // Higham's form of Hager's method (ACM TOMS 14, 1988; LAPACK's xLACN2): |B|_1 is the largest |B e_j|_1, and
-// the gradient of |B x|_1 at x says which j to try next. The start is the mean of all columns; the last
-// vector, of growing terms and alternating signs, catches matrices that the gradient does not see through.
-// Every norm seen is a lower bound, so rounds that find nothing new do no harm: their number is fixed, and
-// nothing of the values is asked for.
+// the gradient of |B x|_1 at x gives the j to try next. The start is the mean of all columns; the last
+// vector, of growing terms with alternating signs, catches matrices on which the gradient fails. Every norm
+// found is a lower bound, so extra rounds do no harm: their number is fixed, and no value is read.
 Array norm_of_inverse(const Inverse& inverse) {
   const Array& lu = inverse.lu;
   const std::int64_t n = rows_of(lu);
@@ -54,7 +53,7 @@ Array norm_of_inverse(const Inverse& inverse) {
   const Array norms = one_norm(start);
   Array estimate = maximum(norms(ellipsis, 0), norms(ellipsis, 1) * (2.0 / (3.0 * static_cast<double>(n))));
   Array product = start(ellipsis, slice(0, 1));
-  constexpr int rounds = 3;  // two find it nearly always
+  constexpr int rounds = 3;  // two nearly always suffice
   for (int round = 0; round < rounds; ++round) {
     const Array steepest = argmax(abs(inverse.adjoint_times(directions(product))), -2);  // (..., 1)
     product = inverse.times(astype(equal(expand_dims(i, -1), expand_dims(steepest, -2)), lu.dtype()));
@@ -80,8 +79,8 @@ Array rcond(const LuFactor& factored, const Operand& norm1) {
                      ", one for each matrix: norm(a, 1, {-2, -1}) of the matrix that was factored");
   if (rows_of(lu) == 0) return condition_estimate(ones_like(norm));
   const Array of_inverse = norm_of_inverse({lu, norm1.where});
-  // A pivot of zero, or so small that the factor or the solves overflow, is a condition without bound. NaN
-  // in the matrix, which its norm shows, stays NaN.
+  // A pivot that is zero, or so small that the factor or the solves overflow, means an infinite condition
+  // number. NaN in the matrix, visible in its norm, stays NaN.
   const Array unknown = !isfinite(norm);
   const Array is_bounded = isfinite(of_inverse) & (of_inverse > 0) & (norm > 0);
   const Array result = where(

@@ -1,4 +1,4 @@
-// solve, lu, cholesky and what follows from them.
+// solve, lu, cholesky and related functions.
 #include <algorithm>
 #include <cmath>
 
@@ -11,8 +11,8 @@ using factor::adjoint;
 
 Array identity_like(const Array& a) { return broadcast_to(eye(rows_of(a), a.dtype()), a.shape()); }
 
-// Factor in half the precision and correct with residuals in the full one: each round gains the digits that
-// the factor has.
+// Factors in half the precision and corrects with residuals in full precision: each round gains as many
+// digits as the factor has.
 Array solve_refined(const System& s, factor::SolveHow how) {
   const Dtype half = is_complex(s.a.dtype()) ? complex64 : float32;
   if (s.a.dtype() == half) return factor::solve(s.a, s.b, how);
@@ -41,9 +41,8 @@ Array solve(const Operand& a, const Operand& b, SolveOptions options) {
   const Call call("solve", a.where);
   check_options(options);
   const System s = system_of(a, b, true);
-  const factor::SolveHow how{.block = options.block,
-                             .grid_rows = options.grid_rows,
-                             .ill_conditioned = static_cast<factor::IllConditioned>(options.ill_conditioned)};
+  const factor::SolveHow how{
+      .block = options.block, .grid_rows = options.grid_rows, .ill_conditioned = options.ill_conditioned};
   return as_given(s, options.refine ? solve_refined(s, how) : factor::solve(s.a, s.b, how));
 }
 
@@ -104,7 +103,7 @@ Array inv(const Operand& operand) {
   return factor::solve(a, identity_like(a), {});
 }
 
-// The sign of a permutation is that of its exchanges; the product of the diagonal is taken as signs and
+// The sign of a permutation is that of its exchanges; the product of the diagonal is computed as signs and
 // logarithms.
 SlogDet slogdet(const Operand& operand) {
   const Call call("slogdet", operand.where);
@@ -144,8 +143,8 @@ Array matrix_power(const Operand& operand, int n) {
 }
 
 // exp(a) = (r(a / 2^s))^(2^s) with the [13/13] Pade approximant r (Higham 2005, table 2.3). The number of
-// squarings is a value of the graph: the largest that may be needed is recorded, and each batch element
-// takes part in as many as it needs.
+// squarings is a value of the graph: the maximum is recorded, and each batch element applies as many as it
+// needs.
 Array expm(const Operand& operand) {
   const Call call("expm", operand.where);
   const Array a = matrices(operand, true);

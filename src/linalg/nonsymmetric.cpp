@@ -1,4 +1,4 @@
-// Matrices that are not symmetric, and what is made of svd and cholesky.
+// Nonsymmetric matrices, and functions based on svd and cholesky.
 #include <algorithm>
 
 #include "linalg/operands.hpp"
@@ -30,7 +30,7 @@ Schur schur(const Operand& a) {
   return {t, z};
 }
 
-// b = l l^H turns a v = b v w into (l^-1 a l^-H) (l^H v) = (l^H v) w.
+// b = l l^H transforms a v = b v w into (l^-1 a l^-H) (l^H v) = (l^H v) w.
 Eigh eigh(const Operand& a, const Operand& b) {
   const Call call("eigh", a.where);
   const System s = system_of(a, b, true);
@@ -66,8 +66,8 @@ PivotedQR qr_pivoted(const Operand& a) {
   return {q, r, columns};
 }
 
-// m_k = (1 + (m + m^-1) / 2) / 2 goes to 1, x_k = x (1 + m^-1) / 2 to the root. Scaled by the determinant in
-// the beginning, quadratic in the end.
+// m_k = (1 + (m + m^-1) / 2) / 2 converges to 1, x_k = x (1 + m^-1) / 2 to the root. Scaled by the
+// determinant in the first steps; converges quadratically at the end.
 Array sqrtm(const Operand& a) {
   const Call call("sqrtm", a.where);
   constexpr int scaled_steps = 8, steps = 14;

@@ -7,8 +7,8 @@ Array matrices(const Operand& a, bool square) {
   return cast_to(a.array, to_inexact(a.array.dtype()));
 }
 
-// A stack of vectors is told from matrices by its number of dims: one less than a's, and equal to a's
-// leading ones.
+// A stack of vectors is distinguished from matrices by its dims: one fewer than a's, and equal to a's leading
+// ones.
 System system_of(const Operand& a, const Operand& b, bool square) {
   factor::check_matrices(a.array, square);
   check_usable(b.array);

@@ -1,4 +1,4 @@
-// How linalg's functions look at their operands.
+// Preparation of the operands of linalg's functions.
 #pragma once
 #include <tessera/linalg.hpp>
 
@@ -8,10 +8,10 @@
 
 namespace tessera::linalg {
 
-// As a batch of matrices of an inexact dtype.
+// The operand as a batch of matrices of an inexact dtype.
 Array matrices(const Operand& a, bool square);
-// Both with the promoted dtype and the same batch dims; b as matrices. `vectors`: b came as vectors, and so
-// must the result.
+// Both with the promoted dtype and the same batch dims; b as matrices. `vectors`: b was given as vectors, and
+// the result must be too.
 struct System {
   Array a, b;
   bool vectors;
@@ -19,7 +19,7 @@ struct System {
 System system_of(const Operand& a, const Operand& b, bool square);
 inline Array as_given(const System& system, const Array& x) { return system.vectors ? squeeze(x, -1) : x; }
 
-// x moved to where `like` lies, if that is committed.
+// x moved to the layout of `like`, if that is committed.
 Array placed_as(const Array& x, const Array& like);
 
 inline std::int64_t rows_of(const Array& a) { return a.shape()[a.shape().size() - 2]; }

@@ -1,4 +1,4 @@
-// The nearest polynomial, by least squares on powers that are scaled to one length, as numpy.polyfit has it.
+// The nearest polynomial, by least squares on powers scaled to equal norm, as in numpy.polyfit.
 #include <tessera/linalg.hpp>
 #include <tessera/ops/arrange.hpp>
 #include <tessera/ops/numeric.hpp>

@@ -1,8 +1,10 @@
-// qr, svd, eigh and what follows from them.
+// qr, svd, eigh and related functions.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
+
+#include <tessera/ops/reproducible.hpp>
 
 #include "linalg/operands.hpp"
 #include "ops/in_float32.hpp"
@@ -14,7 +16,7 @@ using factor::adjoint;
 
 Array on_columns(const Array& values, Dtype dtype) { return astype(expand_dims(values, -2), dtype); }
 
-// 1 / s, and 0 where s counts as zero: at most `relative` of the largest.
+// 1 / s, and 0 for values that count as zero: at most `relative` times the largest.
 Array inverse_or_zero(const Array& s, double relative) {
   if (s.shape().back() == 0) return s;
   const Array threshold = max(s, -1, true) * relative, counts = s > threshold;
@@ -23,6 +25,26 @@ Array inverse_or_zero(const Array& s, double relative) {
 
 double rank_tolerance(const Array& a) {
   return epsilon(a.dtype()) * static_cast<double>(std::max(rows_of(a), columns_of(a)));
+}
+
+// With whole matrices, on the ranks that hold parts of them.
+Array with_whole_matrices(const Array& r) {
+  auto dims = r.sharding().dim_axes(r.ndim());
+  auto &rows = dims[dims.size() - 2], &columns = dims.back();
+  if (rows.empty() && columns.empty()) return r;
+  rows.clear(), columns.clear();
+  return with_sharding_constraint(r, Sharding::from_dim_axes(r.sharding().mesh(), dims));
+}
+
+// a = u diag(s) vh. A ReproducibleScope refuses the SVD of a split matrix: there it is that of the triangle
+// of a = q r, or of a^H = q r, which becomes whole.
+factor::SvdParts reduced_svd(const Array& a) {
+  if (!is_reproducible()) return factor::svd(a, false);
+  const bool is_wide = rows_of(a) < columns_of(a);
+  const auto [q, r] = factor::qr(is_wide ? adjoint(a) : a, false);
+  const auto [u, s, vh] = factor::svd(with_whole_matrices(r), false);
+  if (is_wide) return {adjoint(vh), s, adjoint(matmul(q, u))};
+  return {matmul(q, u), s, vh};
 }
 
 }  // namespace
@@ -59,10 +81,10 @@ Array eigvalsh(const Operand& a) {
 Array lstsq(const Operand& a, const Operand& b) {
   const Call call("lstsq", a.where);
   const System s = system_of(a, b, false);
-  const auto [u, values, vh] = factor::svd(s.a, false);
+  const auto [u, values, vh] = reduced_svd(s.a);
   const Array weights = astype(expand_dims(inverse_or_zero(values, rank_tolerance(s.a)), -1), s.a.dtype());
   const Array x = matmul(adjoint(vh), weights * matmul(adjoint(u), s.b));
-  // Whether a column of infinities came out as such would depend on the signs of u's columns.
+  // NaN for columns with infinities, whose results would otherwise depend on the signs of u's columns.
   const Array has_numbers = all(isfinite(s.b), Axes{-2}, true);
   return as_given(s, where(has_numbers, x, full_like(x, std::numeric_limits<double>::quiet_NaN())));
 }
@@ -70,7 +92,7 @@ Array lstsq(const Operand& a, const Operand& b) {
 Array pinv(const Operand& operand) {
   const Call call("pinv", operand.where);
   const Array a = matrices(operand, false);
-  const auto [u, s, vh] = factor::svd(a, false);
+  const auto [u, s, vh] = reduced_svd(a);
   constexpr double numpys = 1e-15;
   const double relative = std::max(numpys, rank_tolerance(a));
   return matmul(adjoint(vh) * on_columns(inverse_or_zero(s, relative), a.dtype()), adjoint(u));
@@ -118,7 +140,7 @@ Array vector_norm(const Array& x, double ord, int dim) {
   return power(sum(power(magnitude, ord), dim), 1.0 / ord);
 }
 
-Array matrix_norm(const Array& x, double ord) {  // of the last two dims
+Array matrix_norm(const Array& x, double ord) {  // over the last two dims
   const Array magnitude = abs(x);
   if (ord == 1) return max(sum(magnitude, -2), -1);
   if (ord == -1) return min(sum(magnitude, -2), -1);

@@ -1,4 +1,4 @@
-// Matrices made of vectors and blocks, and systems of tensors.
+// Matrices built from vectors and blocks, and systems of tensors.
 #include <algorithm>
 
 #include "linalg/operands.hpp"
@@ -31,7 +31,7 @@ void check_vector(const Array& x) {
                      "; it must be a vector");
 }
 
-// Element (i, j) is number n - 1 + i - j of  row[n - 1] ... row[1] column[0] column[1] ...
+// Element (i, j) has index n - 1 + i - j in  row[n - 1] ... row[1] column[0] column[1] ...
 Array by_diagonals(const Array& column, const Array& row) {
   const auto m = column.shape()[0], n = row.shape()[0];
   if (m == 0 || n == 0) return zeros({m, n}, column.dtype());

@@ -1,4 +1,4 @@
-// Mesh axes by number, and the devices that lie along them.
+// Mesh axes by number, and the devices along them.
 #pragma once
 #include <tessera/mesh.hpp>
 
@@ -7,11 +7,11 @@
 
 namespace tessera {
 
-using MeshAxes = std::vector<int>;      // axis numbers; where they split one dim, first major
-using DimAxes = std::vector<MeshAxes>;  // per dim the axes that split it
+using MeshAxes = std::vector<int>;      // axis numbers; first major where they split one dim
+using DimAxes = std::vector<MeshAxes>;  // for each dim the axes that split it
 inline const MeshAxes no_axes;
 
-// How many devices lie along the axes together; 1 along none.
+// The number of devices along the axes together; 1 for no axes.
 std::int64_t devices_along(const Mesh&, const MeshAxes&);
 
 // The group of `me`: the devices that differ from it only along `axes`, first axis major; `me` is among them.

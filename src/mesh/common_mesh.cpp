@@ -13,8 +13,8 @@
 namespace tessera {
 namespace {
 
-// The strides of all axes, largest first, preceded by the number of devices; empty if they do not divide
-// each other.
+// The strides of all axes in descending order, preceded by the number of devices; empty unless each divides
+// the one before.
 std::vector<int> common_cuts(const std::vector<Sharding>& shardings) {
   std::vector<int> cuts = {1, shardings[0].identity()->mesh.size()};
   for (const auto& sharding : shardings)
@@ -26,7 +26,7 @@ std::vector<int> common_cuts(const std::vector<Sharding>& shardings) {
   return cuts;
 }
 
-// An axis that one of the meshes has keeps its name.
+// The name of an axis on the common mesh: the one it has in a given mesh, if any.
 std::string axis_name(const std::vector<Sharding>& shardings, int stride, int size) {
   for (const auto& sharding : shardings) {
     const auto& mesh = *sharding.identity()->mesh.identity();

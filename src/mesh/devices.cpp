@@ -45,7 +45,8 @@ class Arrangement {
       block_[axis] = block_[axis + 1] * static_cast<std::size_t>(sizes[axis]);
   }
 
-  // The block of the axes from `axis` on: whole from the first host that has it, else part by part.
+  // Places the block of the axes from `axis` on: on the first host with room for all of it, else part by
+  // part.
   void place(std::size_t axis) {
     const std::size_t wanted = block_[axis];
     const auto host = std::find_if(free_.begin() + static_cast<std::ptrdiff_t>(first_), free_.end(),
@@ -64,8 +65,8 @@ class Arrangement {
  private:
   const std::vector<int>& sizes_;
   std::vector<std::deque<int>> free_;  // by host
-  std::vector<std::size_t> block_;     // devices of a block of the axes from this one on
-  std::size_t first_ = 0;              // host that has any left
+  std::vector<std::size_t> block_;     // devices in a block of the axes from this one on
+  std::size_t first_ = 0;              // first host with unplaced devices
 };
 
 }  // namespace

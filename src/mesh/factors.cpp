@@ -33,7 +33,7 @@ FactorAxes factors_of(const FactorRule& rule, const Sharding& sharding, int oper
         axes[f].push_back(digit.axis);
       }
       if (parts != factor.size)
-        break;  // a minor factor can be split only inside single indices of the major ones
+        break;  // a minor factor can be split only if the major ones have blocks of one index
     }
   }
   return axes;
@@ -90,9 +90,9 @@ FactorRule elementwise_rule(std::span<const Shape> in, std::span<const Shape> ou
 
 namespace {
 
-// Factors of one group of dims whose products agree, such as (4, 6) and (8, 3): the row-major index has
-// digits wherever either shape cuts it (24 | 12 .. no: 24 | 6 and 24 | 3 give 24 | 6 | 3 | 1), as long as
-// each cut divides the next.
+// Factors of one group of dims with equal products, such as (4, 6) and (8, 3): the row-major index has a
+// digit boundary wherever either shape cuts it (24 | 6 and 24 | 3 give 24 | 6 | 3 | 1), provided that each
+// cut divides the one before.
 struct Group {
   std::size_t in_begin, in_end, out_begin, out_end;
 };
@@ -166,7 +166,7 @@ class ReshapeFactors {
     }
   }
 
-  // The digit that starts below `cut` belongs to the dim whose own digits include it.
+  // Adds the digit below `cut` to the dim whose digits include it.
   static void give(std::vector<DimFactors>& dims, const Shape& shape, std::size_t begin, std::size_t end,
                    std::int64_t cut, int f) {
     std::int64_t stride = 1;
@@ -174,7 +174,7 @@ class ReshapeFactors {
       if (stride < cut && cut <= stride * shape[d]) return dims[d].push_back(f);
   }
 
-  // (4, 9) -> (6, 6): no common digits but the first, of size gcd(4, 6).
+  // Without common digits, as in (4, 9) -> (6, 6), only the first dims share one, of size gcd(4, 6).
   void share_the_major_digit(const Group& group) {
     std::size_t i = group.in_begin, o = group.out_begin;
     while (in_[i] == 1) ++i;

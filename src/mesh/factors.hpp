@@ -1,4 +1,4 @@
-// Which dims of an op move together, and the layouts that follow from it.
+// The factors of an op's dims, which are split together, and the layouts that follow from them.
 //
 // The dims of an op's operands are made of factors, named as einsum does (mesh/rule.hpp is the language):
 //
@@ -6,8 +6,8 @@
 //   reshape  "(i j) k -> i (j k)"        (24, 5) -> (4, 30): i = 4, j = 6, k = 5
 //   softmax  "i j -> i j | whole j"
 //
-// An assignment gives each factor the mesh axes that split it. Everything about layouts is decided here; no
-// op's name is seen.
+// An assignment gives each factor the mesh axes that split it. All decisions about layouts are made here,
+// independent of the op's name.
 #pragma once
 #include <tessera/dtype.hpp>
 #include <tessera/sharding.hpp>
@@ -25,8 +25,8 @@
 namespace tessera {
 
 enum class FactorKind {
-  pass,    // split it: every rank computes its part
-  reduce,  // split it: every rank has a partial result, to be combined over the axes
+  pass,    // may be split: every rank computes its part
+  reduce,  // may be split: every rank has a partial result, to be combined over the axes
   whole,   // must not be split
 };
 struct Factor {
@@ -35,48 +35,49 @@ struct Factor {
   friend bool operator==(const Factor&, const Factor&) = default;
 };
 using DimFactors =
-    std::vector<int>;  // of one dim, major first; empty for a broadcast dim of size 1 that no factor touches
+    std::vector<int>;  // of one dim, major first; empty for a broadcast dim of size 1 without factor
 struct FactorRule {
   std::vector<Factor> factors;
   std::vector<std::vector<DimFactors>> inputs, outputs;  // [operand][dim]
-  ReduceKind reduce_kind = ReduceKind::sum;              // how partial results combine
+  ReduceKind reduce_kind = ReduceKind::sum;              // combines partial results
 };
 
 std::string to_string(const FactorRule&);
 
-// The factors of two rules of mesh/rule.hpp on shapes. {D..} -> D..: dims are aligned from the last, those of
-// size 1 are broadcast.
+// The factors of two rules of mesh/rule.hpp on given shapes. For {D..} -> D.. dims are aligned from the last,
+// and those of size 1 are broadcast.
 FactorRule elementwise_rule(std::span<const Shape> in, std::span<const Shape> out);
-// (D..) -> (D..): factors that the row-major index of both shapes has in common; what has none is whole.
+// (D..) -> (D..): the factors common to the row-major indices of both shapes; a dim without a common one is
+// `whole`.
 FactorRule reshape_rule(const Shape& in, const Shape& out);
 
-// For each factor the mesh axes that split it, major first.
+// The mesh axes that split each factor, major first.
 using FactorAxes = std::vector<MeshAxes>;
 
-// The factors that a sharding of one operand splits. Axes that no factor can take (of a broadcast dim, of a
-// whole factor, of a compound dim whose block boundaries do not agree with its factors) are left out.
+// The factors that one operand's sharding splits. Omits axes that no factor can take: those of a broadcast
+// dim, of a `whole` factor, or of a compound dim whose blocks are not blocks of its factors.
 FactorAxes factors_of(const FactorRule&, const Sharding&, int operand, bool is_output);
-// The sharding of one operand under an assignment that is_allowed.
+// The sharding of one operand under an assignment; is_allowed must hold.
 Sharding sharding_of(const FactorRule&, const FactorAxes&, const Mesh&, int operand, bool is_output);
-// Whole factors are unsplit, and every compound dim has blocks that are the blocks of its factors: of (ij),
-// i over p parts needs i % p == 0, and j can be split only when i is split into single indices.
+// Whether `whole` factors are unsplit and the blocks of every compound dim are blocks of its factors: in
+// (ij), splitting i into p parts needs i % p == 0, and j can be split only if i is split into single indices.
 bool is_allowed(const FactorRule&, const FactorAxes&, const Mesh&);
 
 struct Propagation {
   FactorAxes factor_axes;
-  std::vector<Sharding> inputs;  // what each input must be resharded to
+  std::vector<Sharding> inputs;  // the layout to which each input must be resharded
   std::vector<Sharding> outputs;
   MeshAxes partial_axes;  // axes over which the outputs are partial
   std::int64_t bytes =
-      0;  // that the busiest rank receives: reshards of the inputs, and the reduction of the outputs
+      0;  // received by the busiest rank: reshards of the inputs, and the reduction of the outputs
 };
 
-// Forward: from the shardings of the inputs to the layout of the op. nullopt is an uncommitted input,
-// computed in any layout at no cost. If the inputs agree, no input moves, whatever a reduction costs
-// afterwards. Else the assignment that moves the fewest bytes (where operands are contracted, bytes and one
-// rank's arithmetic together), among those that put each mesh axis where some input has it, or nowhere; ties
-// go to the one that moves less of the first input, then of the second, ... An input on another mesh over the
-// same devices in the same order is taken as it is and resharded.
+// Forward propagation: the layout of the op from the shardings of its inputs. nullopt stands for an
+// uncommitted input, which is computed in any layout at no cost. If the inputs agree, no input moves,
+// whatever a reduction costs afterwards. Otherwise chooses the assignment that moves the fewest bytes (for
+// contractions: bytes and one rank's arithmetic together) among those that put each mesh axis where some
+// input has it, or nowhere; ties go to the one that moves less of the first input, then of the second, ... An
+// input on another mesh over the same devices in the same order is accepted and resharded.
 //
 //   a f32[4096, 2048] P('x', None) . b f32[2048, 1024] P(None, 'x'), x = 4:  P('x', None), gathers b (6 MiB
 //     per rank; a would be 24 MiB)

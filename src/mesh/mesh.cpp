@@ -5,6 +5,7 @@
 #include <numeric>
 #include <ostream>
 
+#include "base/call.hpp"
 #include "base/text.hpp"
 #include "mesh/devices.hpp"
 #include "mesh/mesh_impl.hpp"
@@ -14,6 +15,10 @@ namespace tessera {
 namespace {
 
 const std::string abstract_host = "abstract";
+
+// The beginning of an error's text: the call that the library serves, or this one. No scope is opened, as
+// meshes may be made on any thread.
+std::string beginning(const UserCall& call) { return call_text_or(call_text(call)); }
 
 std::int64_t product(const std::vector<int>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1},
@@ -27,39 +32,39 @@ std::vector<int> ids_of(const std::vector<Device>& devices, std::size_t count) {
   return ids;
 }
 
-constexpr std::int64_t most_devices = 1 << 24;  // what a laptop can plan for
+constexpr std::int64_t most_devices = 1 << 24;  // a size that a laptop can plan for
 
-void check_sizes(const char* call, const std::vector<int>& sizes, const std::vector<std::string>& names) {
+void check_sizes(const UserCall& call, const std::vector<int>& sizes, const std::vector<std::string>& names) {
   if (sizes.size() != names.size())
-    throw ShardingError(std::string(call) + ": " + counted(sizes.size(), "size") + " " + listed(sizes) +
+    throw ShardingError(beginning(call) + ": " + counted(sizes.size(), "size") + " " + listed(sizes) +
                         " but " + counted(names.size(), "axis name") + " " + quoted_list(names) +
                         "; give one name for each");
   for (std::size_t a = 0; a < sizes.size(); ++a) {
     if (names[a].empty())
-      throw ShardingError(std::string(call) + ": axis " + std::to_string(a) + " has an empty name; name it");
+      throw ShardingError(beginning(call) + ": axis " + std::to_string(a) + " has an empty name; name it");
     if (sizes[a] < 1)
-      throw ShardingError(std::string(call) + ": axis " + quoted(names[a]) + " has size " +
+      throw ShardingError(beginning(call) + ": axis " + quoted(names[a]) + " has size " +
                           std::to_string(sizes[a]) + "; sizes are 1 or more");
     if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(a), names[a]) !=
         names.begin() + static_cast<std::ptrdiff_t>(a))
-      throw ShardingError(std::string(call) + ": two axes are named " + quoted(names[a]) + " in " +
+      throw ShardingError(beginning(call) + ": two axes are named " + quoted(names[a]) + " in " +
                           quoted_list(names) + "; give each its own name");
   }
   std::int64_t devices = 1;
   for (const int size : sizes)
     if ((devices *= size) > most_devices)
-      throw ShardingError(std::string(call) + ": sizes " + listed(sizes) + " hold more than " +
+      throw ShardingError(beginning(call) + ": sizes " + listed(sizes) + " hold more than " +
                           std::to_string(most_devices) + " devices, the most that a mesh may have");
 }
 
-// Positions by device id; empty when the ids count up from the first, the usual case.
-std::vector<int> invert(const std::vector<int>& ids, int lowest, int highest) {
+// Positions by device id; empty if the ids are consecutive and ascending, the usual case.
+std::vector<int> invert(const UserCall& call, const std::vector<int>& ids, int lowest, int highest) {
   std::vector<int> position(static_cast<std::size_t>(highest - lowest) + 1, -1);
   bool counts_up = true;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     int& slot = position[ids[i] - lowest];
     if (slot >= 0)
-      throw ShardingError("Mesh: device " + std::to_string(ids[i]) + " stands at positions " +
+      throw ShardingError(beginning(call) + ": device " + std::to_string(ids[i]) + " stands at positions " +
                           std::to_string(slot) + " and " + std::to_string(i) +
                           " of the grid; a mesh holds each device once");
     slot = static_cast<int>(i);
@@ -69,12 +74,12 @@ std::vector<int> invert(const std::vector<int>& ids, int lowest, int highest) {
   return position;
 }
 
-std::shared_ptr<Mesh::Impl> build(std::vector<int> sizes, std::vector<std::string> names,
-                                  std::vector<int> ids, bool abstract) {
+std::shared_ptr<Mesh::Impl> build(const UserCall& call, std::vector<int> sizes,
+                                  std::vector<std::string> names, std::vector<int> ids, bool abstract) {
   auto impl = std::make_shared<Mesh::Impl>();
   const auto [low, high] = std::minmax_element(ids.begin(), ids.end());
   impl->lowest_id = *low;
-  impl->position = invert(ids, *low, *high);
+  impl->position = invert(call, ids, *low, *high);
   impl->abstract = abstract;
   impl->ids_hash = mix_range(abstract, ids);
   impl->hash = mix_range(impl->ids_hash, sizes);
@@ -88,15 +93,15 @@ std::shared_ptr<Mesh::Impl> build(std::vector<int> sizes, std::vector<std::strin
   return impl;
 }
 
-void check_devices_exist(const char* call, const std::vector<int>& ids) {
+void check_devices_exist(const UserCall& call, const std::vector<int>& ids) {
   const int available = device_count();
   const int highest = *std::max_element(ids.begin(), ids.end()),
             lowest = *std::min_element(ids.begin(), ids.end());
   if (lowest < 0)
-    throw ShardingError(std::string(call) + ": device " + std::to_string(lowest) +
+    throw ShardingError(beginning(call) + ": device " + std::to_string(lowest) +
                         " is negative; devices are numbered from 0");
   if (highest >= available)
-    throw ShardingError(std::string(call) + ": the mesh needs device " + std::to_string(highest) +
+    throw ShardingError(beginning(call) + ": the mesh needs device " + std::to_string(highest) +
                         ", the job has " + counted(available, "device") + ": start it with -n " +
                         std::to_string(highest + 1) +
                         " or more, or plan without processes with abstract_mesh");
@@ -132,17 +137,18 @@ NdDevices NdDevices::stack_rows(std::vector<NdDevices> rows) {
   return grid;
 }
 
-Mesh::Mesh(NdDevices devices, std::vector<std::string> axis_names) {
+Mesh::Mesh(NdDevices devices, std::vector<std::string> axis_names, std::source_location where) {
+  const UserCall call{"Mesh", where};
   if (devices.ids().empty())
-    throw ShardingError("Mesh: the grid of devices is empty; a mesh needs at least one device");
+    throw ShardingError(beginning(call) + ": the grid of devices is empty; a mesh needs at least one device");
   if (devices.sizes().size() != axis_names.size())
-    throw ShardingError("Mesh: the grid of devices has " + counted(devices.sizes().size(), "dimension") +
-                        " " + listed(devices.sizes()) + " but there are " +
-                        counted(axis_names.size(), "axis name") + " " + quoted_list(axis_names) +
-                        "; give one name for each");
-  check_sizes("Mesh", devices.sizes(), axis_names);
-  if (!devices.is_abstract()) check_devices_exist("Mesh", devices.ids());
-  impl_ = build(devices.sizes(), std::move(axis_names), devices.ids(), devices.is_abstract());
+    throw ShardingError(beginning(call) + ": the grid of devices has " +
+                        counted(devices.sizes().size(), "dimension") + " " + listed(devices.sizes()) +
+                        " but there are " + counted(axis_names.size(), "axis name") + " " +
+                        quoted_list(axis_names) + "; give one name for each");
+  check_sizes(call, devices.sizes(), axis_names);
+  if (!devices.is_abstract()) check_devices_exist(call, devices.ids());
+  impl_ = build(call, devices.sizes(), std::move(axis_names), devices.ids(), devices.is_abstract());
 }
 
 std::vector<std::pair<std::string, int>> Mesh::shape() const {
@@ -199,10 +205,11 @@ bool Mesh::same_devices(const Mesh& other) const {
   return &a == &b || (a.ids_hash == b.ids_hash && a.abstract == b.abstract && a.ids == b.ids);
 }
 
-Mesh Mesh::with_axes(std::vector<int> sizes, std::vector<std::string> names) const {
+Mesh Mesh::with_axes(std::vector<int> sizes, std::vector<std::string> names,
+                     std::source_location where) const {
   NdDevices grid(std::move(sizes), impl_->ids);
   grid.abstract_ = impl_->abstract;
-  return Mesh(std::move(grid), std::move(names));
+  return Mesh(std::move(grid), std::move(names), where);
 }
 
 bool operator==(const Mesh& left, const Mesh& right) {
@@ -222,49 +229,51 @@ std::string to_text(const Mesh& mesh) {
 std::ostream& operator<<(std::ostream& out, const Mesh& mesh) { return out << to_text(mesh); }
 
 namespace {
-// The devices that a mesh of these sizes takes of those at hand.
-std::int64_t devices_needed(const std::vector<int>& sizes, const std::vector<std::string>& names,
-                            std::size_t at_hand) {
-  check_sizes("make_mesh", sizes, names);
+// The number of devices that a mesh of these sizes uses.
+std::int64_t devices_needed(const UserCall& call, const std::vector<int>& sizes,
+                            const std::vector<std::string>& names, std::size_t at_hand) {
+  check_sizes(call, sizes, names);
   const std::int64_t needed = product(sizes), given = static_cast<std::int64_t>(at_hand);
   if (needed <= given) return needed;
   const bool whole_job = given == device_count();
-  throw ShardingError("make_mesh: a mesh of sizes " + listed(sizes) + " needs " + std::to_string(needed) +
-                      " devices, " + (whole_job ? "the job has " : "the list has ") + std::to_string(given) +
-                      ": " +
+  throw ShardingError(beginning(call) + ": a mesh of sizes " + listed(sizes) + " needs " +
+                      std::to_string(needed) + " devices, " + (whole_job ? "the job has " : "the list has ") +
+                      std::to_string(given) + ": " +
                       (whole_job ? "start it with -n " + std::to_string(needed) +
                                        ", or use smaller sizes, or abstract_mesh to plan without processes"
                                  : "use smaller sizes or more devices"));
 }
 }  // namespace
 
-Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names) {
+Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::source_location where) {
   const auto& all = device_table();
-  const auto needed = static_cast<std::size_t>(devices_needed(sizes, names, all.size()));
+  const auto needed =
+      static_cast<std::size_t>(devices_needed({"make_mesh", where}, sizes, names, all.size()));
   auto ids = arrange_by_hosts(sizes, std::span(all).first(needed));
-  return Mesh(NdDevices(std::move(sizes), std::move(ids)), std::move(names));
+  return Mesh(NdDevices(std::move(sizes), std::move(ids)), std::move(names), where);
 }
 
-Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices) {
-  const std::int64_t needed = devices_needed(sizes, names, devices.size());
+Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices,
+               std::source_location where) {
+  const std::int64_t needed = devices_needed({"make_mesh", where}, sizes, names, devices.size());
   NdDevices grid(std::move(sizes), ids_of(devices, needed));
   grid.abstract_ = !devices.empty() && devices[0].host == abstract_host;
-  return Mesh(std::move(grid), std::move(names));
+  return Mesh(std::move(grid), std::move(names), where);
 }
 
-Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names) {
-  check_sizes("abstract_mesh", sizes, names);
+Mesh abstract_mesh(std::vector<int> sizes, std::vector<std::string> names, std::source_location where) {
+  check_sizes({"abstract_mesh", where}, sizes, names);
   std::vector<int> ids(product(sizes));
   std::iota(ids.begin(), ids.end(), 0);
   NdDevices grid(std::move(sizes), std::move(ids));
   grid.abstract_ = true;
-  return Mesh(std::move(grid), std::move(names));
+  return Mesh(std::move(grid), std::move(names), where);
 }
 
-NdDevices create_device_mesh(std::vector<int> sizes) {
+NdDevices create_device_mesh(std::vector<int> sizes, std::source_location where) {
   const auto& all = device_table();
   if (product(sizes) != static_cast<std::int64_t>(all.size()))
-    throw ShardingError("create_device_mesh: sizes " + listed(sizes) + " hold " +
+    throw ShardingError(beginning({"create_device_mesh", where}) + ": sizes " + listed(sizes) + " hold " +
                         std::to_string(product(sizes)) + " devices, the job has " +
                         std::to_string(all.size()) + ": use sizes whose product is " +
                         std::to_string(all.size()) + ", or make_mesh for a mesh over the first devices");

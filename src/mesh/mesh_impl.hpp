@@ -1,4 +1,4 @@
-// Inside of a Mesh, for the other files of this room.
+// The internals of a Mesh, for the other files of src/mesh.
 #pragma once
 #include <tessera/mesh.hpp>
 

@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-int product(const std::vector<int>& sizes) {
+int total(const std::vector<int>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>());
 }
 
@@ -22,16 +22,16 @@ std::vector<int> row_major_strides(const std::vector<int>& sizes) {
   return strides;
 }
 
-// One mesh axis found in the grid of devices: each of its `size` steps goes `stride` positions further in the
-// order of devices, and `weight` further along `dim` of the grid.
+// One mesh axis found in the grid of devices: each of its `size` steps advances by `stride` positions in the
+// order of devices, and by `weight` along `dim` of the grid.
 struct Step {
   int stride, size;
   std::size_t dim;
   int weight = 1;
 };
 
-// The steps, minor first, that walk `values` (positions in the base order, from one corner along one dim);
-// empty if no steps do.
+// The steps, minor first, that generate `values` (positions in the base order, from one corner along one
+// dim); empty if there are none.
 std::vector<Step> steps_along(const std::vector<int>& values, std::size_t dim) {
   std::vector<Step> steps;
   const int n = static_cast<int>(values.size());
@@ -92,7 +92,7 @@ PositionalSharding PositionalSharding::reshape(std::vector<int> sizes) const {
   if (open > 1) refuse("only one size can be -1");
   if (std::any_of(sizes.begin(), sizes.end(), [](int size) { return size < 1 && size != -1; }))
     refuse("sizes are 1 or more, or -1 once");
-  const int known = product(sizes) * (open == 1 ? -1 : 1);
+  const int known = total(sizes) * (open == 1 ? -1 : 1);
   if (open == 1 ? count % known != 0 : count != known)
     refuse("it has " + std::to_string(count) + " device sets, the sizes ask for " +
            (open == 1 ? "a multiple of " : "") + std::to_string(known));
@@ -163,9 +163,9 @@ PositionalSharding PositionalSharding::replicate(int axis, bool keepdims) const 
 namespace {
 
 // Reshape, T and replicate keep the device order of the base list, so that arrays under all of them can be
-// mixed: the grid is described as axes of the base order where that is possible,
+// mixed. The grid is described by axes of the base order if possible,
 //   [0 1 2 3].reshape(2, 2).T() = [[0 2] [1 3]]   =>   Mesh('_1': 2, '_0': 2) over 0 1 2 3, P('_0', '_1')
-// and over the grid's own order where it is not (e.g. reshape(2, 3).T().reshape(2, 3)).
+// otherwise over the grid's own order (e.g. reshape(2, 3).T().reshape(2, 3)).
 //
 // positions: of every device in the base order, row-major over `sizes`; the last size is that of the device
 // sets. Returns the mesh axes, major first; empty if no axes of the base order describe the grid.
@@ -233,14 +233,14 @@ std::pair<Mesh, std::vector<std::vector<int>>> PositionalSharding::as_mesh() con
     mesh_sizes.push_back(axis.size);
     of_dim.push_back(static_cast<int>(names.size()) - 1);
   }
-  // The axis that steps further in a dim is the major one of those that split it.
+  // Among the axes that split a dim, the one with the largest step in it is the major one.
   for (std::size_t d = 0; d < sizes_.size(); ++d)
     std::sort(dim_axes[d].begin(), dim_axes[d].end(),
               [&](int a, int b) { return axes[a].weight > axes[b].weight; });
   dim_axes.pop_back();
   NdDevices grid(std::move(mesh_sizes), std::move(ids));
   grid.abstract_ = base_.is_abstract();
-  return {Mesh(std::move(grid), std::move(names)), std::move(dim_axes)};
+  return {Mesh(std::move(grid), std::move(names), {}), std::move(dim_axes)};
 }
 
 bool operator==(const PositionalSharding& a, const PositionalSharding& b) {

@@ -35,10 +35,9 @@ class Propagator {
   }
 
  private:
-  // --- no input moves
-  // -------------------------------------------------------------------------------------------------
+  // --- no input moves -------------------------------------------------------------------------------------
 
-  // Elementwise ops on operands of one shape and one sharding, the commonest case.
+  // Elementwise ops whose operands have one shape and one sharding, the most common case.
   std::optional<Propagation> all_the_same() const {
     if (rule_.outputs.size() != 1 || inputs_.empty()) return std::nullopt;
     const std::optional<Sharding>* first = nullptr;
@@ -87,9 +86,9 @@ class Propagator {
     }
   }
 
-  // The union of what the inputs say, when they say the same about every factor that they split and use no
-  // axis twice: then each input is only cut further. A reduction may be split only if every input that has
-  // the factor has it split; otherwise its cost must be weighed.
+  // The union of the inputs' assignments, if they agree on every factor that they split and use no axis
+  // twice: then no input needs more than further splitting. A reduced factor may be split only if every input
+  // that has it splits it; otherwise its cost must be weighed.
   std::optional<FactorAxes> agreement() const {
     FactorAxes merged(rule_.factors.size());
     std::vector<int> factor_of_axis(mesh_.ndim(), nowhere);
@@ -123,11 +122,9 @@ class Propagator {
     return false;
   }
 
-  // --- some input moves
-  // -----------------------------------------------------------------------------------------------
+  // --- some input moves -----------------------------------------------------------------------------------
 
-  // For each mesh axis, where it may go: to the factors that some input has it on, in operand order, or
-  // nowhere.
+  // The candidates of each mesh axis: the factors that some input splits by it, in operand order, or none.
   std::vector<std::vector<int>> choices() const {
     std::vector<std::vector<int>> of_axis(mesh_.ndim());
     for (const auto& projection : projections_)
@@ -141,8 +138,8 @@ class Propagator {
     return of_axis;
   }
 
-  // The axes of a factor stand in the order of the input `leader` if it has them, else of the first input
-  // that does.
+  // Orders the axes of each factor as the input `leader` has them, and the remaining ones as the first input
+  // that has them.
   FactorAxes ordered(const std::vector<int>& factor_of_axis, std::size_t leader) const {
     FactorAxes axes(rule_.factors.size());
     const auto take = [&](const FactorAxes& projection) {
@@ -157,7 +154,8 @@ class Propagator {
     return axes;
   }
 
-  // Inputs that put several axes on one factor in different orders: worth trying the order of each.
+  // Collects inputs that split one factor by several axes, since their orders may differ: each order is
+  // tried.
   void find_leaders() {
     leaders_ = {0};
     for (std::size_t i = 1; i < projections_.size(); ++i)
@@ -168,8 +166,8 @@ class Propagator {
 
   struct Cost {
     std::int64_t bytes = 0;
-    std::int64_t arithmetic = 0;  // of one rank, as the bytes that could move meanwhile
-    std::int64_t copies = 0;      // of a rank's block of a contraction's result, all that ranks hold
+    std::int64_t arithmetic = 0;  // of one rank, in bytes that could move in that time
+    std::int64_t copies = 0;      // of a rank's block of a contraction's result, over all ranks that hold it
     std::vector<std::int64_t> of_input;
     std::int64_t total() const { return bytes + arithmetic + copies; }
     friend bool operator<(const Cost& a, const Cost& b) {
@@ -177,7 +175,7 @@ class Propagator {
     }
   };
 
-  // Programs ask the same question in every step of their loops.
+  // cheapest() with memory, since programs repeat the same question in every step of a loop.
   FactorAxes cheapest_once() {
     constexpr std::size_t most_kept = 1024;
     auto& answers = state<Answers>().known;
@@ -261,7 +259,8 @@ class Propagator {
     }
   }
 
-  // Largest axis first; axes not yet decided stay where the first input that has them puts them.
+  // Decides one axis at a time, largest first; undecided axes stay where the first input that has them puts
+  // them.
   void try_axis_by_axis(const std::vector<std::vector<int>>& choices, std::vector<int>& chosen) {
     std::vector<std::size_t> order(choices.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -326,8 +325,8 @@ class Propagator {
     return false;
   }
 
-  // Arithmetic may outweigh bytes where operands are contracted: a rank that gathers an operand and computes
-  // what its neighbours compute as well is no cheaper than one that adds up a share of the sum.
+  // The arithmetic of one rank, which may outweigh bytes in contractions: gathering an operand and repeating
+  // the neighbours' computation is no cheaper than adding up a share of the sum.
   std::int64_t arithmetic(const FactorAxes& axes) const {
     if (!is_contraction()) return 0;
     double terms = 1;
@@ -337,8 +336,8 @@ class Propagator {
     return static_cast<std::int64_t>(std::min(1e17, 2 * terms / rates().flops_per_moved_byte()));
   }
 
-  // A sum over an axis that would have split the result leaves each rank more of it than its share. Rows
-  // times rows on a grid of 8 x 8:
+  // The cost of replicated results: a sum over an axis that could have split the result leaves each rank more
+  // than its share of it. Rows times rows on a grid of 8 x 8:
   //
   //   rows split by both axes      the result's blocks are n^2 / 64, each held once
   //   inner dim split by one       fewer bytes move, but blocks are n^2 / 8, each held 8 times
@@ -375,11 +374,10 @@ class Propagator {
     return cost;
   }
 
-  // --- result
-  // ---------------------------------------------------------------------------------------------------------
+  // --- result ---------------------------------------------------------------------------------------------
 
-  // A layout that an input already has is that input's own Sharding, as its user wrote it (and costs nothing
-  // to make).
+  // Returns an input's own Sharding if it has the same layout, which keeps the user's spelling and costs
+  // nothing.
   Sharding layout(const FactorAxes& axes, int operand, bool is_output) const {
     const auto& dims = (is_output ? rule_.outputs : rule_.inputs)[operand];
     for (std::size_t i = 0; i < inputs_.size(); ++i)
@@ -423,9 +421,9 @@ class Propagator {
   std::span<const Dtype> out_dtypes_;
   const Mesh& mesh_;
 
-  std::vector<FactorAxes> projections_;  // of each input
-  std::vector<bool> complete_;           // the projection says everything about the input's sharding
-  std::vector<bool> on_mesh_;            // the input is written on this very mesh
+  std::vector<FactorAxes> projections_;  // the factors that each input splits
+  std::vector<bool> complete_;           // the projection covers the whole sharding of the input
+  std::vector<bool> on_mesh_;            // the input's sharding is on this very mesh
   std::vector<std::size_t> leaders_;
   std::vector<std::vector<std::pair<Sharding, std::int64_t>>> known_costs_;
   FactorAxes best_;

@@ -8,8 +8,9 @@
 namespace tessera {
 namespace {
 
-// Visits every combination of one meeting per dimension.
-template <class Visit> void for_each_block(const std::vector<std::vector<Meeting>>& meetings, Visit visit) {
+// Visits every combination of one Rendezvous per dim.
+template <class Visit>
+void for_each_block(const std::vector<std::vector<CommonPart>>& meetings, Visit visit) {
   const std::size_t ndim = meetings.size();
   for (const auto& along : meetings)
     if (along.empty()) return;
@@ -40,7 +41,7 @@ class Planner {
       add_receives(static_cast<int>(p));
       add_sends(static_cast<int>(p));
     }
-    // A pair of devices has at most one block of each piece, so this order is the same on both sides.
+    // Both sides derive the same order, since a pair of devices has at most one block of each piece.
     const auto by_peer = [](const Transfer& a, const Transfer& b) {
       return std::tie(a.peer, a.piece) < std::tie(b.peer, b.piece);
     };
@@ -50,19 +51,19 @@ class Planner {
   }
 
  private:
-  const Route& route(const Piece& piece) const { return routes_[piece.source]; }
+  const Route& route(const RemapPiece& piece) const { return routes_[piece.source]; }
 
   void add_receives(int number) {
-    const Piece& piece = remap_.pieces[number];
+    const RemapPiece& piece = remap_.pieces[number];
     const Route& route = this->route(piece);
     const Shape& from_shape = from_shapes_[piece.source];
     const int here = route.to().mesh.position(me_);
     if (here < 0) return;
-    std::vector<std::vector<Meeting>> meetings(shape_.size());
+    std::vector<std::vector<CommonPart>> meetings(shape_.size());
     for (std::size_t d = 0; d < shape_.size(); ++d) {
       const Range mine = intersect({route.to().range(d, shape_[d], here)}, {piece.to[d]})[0];
-      meet_source_parts(meetings[d], mine, piece.offset[d], piece.step[d], from_shape[d],
-                        route.from().parts_of(d));
+      common_source_parts(meetings[d], mine, piece.offset[d], piece.step[d], from_shape[d],
+                          route.from().parts_of(d));
     }
     const auto& ids = route.from().mesh.device_ids();
     for_each_block(meetings, [&](const std::vector<std::int64_t>& parts, const Index& to) {
@@ -72,18 +73,18 @@ class Planner {
   }
 
   void add_sends(int number) {
-    const Piece& piece = remap_.pieces[number];
+    const RemapPiece& piece = remap_.pieces[number];
     const Route& route = this->route(piece);
     const Shape& from_shape = from_shapes_[piece.source];
     const int here = route.from().mesh.position(me_);
     if (here < 0) return;
     std::vector<std::int64_t> my_parts(shape_.size());
-    std::vector<std::vector<Meeting>> meetings(shape_.size());
+    std::vector<std::vector<CommonPart>> meetings(shape_.size());
     for (std::size_t d = 0; d < shape_.size(); ++d) {
       my_parts[d] = route.from().part(d, here);
       const Range read =
           preimage(piece.to[d], piece.offset[d], piece.step[d], route.from().range(d, from_shape[d], here));
-      meet_destination_parts(meetings[d], read, shape_[d], route.to().parts_of(d));
+      common_destination_parts(meetings[d], read, shape_[d], route.to().parts_of(d));
     }
     const auto& ids = route.to().mesh.device_ids();
     std::vector<int> receivers;
@@ -108,8 +109,8 @@ class Planner {
 }  // namespace
 
 Remap identity_remap(const Shape& shape) {
-  return {{Piece{0, whole_box(shape), std::vector<std::int64_t>(shape.size(), 0),
-                 std::vector<std::int64_t>(shape.size(), 1)}}};
+  return {{RemapPiece{0, whole_box(shape), std::vector<std::int64_t>(shape.size(), 0),
+                      std::vector<std::int64_t>(shape.size(), 1)}}};
 }
 
 ExchangePlan plan_exchange(const Remap& remap, std::span<const Sharding> from,

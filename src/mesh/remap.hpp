@@ -1,6 +1,6 @@
-// Remap: where every element of a result comes from, when that is an affine function of its index in each
-// dimension. Slices, flips, rolls, padding, concatenation, halos and reshards are remaps; one planner turns
-// any of them into messages.
+// Remap: the source of every element of a result, if it is an affine function of the index in each dim.
+// Slices, flips, rolls, padding, concatenation, halos and reshards are remaps; one planner turns any of them
+// into messages.
 #pragma once
 #include <tessera/sharding.hpp>
 
@@ -12,16 +12,16 @@
 
 namespace tessera {
 
-// result[i...] = source[offset[d] + step[d] * i[d], ...] for i in `to`. Negative steps flip. A step of 0
+// result[i...] = source[offset[d] + step[d] * i[d], ...] for i in `to`. Negative steps flip; a step of 0
 // broadcasts.
-struct Piece {
+struct RemapPiece {
   int source = 0;
   Index to;
   std::vector<std::int64_t> offset, step;
-  friend bool operator==(const Piece&, const Piece&) = default;
+  friend bool operator==(const RemapPiece&, const RemapPiece&) = default;
 };
 struct Remap {
-  std::vector<Piece> pieces;  // disjoint; what they leave uncovered is filled by the caller
+  std::vector<RemapPiece> pieces;  // disjoint; the caller fills the elements that they do not cover
 };
 Remap identity_remap(const Shape&);
 
@@ -34,12 +34,12 @@ struct Transfer {
 struct ExchangePlan {
   std::vector<Transfer> sends,
       receives;  // by peer, then piece; both sides list the blocks of one pair in the same order
-  std::vector<Transfer> local;  // this rank keeps them
+  std::vector<Transfer> local;  // copied within this rank
 };
 
-// The sends and receives of device `me`. Replicas are served by the device itself, else by the holder of the
-// same fixed coordinates, spread over the holders. Cost is proportional to the blocks that meet, not to the
-// number of ranks.
+// The sends and receives of device `me`. A block with several replicas is taken from the device itself, else
+// from the holder with the same fixed coordinates, spread over the holders. The cost is proportional to the
+// number of intersecting blocks, not to the number of ranks.
 ExchangePlan plan_exchange(const Remap&, std::span<const Sharding> from, std::span<const Shape> from_shapes,
                            const Sharding& to, const Shape& shape, int me, const MeshAxes& fixed_axes = {});
 

@@ -47,7 +47,7 @@ class Resharder {
     const auto chain = this->chain(have, want);
     if (!chain) return exchange;
     const double chain_s = seconds(*chain), exchange_s = seconds(exchange);
-    // At the same cost a cut and one named collective says more than an exchange; two collectives copy more.
+    // At equal cost a slice and one named collective is clearer than an exchange; two collectives copy more.
     const bool one_talks = std::count_if(chain->steps.begin(), chain->steps.end(),
                                          [](const ReshardStep& s) { return s.messages > 0; }) == 1;
     return chain_s < exchange_s || (chain_s == exchange_s && one_talks) ? *chain : exchange;
@@ -58,7 +58,7 @@ class Resharder {
   std::int64_t parts(const MeshAxes& axes) const { return devices_along(mesh(), axes); }
 
   // Is every block of `coarse` parts of dim a union of blocks of `coarse * finer` parts?
-  //   n = 10 over 2: [0:5] [5:10]    over 2 * 2: [0:3] [3:6] [6:9] [9:10]    no: [3:6] lies in both
+  //   n = 10 over 2: [0:5] [5:10]    over 2 * 2: [0:3] [3:6] [6:9] [9:10]    no: [3:6] is part of both
   bool nests(std::size_t dim, const MeshAxes& coarse_axes, const MeshAxes& finer_axes) const {
     const std::int64_t n = shape_[dim], coarse = parts(coarse_axes), finer = parts(finer_axes);
     const std::int64_t block = block_size(n, coarse);
@@ -128,7 +128,7 @@ class Resharder {
     StepKind kind;
     int dim = -1, split_dim = -1;
   };
-  // The whole way as one collective, where one does it exactly.
+  // The whole reshard as one collective, if one does it exactly.
   std::optional<Collective> one_collective(const DimAxes& have, const DimAxes& want) const {
     MeshAxes leaving_dims, entering_dims;
     bool same_parts = true, all_nest = true;
@@ -158,11 +158,11 @@ class Resharder {
     return Collective{StepKind::all_to_all, leaving_dims[0], entering_dims[0]};
   }
 
-  // slice  ->  permute or all-to-alls  ->  gather: cut first, so that the middle moves as little as
-  // possible, and make whole last.
+  // slice  ->  permute or all-to-alls  ->  gather: splits first, so that the middle steps move as little as
+  // possible, and gathers last.
   //   P(('x', 'y'), None, None)  slice->  P(('x', 'y'), None, 'z')  all-to-all->  P('x', 'y', 'z')  gather->
   //      P(None, 'y', 'z')
-  // Empty when some step would not be exact on these extents, or when the axes fit nowhere.
+  // nullopt if some step would not be exact on these extents, or if the axes fit nowhere.
   std::optional<ReshardPlan> chain(const DimAxes& have, const DimAxes& want) const {
     DimAxes sliced = have, ungathered = want;
     append_axes(sliced, want);
@@ -193,8 +193,8 @@ class Resharder {
     return -1;
   }
 
-  // Appends to `layout` the axes that `like` uses and `layout` does not: where `like` has them if that dim
-  // agrees so far, else where the number of parts still fits.
+  // Appends to `layout` the axes that only `like` uses: to the same dim if the dim's axes agree so far, else
+  // to a dim where the number of parts still fits.
   void append_axes(DimAxes& layout, const DimAxes& like) const {
     for (std::size_t d = 0; d < layout.size(); ++d)
       while (starts_with(like[d], layout[d]) && layout[d].size() < like[d].size() &&
@@ -223,7 +223,7 @@ class Resharder {
       const auto collective = next ? one_collective(current, *next) : std::nullopt;
       if (!collective) {
         steps.push_back(counted(step(StepKind::exchange, current, goal)));
-        return current != start;  // a chain around one general exchange gains nothing over the direct one
+        return current != start;  // a chain around one general exchange is no better than the direct one
       }
       steps.push_back(
           counted(step(collective->kind, current, *next, collective->dim, collective->split_dim)));
@@ -232,7 +232,7 @@ class Resharder {
     return true;
   }
 
-  // Moves the last axes of one dim to the end of another, in the order wanted there.
+  // Moves the last axes of one dim to the end of another, in the order that the goal has.
   static std::optional<DimAxes> after_all_to_all(const DimAxes& current, const DimAxes& goal) {
     for (std::size_t target = 0; target < goal.size(); ++target) {
       if (!starts_with(goal[target], current[target]) || goal[target].size() == current[target].size())
@@ -240,7 +240,7 @@ class Resharder {
       for (std::size_t source = 0; source < current.size(); ++source) {
         if (source == target) continue;
         const std::size_t kept = common_prefix(current[source], goal[source]);
-        std::size_t count = 0;  // how many of the target's missing axes are the last ones of the source
+        std::size_t count = 0;  // number of the target's missing axes that are the source's last ones
         for (std::size_t n = 1;
              current[target].size() + n <= goal[target].size() && n <= current[source].size() - kept; ++n) {
           const MeshAxes moving = {
@@ -271,7 +271,7 @@ class Resharder {
   const Shape& shape_;
   std::int64_t item_bytes_;
   const MeshAxes& fixed_axes_;
-  std::vector<Sharding> common_;  // both layouts on one mesh, where one can express both
+  std::vector<Sharding> common_;  // both layouts on one mesh, if one can express both
 };
 
 }  // namespace

@@ -12,7 +12,9 @@ namespace {
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
-bool lists(const MeshAxes& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+bool names_axis(const MeshAxes& axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 
 // The dim that an axis splits; -1 for a replica axis.
 int dim_of(const Sharding::Impl& impl, int axis) {
@@ -22,7 +24,7 @@ int dim_of(const Sharding::Impl& impl, int axis) {
   return -1;
 }
 
-// Part of the mesh position that the given block numbers decide.
+// The part of the mesh position that the given block numbers determine.
 int position_of_block(const Sharding::Impl& impl, std::span<const std::int64_t> parts) {
   int position = 0;
   for (std::size_t d = 0; d < impl.parts.size(); ++d) {
@@ -51,8 +53,8 @@ Range preimage(Range to, std::int64_t offset, std::int64_t step, Range source) {
   return hit;
 }
 
-void meet_source_parts(std::vector<Meeting>& meetings, Range to, std::int64_t offset, std::int64_t step,
-                       std::int64_t source_extent, std::int64_t parts) {
+void common_source_parts(std::vector<CommonPart>& meetings, Range to, std::int64_t offset, std::int64_t step,
+                         std::int64_t source_extent, std::int64_t parts) {
   meetings.clear();
   if (to.size() <= 0) return;
   if (parts == 1) return meetings.push_back({0, to});
@@ -66,16 +68,16 @@ void meet_source_parts(std::vector<Meeting>& meetings, Range to, std::int64_t of
   }
 }
 
-void meet_destination_parts(std::vector<Meeting>& meetings, Range to, std::int64_t extent,
-                            std::int64_t parts) {
-  meet_source_parts(meetings, to, 0, 1, extent, parts);
+void common_destination_parts(std::vector<CommonPart>& meetings, Range to, std::int64_t extent,
+                              std::int64_t parts) {
+  common_source_parts(meetings, to, 0, 1, extent, parts);
 }
 
-// Which replica serves? Along axes that neither side splits, and along axes whose coordinate has nothing to
-// do with the source block, the one with the receiver's own coordinate: messages stay inside the mesh axes
+// Chooses the replica that serves a receiver. Along axes that neither side splits, and axes that do not
+// affect the source block, the server has the receiver's own coordinate: messages stay inside the mesh axes
 // that change, and fixed axes are never crossed. Along an axis u that the destination uses on a dim that
-// other axes split in the source, the receiver's coordinate follows from the block that it needs, so that
-// one holder would serve all receivers; there the receivers' other coordinates are spread over the holders.
+// other axes split in the source, the receiver's coordinate follows from the block that it needs, so one
+// holder would serve all receivers; there the receivers' other coordinates are spread over the holders.
 //
 //   2 x 2 mesh, P('x') -> P('y'): device (i, j) needs block j, held by (j, 0) and (j, 1); it asks (j, i).
 //     One message each way.
@@ -91,7 +93,7 @@ Route::Route(const Sharding& from, const Sharding& to, const MeshAxes& fixed_axe
       throw InternalError("plan_exchange: fixed axis '" + source.mesh.axis_names()[axis] +
                           "' splits a dimension");
   for (const auto& replica : destination.replicas)
-    (lists(fixed_axes, replica.axis) ? fixed_ : free_replicas_).push_back(replica);
+    (names_axis(fixed_axes, replica.axis) ? fixed_ : free_replicas_).push_back(replica);
   if (!on_one_mesh_) return;
   for (const auto& replica : source.replicas) {
     const int dim = dim_of(destination, replica.axis);
@@ -133,7 +135,7 @@ int Route::server(std::span<const std::int64_t> source_parts, int receiver) cons
     return position;
   }
   int turn =
-      0;  // counts blocks, then replicas, of the destination: neighbours in this order ask different holders
+      0;  // counts the destination's blocks, then replicas: neighbours in this order get different servers
   for (const auto& replica : to().replicas) turn = turn * replica.size + replica.coordinate(receiver);
   for (std::size_t d = 0; d < to().parts.size(); ++d) turn += static_cast<int>(to().part(d, receiver));
   for (auto replica = from().replicas.rbegin(); replica != from().replicas.rend(); ++replica) {

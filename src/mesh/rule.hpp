@@ -7,8 +7,8 @@
 //   conv        "n (g c) ~S.., (g o) c T.. -> n (g o) S.. | sum c | whole T"
 //   reshape     "(D..) -> (D..)"
 //
-// A small letter, perhaps with digits, is a factor: the dims of that name are split together. A capital
-// letter is a group of any number of dims, one factor each. Operands are parted by commas.
+// A small letter, perhaps with digits, is a factor: all dims of that name are split together. A capital
+// letter is a group of any number of dims, one factor each. Commas separate operands.
 //
 //   {..}    any number of operands like this one
 //   (g c)   a compound dim: its index is that of g and c together, row-major
@@ -17,8 +17,8 @@
 //   | sum k l    (also prod max min any all)  a split of it leaves partial results, which combine so
 //   | whole k l  never split
 //
-// A dim of size 1 whose factor is larger elsewhere is broadcast: it gets no factor. A rule of one group alone
-// also aligns dims from the last, as NumPy does; (D..) -> (D..) keeps the elements in order and cuts them
+// A dim of size 1 whose factor is larger elsewhere is broadcast: it gets no factor. A rule that is one group
+// also aligns dims from the last, as NumPy does; (D..) -> (D..) keeps the order of elements and cuts them
 // into other dims.
 #pragma once
 #include <array>
@@ -31,28 +31,52 @@
 
 namespace tessera {
 
-// Facts that a rule cannot know from shapes: the params of the op say them.
+// Facts that shapes alone do not determine: they come from the op's params.
 struct RuleReading {
-  // How many dims a group has, or how large a factor is; at most two.
+  // The number of dims of a group, or the size of a factor; at most two entries.
   struct Size {
     char name = 0;
     std::int64_t value = 0;
   };
   std::array<Size, 2> sizes = {};
-  // The dims of each input in the order in which the sentence names them; empty: in their own order.
+  // The dims of each input in the order in which the sentence names them; empty: in their natural order.
   std::vector<std::vector<int>> order;
 };
 
 class RuleText {
  public:
-  // InternalError where the sentence is none.
+  // InternalError if the sentence is not a valid rule.
   explicit RuleText(std::string_view sentence);
 
-  // The factors of operands of these shapes. InternalError where they do not fit.
+  // The factors of operands of these shapes. InternalError if the shapes do not fit the rule.
   FactorRule on(std::span<const Shape> in, std::span<const Shape> out, const RuleReading& = {}) const;
 
+  // ---- for sentences of users, whose operands are not broadcast ----
+  // The shapes of the results that follow from those of the operands. InternalError where they do not.
+  std::vector<Shape> results_of(std::span<const Shape> in) const;
+  // InternalError unless all dims of a factor have one extent, those marked ~ aside.
+  void check_exact(std::span<const Shape> in, std::span<const Shape> out) const;
+  // The factor of each dim of arrays of these shapes (`out` may be unknown: {}); "" for a compound dim and
+  // for 1.
+  struct DimName {
+    std::string factor;
+    bool is_about = false;  // marked ~
+  };
+  struct DimNames {
+    std::vector<std::vector<DimName>> in, out;
+  };
+  DimNames dim_names(std::span<const Shape> in, std::span<const Shape> out) const;
+  // A factor that is passed through but missing in one of several outputs, which would depend on the layout;
+  // "" where there is none.
+  std::string missing_in_an_output() const;
+  bool is_passed(const std::string& factor) const;  // neither reduced nor whole
+  bool has_about(const std::string& factor) const;  // some operand has a dim of it that is marked ~
+  bool reduces() const;                             // some factor leaves partial results
+  ReduceKind reduce_kind() const { return reduce_kind_; }
+  bool is_repeated(std::size_t operand) const { return in_[operand].is_repeated; }
+
   const std::string& text() const { return text_; }
-  // The letters of an operand's dims, groups left out: "nc" of B.. n c.
+  // The letters of an operand's dims, without groups: "nc" of B.. n c.
   std::string letters(bool is_output, std::size_t operand) const;
   std::size_t operands(bool is_output) const { return (is_output ? out_ : in_).size(); }
   bool is_whole(char factor) const;
@@ -78,7 +102,7 @@ class RuleText {
   class Fit;
 
   [[noreturn]] static void fail_reading(const std::string& rule, const std::string& why);
-  int symbol(char letter) const;  // its number
+  int symbol(char letter) const;  // index of the symbol
   bool is_regrouping() const;     // (D..) -> (D..)
   bool is_one_group() const;      // {D..} -> D..
 

@@ -15,6 +15,36 @@ class RuleText::Fit {
         in_{text.in_, in, repeats(text.in_, in, out), &reading.order, &rule_.inputs},
         out_{text.out_, out, repeats(text.out_, out, in), nullptr, &rule_.outputs} {}
 
+  // For results_of: their shapes are not known.
+  Fit(const RuleText& text, std::span<const Shape> in, const RuleReading& reading)
+      : text_(text),
+        reading_(reading),
+        in_{text.in_, in, repeats(text.in_, in, {}), &reading.order, &rule_.inputs},
+        out_{no_operands, {}, 0, nullptr, &rule_.outputs},
+        is_exact_(true) {}
+
+  void be_exact() { is_exact_ = true; }
+
+  std::vector<Shape> results() {
+    count_dims();
+    number_factors();
+    write_dims(in_);
+    find_sizes_of_operands();
+    std::vector<Shape> shapes;
+    for (const auto& operand : text_.out_) {
+      if (operand.is_repeated) fail("how many results there are does not follow from the operands");
+      std::vector<std::int64_t> extents;
+      each_dim(operand, [&](const Term& term, std::int64_t i) { extents.push_back(extent_of(term, i)); });
+      shapes.emplace_back(std::move(extents));
+    }
+    return shapes;
+  }
+
+  DimNames names() {
+    count_dims();
+    return {names_of(in_), names_of(out_)};
+  }
+
   FactorRule rule() {
     count_dims();
     number_factors();
@@ -23,7 +53,7 @@ class RuleText::Fit {
     write_dims(out_);
     find_sizes();
     if (text_.has_compound_) drop_single_digits();
-    if (text_.has_compound_ || extents_differ_) drop_broadcast(in_), drop_broadcast(out_);
+    if (text_.has_compound_ || extents_differ_ || is_exact_) drop_broadcast(in_), drop_broadcast(out_);
     return std::move(rule_);
   }
 
@@ -31,7 +61,7 @@ class RuleText::Fit {
   struct Side {
     const std::vector<Operand>& operands;
     std::span<const Shape> shapes;
-    std::size_t repeats;  // of the operand in braces
+    std::size_t repeats;  // the number of operands that the one in braces stands for
     const std::vector<std::vector<int>>* order;
     std::vector<std::vector<DimFactors>>* dims;
 
@@ -46,7 +76,7 @@ class RuleText::Fit {
                             const std::string& why) const {
     std::string shapes;
     for (const auto& shape : in) shapes += " " + to_string(shape);
-    shapes += " ->";
+    if (!out.empty()) shapes += " ->";
     for (const auto& shape : out) shapes += " " + to_string(shape);
     throw InternalError("sharding rule \"" + text_.text_ + "\" on" + shapes + ": " + why);
   }
@@ -67,23 +97,53 @@ class RuleText::Fit {
     return shapes.size() - once;
   }
 
+  void find_sizes_of_operands() {
+    each_extent(in_, [&](const DimFactors& dim, std::int64_t extent) { take_extent(dim, extent); });
+    for (std::size_t round = 0; text_.has_compound_ && round <= rule_.factors.size(); ++round)
+      each_extent(in_, [&](const DimFactors& dim, std::int64_t extent) { find_digit(dim, extent); });
+  }
+  std::int64_t extent_of(const Term& term, std::int64_t number) const {
+    std::int64_t extent = 1;
+    for (const int s : term.symbols) {
+      const std::int64_t size = rule_.factors[first_[s] + (is_one_factor_per_dim(term) ? number : 0)].size;
+      if (size < 0)
+        fail("the extent of " + text_.symbols_[s].name + " in the results does not follow from the operands");
+      extent *= size;
+    }
+    return extent;
+  }
+  std::vector<std::vector<DimName>> names_of(const Side& side) const {
+    std::vector<std::vector<DimName>> names;
+    each_operand(side, [&](const Operand& operand, std::size_t n) {
+      auto& dims = names.emplace_back(side.shapes[n].size());
+      std::size_t place = 0;
+      each_dim(operand, [&](const Term& term, std::int64_t) {
+        if (place == dims.size()) fail_dims(operand, n);
+        if (is_one_factor_per_dim(term) && !text_.symbols_[term.symbols[0]].is_group)
+          dims[side.dim(n, place)] = {text_.symbols_[term.symbols[0]].name, term.kind == Dim::about};
+        ++place;
+      });
+    });
+    return names;
+  }
+
   static bool is_one_factor_per_dim(const Term& term) {
     return term.kind != Dim::compound && !term.symbols.empty();
   }
-  // visit(operand of the sentence, its number among the shapes): as often as it stands there.
+  // Calls visit(operand of the sentence, index of the shape) once per shape; an operand in braces repeats.
   template <class Visit> static void each_operand(const Side& side, Visit visit) {
     std::size_t number = 0;
     for (const auto& operand : side.operands)
       for (std::size_t i = 0; i < (operand.is_repeated ? side.repeats : 1); ++i) visit(operand, number++);
   }
-  // visit(term, number of the dim within the term's group)
+  // Calls visit(term, index of the dim within the term's group).
   template <class Visit> void each_dim(const Operand& operand, Visit visit) const {
     for (const auto& term : operand.terms) {
       const auto count = is_one_factor_per_dim(term) ? count_[term.symbols[0]] : 1;
       for (std::int64_t i = 0; i < count; ++i) visit(term, i);
     }
   }
-  // visit(factors of the dim, its extent), but for dims that are only about as large.
+  // Calls visit(factors of the dim, its extent), except for dims marked with ~.
   template <class Visit> void each_extent(const Side& side, Visit visit) const {
     each_operand(side, [&](const Operand& operand, std::size_t n) {
       std::size_t place = 0;
@@ -94,7 +154,7 @@ class RuleText::Fit {
     });
   }
 
-  // The sizes of groups: said by the reading, or what is left of an operand's dims.
+  // Finds the sizes of groups: given by the reading, or the remaining number of an operand's dims.
   void count_dims() {
     int unknown = 0;
     for (std::size_t s = 0; s < text_.symbols_.size(); ++s) {
@@ -172,8 +232,8 @@ class RuleText::Fit {
     fail("operand " + std::to_string(n) + " has " + std::to_string(dims) + " dims in the text");
   }
 
-  // A lone factor has the extent of its dim (a 1 gives way to anything larger); the last unknown one of a
-  // compound dim follows.
+  // Finds the sizes of factors: a factor alone in a dim has the dim's extent (1 yields to anything larger);
+  // the last unknown factor of a compound dim follows by division.
   void find_sizes() {
     for (const Side* side : {&in_, &out_})
       each_extent(*side, [&](const DimFactors& dim, std::int64_t extent) { take_extent(dim, extent); });
@@ -188,7 +248,7 @@ class RuleText::Fit {
   void take_extent(const DimFactors& dim, std::int64_t extent) {
     if (dim.size() != 1) return;
     auto& size = rule_.factors[dim[0]].size;
-    if (size >= 0 && size != 1 && extent != 1 && size != extent)
+    if (size >= 0 && (is_exact_ || (size != 1 && extent != 1)) && size != extent)
       fail("factor " + letter(dim[0]) + " is " + std::to_string(size) + " and " + std::to_string(extent));
     extents_differ_ = extents_differ_ || (size >= 0 && size != extent);
     if (size < 0 || size == 1) size = extent;
@@ -211,7 +271,8 @@ class RuleText::Fit {
     rule_.factors[unknown].size = extent / known;
   }
 
-  // A digit of one value says nothing about the index: (g c) with g = 1 is c, which may be split unevenly.
+  // Drops digits with one value, which do not affect the index: (g c) with g = 1 is c, which may be split
+  // unevenly.
   void drop_single_digits() {
     std::vector<bool> single(rule_.factors.size());
     for (const Side* side : {&in_, &out_})
@@ -228,20 +289,39 @@ class RuleText::Fit {
       std::int64_t product = 1;
       for (const int f : dim) product *= rule_.factors[f].size;
       if (product == extent) return;
-      if (extent != 1)
+      if (extent != 1 || is_exact_)
         fail("a dim of extent " + std::to_string(extent) + " has factors of product " +
              std::to_string(product));
       dim.clear();
     });
   }
 
+  static inline const std::vector<Operand> no_operands;
   const RuleText& text_;
   const RuleReading& reading_;
   FactorRule rule_;
   Side in_, out_;
-  bool extents_differ_ = false;                               // a 1 among them: something is broadcast
+  bool extents_differ_ = false;                               // some are 1: an operand is broadcast
+  bool is_exact_ = false;                                     // nothing may be broadcast
   std::array<std::int64_t, most_symbols> count_{}, first_{};  // by symbol: its dims, and its first factor
 };
+
+std::vector<Shape> RuleText::results_of(std::span<const Shape> in) const {
+  const RuleReading none;
+  return Fit(*this, in, none).results();
+}
+
+void RuleText::check_exact(std::span<const Shape> in, std::span<const Shape> out) const {
+  const RuleReading none;
+  Fit fit(*this, in, out, none);
+  fit.be_exact();
+  fit.rule();
+}
+
+RuleText::DimNames RuleText::dim_names(std::span<const Shape> in, std::span<const Shape> out) const {
+  const RuleReading none;
+  return out.empty() ? Fit(*this, in, none).names() : Fit(*this, in, out, none).names();
+}
 
 FactorRule RuleText::on(std::span<const Shape> in, std::span<const Shape> out,
                         const RuleReading& reading) const {

@@ -1,4 +1,4 @@
-// Reading rules, and writing them.
+// Parses and prints rules.
 #include <tessera/error.hpp>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class RuleText::Parser {
     return true;
   }
 
-  // "i", "k2", "B.."
+  // Parses a symbol: "i", "k2", "B.."
   int symbol() {
     if (rest_.empty()) fail("it ends where a factor should stand");
     const auto letter = static_cast<unsigned char>(rest_[0]);
@@ -79,7 +79,7 @@ class RuleText::Parser {
     return compound;
   }
 
-  // Up to what ends the list: "->" or "|".
+  // Parses operands up to the end of the list: "->" or "|".
   std::vector<Operand> operands(std::string_view end) {
     std::vector<Operand> list(1);
     const auto is_over = [&] { return rest_.empty() || rest_.starts_with(end); };
@@ -91,7 +91,7 @@ class RuleText::Parser {
       else if (!take('}'))
         list.back().terms.push_back(term());
     }
-    // Nothing before the arrow is no operand; nothing after it is one without dims.
+    // An empty list before the arrow has no operand; after it, one operand without dims.
     if (end == "->" && list.size() == 1 && list[0].terms.empty() && !list[0].is_repeated) list.clear();
     return list;
   }
@@ -168,6 +168,33 @@ std::string RuleText::letters(bool is_output, std::size_t operand) const {
     for (const int s : term.symbols)
       if (!symbols_[s].is_group) letters += symbols_[s].name;
   return letters;
+}
+
+std::string RuleText::missing_in_an_output() const {
+  for (std::size_t s = 0; s < symbols_.size(); ++s) {
+    if (symbols_[s].kind != FactorKind::pass) continue;
+    for (const auto& output : out_)
+      if (std::none_of(output.terms.begin(), output.terms.end(), [&](const Term& term) {
+            return std::count(term.symbols.begin(), term.symbols.end(), static_cast<int>(s)) != 0;
+          }))
+        return symbols_[s].name;
+  }
+  return "";
+}
+bool RuleText::is_passed(const std::string& factor) const {
+  return std::any_of(symbols_.begin(), symbols_.end(), [&](const Symbol& symbol) {
+    return symbol.name == factor && symbol.kind == FactorKind::pass;
+  });
+}
+bool RuleText::has_about(const std::string& factor) const {
+  for (const auto& operand : in_)
+    for (const auto& term : operand.terms)
+      if (term.kind == Dim::about && symbols_[term.symbols[0]].name == factor) return true;
+  return false;
+}
+bool RuleText::reduces() const {
+  return std::any_of(symbols_.begin(), symbols_.end(),
+                     [](const Symbol& symbol) { return symbol.kind == FactorKind::reduce; });
 }
 
 int RuleText::symbol(char letter) const {

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "base/call.hpp"
 #include "base/text.hpp"
 #include "mesh/devices.hpp"
 #include "mesh/sharding_impl.hpp"
@@ -38,7 +39,7 @@ std::vector<Term> canonical_terms(const Mesh& mesh, const DimAxes& dim_axes) {
   return terms;
 }
 
-// dim_axes: no axis twice, sizes of 1 allowed.
+// dim_axes: no axis may occur twice; axes of size 1 are allowed.
 std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim_axes) {
   const auto& sizes = mesh.axis_sizes();
   for (auto& axes : dim_axes) std::erase_if(axes, [&](int axis) { return sizes[axis] == 1; });
@@ -66,13 +67,16 @@ std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim
   return impl;
 }
 
-DimAxes resolve(const Mesh& mesh, const PartitionSpec& spec) {
+DimAxes resolve(const Mesh& mesh, const PartitionSpec& spec, const std::source_location& site) {
   DimAxes dim_axes(spec.dims().size());
   std::vector<int> dim_of_axis(mesh.ndim(), -1);
   for (std::size_t d = 0; d < dim_axes.size(); ++d) {
     for (const auto& name : spec.dims()[d].names()) {
       const int axis = mesh.axis_number(name);
-      const auto where = [&] { return "NamedSharding(" + to_text(mesh) + ", " + to_text(spec) + "): "; };
+      const auto where = [&] {
+        return call_text_or(call_text({"NamedSharding", site})) + ": " + to_text(spec) + " over " +
+               to_text(mesh) + ": ";
+      };
       if (axis < 0)
         throw ShardingError(where() + "entry " + std::to_string(d) + " names axis " + quoted(name) +
                             ", which the mesh does not have; " +
@@ -110,6 +114,13 @@ Index box_at(const Sharding::Impl& impl, const Shape& global, int position) {
 
 }  // namespace
 
+DimSpec::DimSpec(const char* name) {
+  if (name == nullptr)
+    throw ShardingError(call_text_or("P") +
+                        ": the name of an axis is a null pointer; write None for a dim that is not split");
+  names_.emplace_back(name);
+}
+
 bool operator==(const PartitionSpec& left, const PartitionSpec& right) {
   const auto &a = left.dims(), &b = right.dims();
   for (std::size_t d = 0; d < std::max(a.size(), b.size()); ++d) {
@@ -131,14 +142,16 @@ std::string to_text(const PartitionSpec& spec) {
 }
 std::ostream& operator<<(std::ostream& out, const PartitionSpec& spec) { return out << to_text(spec); }
 
-static std::shared_ptr<const Sharding::Impl> build_named(Mesh mesh, PartitionSpec spec) {
-  auto dim_axes = resolve(mesh, spec);
+static std::shared_ptr<const Sharding::Impl> build_named(Mesh mesh, PartitionSpec spec,
+                                                         const std::source_location& where) {
+  auto dim_axes = resolve(mesh, spec, where);
   return build(std::move(mesh), std::move(spec), std::move(dim_axes));
 }
-Sharding::Sharding(Mesh mesh, PartitionSpec spec) : Sharding(build_named(std::move(mesh), std::move(spec))) {}
+Sharding::Sharding(Mesh mesh, PartitionSpec spec, std::source_location where)
+    : Sharding(build_named(std::move(mesh), std::move(spec), where)) {}
 
-Sharding SingleDeviceSharding(Device device) {
-  auto impl = build(Mesh(NdDevices(device), {}), {}, {});
+Sharding SingleDeviceSharding(Device device, std::source_location where) {
+  auto impl = build(Mesh(NdDevices(device), {}, where), {}, {});
   impl->single_device = true;
   return Sharding(impl);
 }

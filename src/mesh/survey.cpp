@@ -1,6 +1,6 @@
 // Bytes that a remap moves, counted in closed form for each device: a device receives every element of its
-// destination box that its own source box does not hold, once. Devices that differ only along axes which
-// neither layout uses are counted once.
+// destination box that its own source box lacks, once. Devices that differ only along axes that neither
+// layout uses are counted once.
 #include <algorithm>
 
 #include "mesh/route.hpp"
@@ -13,7 +13,7 @@ struct Load {
   bool in_place = true;
 };
 
-std::int64_t parts_met(const Piece& piece, std::size_t d, Range mine, const Sharding::Impl& from,
+std::int64_t parts_met(const RemapPiece& piece, std::size_t d, Range mine, const Sharding::Impl& from,
                        std::int64_t extent) {
   const std::int64_t parts = from.parts_of(d);
   if (parts == 1) return 1;
@@ -23,7 +23,7 @@ std::int64_t parts_met(const Piece& piece, std::size_t d, Range mine, const Shar
   return std::min(last > first ? last - first : first - last, mine.size() - 1) + 1;
 }
 
-void add_piece(Load& load, const Piece& piece, const Route& route, const Shape& from_shape,
+void add_piece(Load& load, const RemapPiece& piece, const Route& route, const Shape& from_shape,
                const Shape& shape, int receiver) {
   std::int64_t needed = 1, held = 1, own_elements = 1, blocks = 1;
   const int here = route.source_position(receiver);
@@ -46,7 +46,7 @@ void add_piece(Load& load, const Piece& piece, const Route& route, const Shape& 
   if (needed > held) load.peers += blocks - (held > 0);
 }
 
-// Positions of the destination mesh, one for each setting of the axes that matter.
+// One position of the destination mesh for each setting of the axes that affect the traffic.
 std::vector<int> distinct_positions(const std::vector<Route>& routes) {
   std::vector<int> positions;
   if (std::any_of(routes.begin(), routes.end(), [](const Route& route) { return !route.on_one_mesh(); }) ||

@@ -1,4 +1,4 @@
-// Words for this room's error messages.
+// Text helpers for the error messages of src/mesh.
 #pragma once
 #include <tessera/sharding.hpp>
 

@@ -1,4 +1,4 @@
-// Activations that are formulas of ops: they fuse into one pass over the block.
+// Activations composed of ops, which fuse into one pass over the block.
 #include <tessera/nn.hpp>
 
 #include <numbers>
@@ -12,7 +12,7 @@ Array leaky_relu(const Operand& x, double negative_slope) {
   return where(x.array >= 0, x.array, negative_slope * x.array);
 }
 
-// The branch that is not chosen must not overflow: its derivative would be 0 times infinity.
+// The branch that is not selected must not overflow, since its derivative would be 0 times infinity.
 Array elu(const Operand& x, double alpha) {
   const Call call("elu", x.where);
   const Array is_positive = x.array > 0;

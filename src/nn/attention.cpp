@@ -1,10 +1,11 @@
-// Attention, a block of keys at a time. What was seen so far is a maximum, a sum and a result of weights
-// below that maximum; a block with a larger maximum scales them down:
+// Attention, one block of keys at a time. The keys seen so far are summarized by a maximum, and a sum and a
+// result weighted relative to that maximum; a block with a larger maximum scales them down:
 //
 //   seen (m, l, o)   block scores s, values v        m' = max(m, max s)
 //                                                    l' = l e^(m - m') + sum e^(s - m')
 //                                                    o' = o e^(m - m') + e^(s - m') v        result o / l
 #include <tessera/nn.hpp>
+#include <tessera/ops/reproducible.hpp>
 #include <tessera/transforms.hpp>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ Heads heads_of(const Array& q, const Array& k, const Array& v) {
   return h;
 }
 
-// How far keys are split over axes that the queries are split over as well.
+// The number of parts into which keys are split over axes that also split the queries.
 std::int64_t parts_shared(const Array& q, const Array& k) {
   const auto &sq = output_of(q).sharding, &sk = output_of(k).sharding;
   if (!sq || !sk || !(sq->mesh() == sk->mesh())) return 1;
@@ -49,7 +50,7 @@ std::int64_t parts_shared(const Array& q, const Array& k) {
   return meet ? devices_along(sk->mesh(), others) : 1;
 }
 
-// Keys [first, last), whole on every rank that shares them.
+// Keys [first, last); replicated over the axes that split them if `gathers`.
 Array block_of(const Array& x, Range keys, bool gathers) {
   const Array block = x(slice(), slice(keys.start, keys.stop));
   const auto& sharding = output_of(x).sharding;
@@ -59,7 +60,7 @@ Array block_of(const Array& x, Range keys, bool gathers) {
   return with_sharding_constraint(block, Sharding::from_dim_axes(sharding->mesh(), dims));
 }
 
-// A bias or mask, (batch, heads, queries, keys) or what broadcasts to it, for these keys and grouped heads.
+// A bias or mask, broadcastable to (batch, heads, queries, keys), for these keys and grouped heads.
 Array for_scores(const Array& x, const Heads& h, Range keys) {
   std::vector<std::int64_t> extents(4, 1);
   if (x.ndim() > 4)
@@ -87,7 +88,7 @@ double lowest_of(Dtype dtype) {
                                  : std::numeric_limits<double>::lowest());
 }
 
-// (batch, kv heads, group, queries, keys of the block).
+// Scores of shape (batch, kv heads, group, queries, keys of the block).
 Array scores_of(const Heads& h, const Array& k, Range keys, const AttentionOptions& o) {
   const double scale = o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(h.features));
   Array scores = einsum("btkgh,bskh->bkgts", h.q, k) * scale;
@@ -117,8 +118,15 @@ Seen next_block(const Seen& seen, const Seen& block) {
           seen.result * expand_dims(before, -1) + block.result * expand_dims(now, -1)};
 }
 
+// Keys at a time. In a ReproducibleScope layouts do not decide it.
+std::int64_t keys_per_block(const Heads& h, const AttentionOptions& o, std::int64_t parts) {
+  constexpr std::int64_t in_order = 4096;
+  if (o.key_block > 0) return o.key_block;
+  return is_reproducible() ? std::min(h.keys, in_order) : block_size(h.keys, parts);
+}
+
 Array attend(const Heads& h, const AttentionOptions& o, std::int64_t parts) {
-  const auto per_block = o.key_block > 0 ? o.key_block : block_size(h.keys, parts);
+  const auto per_block = keys_per_block(h, o, parts);
   std::optional<Seen> seen;
   for (std::int64_t first = 0; first < h.keys; first += per_block) {
     const Range keys{first, std::min(first + per_block, h.keys)};
@@ -127,8 +135,8 @@ Array attend(const Heads& h, const AttentionOptions& o, std::int64_t parts) {
       seen = first_block(h, k, v, keys, o);
       break;
     }
-    // It is called again on the way back, when nothing of this call is left: all that has a gradient is an
-    // argument, the rest is kept by value.
+    // The backward pass calls this function again, when the variables of this call are gone: operands with
+    // gradients are arguments, everything else is captured by value.
     const auto look =
         checkpoint([h, o, keys](const Array& q, const Array& own_k, const Array& own_v, const Array& bias) {
           Heads here = h;

@@ -1,4 +1,4 @@
-// Epochs: a permutation that every rank draws alike, and rows dealt out by it.
+// Epochs: a permutation that every rank draws alike, and rows scattered by it.
 #include <tessera/nn.hpp>
 
 #include "base/call.hpp"

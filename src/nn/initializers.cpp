@@ -1,4 +1,4 @@
-// Weights whose variance fits their number of inputs and outputs, as jax.nn.initializers draws them.
+// Weights whose variance is scaled by their number of inputs and outputs, as in jax.nn.initializers.
 #include <tessera/nn.hpp>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace tessera::nn {
 namespace {
 
-// The standard deviation of the standard normal distribution within two of its standard deviations.
+// The standard deviation of the standard normal distribution truncated to two standard deviations.
 constexpr double truncated_deviation = 0.87962566103423978;
 
 struct Fans {

@@ -67,7 +67,8 @@ Array LayerNorm::operator()(const Operand& x) const {
   return standardize(x) * scale + shift;
 }
 
-LayerNorm layer_norm(std::int64_t features, Dtype dtype) {
+LayerNorm layer_norm(std::int64_t features, Dtype dtype, Where where) {
+  const Call call("layer_norm", where);
   return {ones({features}, dtype), zeros({features}, dtype)};
 }
 

@@ -24,7 +24,7 @@ Array softmax_cross_entropy(const Operand& logits, const Operand& probabilities)
   return -sum(probabilities.array * log_softmax(logits), -1);
 }
 
-// Chosen by comparison, not by index: a rank that holds some of the classes needs no other's.
+// Selects by comparison instead of by index, so that a rank with some of the classes needs no other rank's.
 Array softmax_cross_entropy_with_integer_labels(const Operand& logits, const Operand& labels) {
   const Call call("softmax_cross_entropy_with_integer_labels", logits.where);
   check_labels(logits.array, labels.array);

@@ -1,4 +1,4 @@
-// Rates that change from step to step, and the norm of a tree.
+// Rates that depend on the step, and the norm of a tree.
 #include <tessera/optim.hpp>
 
 #include <cmath>
@@ -15,7 +15,7 @@ void check_steps(int steps) {
     throw ArgumentError(call_text() + ": " + std::to_string(steps) + " steps; there must be at least one");
 }
 
-// 0 at step 0, 1 from `steps` on.
+// Rises from 0 at step 0 to 1 at `steps`, and stays there.
 Array share_of(const Array& made, int steps) { return astype(minimum(made, steps), float32) / steps; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Helpers with which ops are defined and called.
+// Helpers to define and call ops.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,31 +14,31 @@ struct Registered {
   explicit Registered(const OpDef& op) { register_op(&op); }
 };
 
-// axis in [-ndim, ndim) as a dim in [0, ndim); IndexError naming both otherwise.
+// Converts axis in [-ndim, ndim) to a dim in [0, ndim); IndexError naming both if it is out of range.
 int checked_dim(int axis, int ndim);
-// Each once, ascending; all dims when `axes` is empty and empty_means_all.
+// Each dim once, ascending; all dims when `axes` is empty and empty_means_all.
 std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty_means_all);
 
 // NumPy's rule; ShapeError naming both shapes and the dim that differs.
 Shape broadcast_shapes(const Shape&, const Shape&);
 
-// The operand with its dtype changed; the array itself when it has that dtype already. A weak scalar is made
-// anew from its value.
+// The operand in another dtype; the array itself if it has that dtype. A weak scalar is made again from its
+// value.
 Array cast_to(const Array&, Dtype);
 
-// Sums the dims along which `shape` was broadcast: the cotangent of an operand from that of the result.
+// Sums the dims along which `shape` was broadcast: turns the result's cotangent into the operand's.
 Array sum_to_shape(const Array& cotangent, const Shape& shape);
-// The cotangent in the operand's dtype: the real part where a real operand met complex ones.
+// The cotangent in the operand's dtype: its real part for a real operand of a complex op.
 Array sum_to_operand(const Array& cotangent, const Array& operand);
 
 // ---- batching ----
-// The batch dim moved to position 0; an unbatched operand gets a batch dim of size 1 (broadcast) or of
+// Moves the batch dim to position 0; an unbatched operand gets a batch dim of size 1 (broadcast) or of
 // `size`.
 Array batch_first(const Array& x, int batch_dim);
 // Input i with its batch dim at position 0; an unbatched one is repeated.
 Array batched_in_front(const BatchArgs&, std::size_t i);
-// A batch rule for ops that treat leading dims as a batch already: every batched operand gets its batch dim
-// in front.
+// Batch rule of ops that already treat leading dims as a batch: moves the batch dim of each operand to the
+// front.
 Batched batch_leading(const BatchArgs&);
 
 }  // namespace tessera

@@ -1,3 +1,3 @@
-// The op functions that other rooms and vjp rules call; the public header declares the same for users.
+// The op functions for other folders and vjp rules; the public header declares the same for users.
 #pragma once
 #include <tessera/ops.hpp>

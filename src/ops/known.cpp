@@ -1,8 +1,31 @@
 #include "ops/known.hpp"
 
+#include <algorithm>
+
+#include "kernels/reduce/reduce_rows.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera {
+namespace {
+
+// The extremes of n > 0 elements, nullopt if one is NaN. Both are found of a piece while it is in the cache.
+template <class T>
+std::optional<std::pair<double, double>> range_of(Dtype dtype, const T* values, std::int64_t n) {
+  constexpr std::int64_t piece = 4096;
+  const auto least = kernels::find_row_reduce(ReduceKind::min, dtype),
+             most = kernels::find_row_reduce(ReduceKind::max, dtype);
+  T low = values[0], high = values[0];
+  for (std::int64_t i = 0; i < n; i += piece) {
+    const auto count = std::min(piece, n - i);
+    T ends[2];
+    least(values + i, 1, count, &ends[0]), most(values + i, 1, count, &ends[1]);
+    if (ends[1] != ends[1]) return std::nullopt;
+    low = std::min(low, ends[0]), high = std::max(high, ends[1]);
+  }
+  return std::pair{static_cast<double>(low), static_cast<double>(high)};
+}
+
+}  // namespace
 
 std::optional<std::pair<double, double>> known_range(const Array& x) {
   const Node& node = *x.node();
@@ -13,18 +36,8 @@ std::optional<std::pair<double, double>> known_range(const Array& x) {
   return kernels::visit(x.dtype(), [&]<class T>(T) -> std::optional<std::pair<double, double>> {
     if constexpr (!std::is_arithmetic_v<T> || std::is_same_v<T, bool>)
       return std::nullopt;
-    else {
-      const T* values = reinterpret_cast<const T*>(output.stored->buffer.data());
-      T low = values[0], high = values[0];
-      bool is_ordered = true;
-      for (std::int64_t i = 0; i < x.size(); ++i) {
-        is_ordered &= values[i] == values[i];
-        low = values[i] < low ? values[i] : low;
-        high = values[i] > high ? values[i] : high;
-      }
-      if (!is_ordered) return std::nullopt;
-      return std::pair{static_cast<double>(low), static_cast<double>(high)};
-    }
+    else
+      return range_of(x.dtype(), reinterpret_cast<const T*>(output.stored->buffer.data()), x.size());
   });
 }
 

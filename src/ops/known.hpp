@@ -1,5 +1,5 @@
-// Values that every rank has already: those of arrays that were made of host memory. Ops may refuse them when
-// they are recorded, as NumPy does; what is computed, split or traced has no values yet.
+// Values that every rank already has: those of arrays made from host memory. Ops may reject them when they
+// are recorded, as NumPy does; computed, split or traced arrays have no values yet.
 #pragma once
 #include <optional>
 #include <utility>
@@ -8,8 +8,7 @@
 
 namespace tessera {
 
-// The smallest and the largest, where all of them are known on every rank; nothing for an empty array, or a
-// NaN.
+// The smallest and the largest value if every rank knows all of them; nullopt for an empty array or a NaN.
 std::optional<std::pair<double, double>> known_range(const Array& x);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Functions as methods of Array: each records what the function of its name does, at the user's line.
+// Methods of Array: each records what the function of the same name records, at the user's line.
 #include "ops/functions.hpp"
 
 namespace tessera {

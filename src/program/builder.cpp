@@ -7,8 +7,8 @@
 namespace tessera {
 namespace {
 
-// Both hold everything on every device of theirs, and `to` asks for no device that `from` lacks: nothing
-// needs to be done.
+// Whether the change of layout needs no work: both layouts are replicated, and every device of `to` is one of
+// `from`.
 bool is_free(const Sharding& from, const Sharding& to, const Type& type) {
   if (!from.is_fully_replicated() && type.shape.elements() > 0) return false;
   if (!to.is_fully_replicated()) return false;
@@ -21,7 +21,7 @@ bool has_layout(const ProgramValue& value, const Sharding& layout) {
   return same_layout(value.layout, layout, value.type.shape.ndim());
 }
 
-// The dim along which partial terms, combined over their axes, are cut into the blocks of `to`; -1: none.
+// The dim along which the combined partial terms are split into the blocks of `to`; -1: none.
 int scattered_dim(const ProgramValue& from, const Sharding& to) {
   if (!(from.layout.mesh() == to.mesh())) return -1;
   const int ndim = from.type.shape.ndim();
@@ -94,13 +94,14 @@ std::vector<int> ProgramBuilder::kernel(const OpDef& op, ParamsPtr params, std::
   return results;
 }
 
-std::vector<int> ProgramBuilder::talk(const OpDef& op, ParamsPtr params, std::vector<int> inputs,
-                                      std::vector<Type> out, std::vector<Sharding> layouts,
-                                      std::vector<TalkCost> costs) {
+std::vector<int> ProgramBuilder::communicate(const OpDef& op, ParamsPtr params, std::vector<int> inputs,
+                                             std::vector<Type> out, std::vector<Sharding> layouts,
+                                             std::vector<CommunicationCost> costs) {
   std::int64_t bytes = 0;
   for (const auto& cost : costs) bytes += cost.bytes;
   auto results = add_results(inputs, out, layouts);
-  auto& instruction = emit(TalkCall{std::move(params), std::move(costs)}, std::move(inputs), results);
+  auto& instruction =
+      emit(CommunicatingCall{std::move(params), std::move(costs)}, std::move(inputs), results);
   instruction.op = &op;
   instruction.bytes = bytes;
   return results;
@@ -160,7 +161,8 @@ int ProgramBuilder::combine(int v) {
                   2 * (p - 1) * block_bytes(from) / p);
 }
 
-// x partial over axis a, wanted split over a on one dim: each rank combines only the block that it keeps.
+// For x partial over axis a and `to` split over a on one dim: each rank combines only its own block. -1
+// otherwise.
 int ProgramBuilder::reduce_scatter(int v, const Sharding& to) {
   const auto& from = value(v);
   const int dim = scattered_dim(from, to);
@@ -178,7 +180,7 @@ int ProgramBuilder::move_step(int v, const ReshardStep& step) {
   return result;
 }
 
-// Without partial terms.
+// Moves a value without partial terms.
 int ProgramBuilder::move_from(int v, const Sharding& to) {
   const auto from = value(v);
   int result = v;
@@ -195,7 +197,7 @@ int ProgramBuilder::move_from(int v, const Sharding& to) {
   const auto plan =
       plan_reshard(from.layout, to, from.type.shape, from.type.dtype, manual_axes_of(from.region));
   for (const auto& step : plan.steps) result = move_step(result, step);
-  if (!has_layout(value(result), to)) {  // the same blocks under other axis names
+  if (!has_layout(value(result), to)) {  // equal blocks under other axis names
     result = alias(result, from.type, to);
     join_family(v, result);
   }

@@ -1,5 +1,4 @@
-// Which ranks along mesh axes lie on other hosts: what crosses between hosts takes another time than what
-// stays inside one.
+// Ranks along mesh axes on other hosts: traffic between hosts has other rates than traffic inside one.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace tessera {
 
-// Calls `of_group` with each group of devices along the axes, and keeps the largest answer.
+// Calls `of_group` for each group of devices along the axes and returns the largest result.
 template <class OfGroup> auto worst_group(const Mesh& mesh, const MeshAxes& axes, OfGroup of_group) {
   decltype(of_group(std::vector<int>{})) most = 0;
   std::set<int> seen;
@@ -23,10 +22,10 @@ template <class OfGroup> auto worst_group(const Mesh& mesh, const MeshAxes& axes
   return most;
 }
 
-// The share of what a rank receives from all others along the axes that comes from other hosts, where it is
-// largest. 0 for a job on one host, and for meshes without processes.
+// The largest fraction, over all ranks, of data received along the axes that comes from other hosts. 0 for a
+// job on one host, and for meshes without processes.
 double share_from_other_hosts(const Mesh&, const MeshAxes&);
-// The number of the mesh's ranks on the host that has most of them.
+// The largest number of the mesh's ranks on one host.
 std::int64_t ranks_of_a_host(const Mesh&);
 
 }  // namespace tessera

@@ -10,7 +10,7 @@ void Instruction::set_control(Control inside) {
 
 const Epilogue* Instruction::epilogue() const {
   if (const auto* kernel = as<KernelCall>()) return kernel->epilogue.get();
-  if (const auto* talk = as<TalkCall>()) return talk->epilogue.get();
+  if (const auto* communicating = as<CommunicatingCall>()) return communicating->epilogue.get();
   return nullptr;
 }
 
@@ -40,7 +40,7 @@ bool same_layout(const Sharding& a, const Sharding& b, int ndim) {
 namespace {
 
 bool is_walked(const Walk& walk) { return !walk.broadcast.axes.empty(); }
-// The stacks that a loop reads and that are walked: the number of the first; past the last where none is.
+// The index of a loop's first walked stack; past the last one if none is walked.
 std::size_t first_walked(const CountedLoop& loop) {
   return static_cast<std::size_t>(std::find_if(loop.walks.begin(), loop.walks.end(), is_walked) -
                                   loop.walks.begin());
@@ -54,7 +54,7 @@ const CountedLoop* counted_loop(const Instruction& i) {
 
 Mesh mesh_of(const Program& program, const Instruction& i) {
   if (const auto* move = i.as<Move>()) return move->step.from.mesh();
-  if (const auto* loop = counted_loop(i))  // all stacks that are walked lie on one mesh
+  if (const auto* loop = counted_loop(i))  // all walked stacks are on one mesh
     if (const auto n = first_walked(*loop); n < loop->walks.size())
       return program.values[i.inputs[static_cast<std::size_t>(loop->carried) + n]].layout.mesh();
   return program.values[i.outputs.empty() ? i.inputs[0] : i.outputs[0]].layout.mesh();
@@ -74,19 +74,20 @@ const MeshAxes& axes_of(const Instruction& i) {
 
 std::string collective_kind(const Instruction& i) {
   return std::visit(
-      overloaded{[](const Move& m) -> std::string { return step_name(m.step.kind); },
-                 [](const AllReduce&) -> std::string { return "all-reduce"; },
-                 [](const ReduceScatter&) -> std::string { return "reduce-scatter"; },
-                 [&](const RemapMove&) -> std::string { return i.bytes > 0 ? "collective-permute" : ""; },
-                 [](const TalkCall& t) { return t.costs.empty() ? std::string() : t.costs.front().kind; },
-                 [](const auto&) { return std::string(); }},
+      overloaded{
+          [](const Move& m) -> std::string { return step_name(m.step.kind); },
+          [](const AllReduce&) -> std::string { return "all-reduce"; },
+          [](const ReduceScatter&) -> std::string { return "reduce-scatter"; },
+          [&](const RemapMove&) -> std::string { return i.bytes > 0 ? "collective-permute" : ""; },
+          [](const CommunicatingCall& t) { return t.costs.empty() ? std::string() : t.costs.front().kind; },
+          [](const auto&) { return std::string(); }},
       i.what);
 }
 
-std::vector<TalkCost> traffic_of(const Instruction& i) {
-  if (const auto* talk = i.as<TalkCall>()) return talk->costs;
+std::vector<CommunicationCost> traffic_of(const Instruction& i) {
+  if (const auto* communicating = i.as<CommunicatingCall>()) return communicating->costs;
   if (const auto* loop = counted_loop(i)) {
-    std::vector<TalkCost> costs;
+    std::vector<CommunicationCost> costs;
     for (const auto& walk : loop->walks)
       if (is_walked(walk)) costs.push_back(walk.broadcast);
     return costs;

@@ -39,14 +39,14 @@ std::string numbers_text(const std::vector<int>& values) {
 
 std::string name_text(const Instruction& i) {
   const auto kind = collective_kind(i);
-  return std::visit(
-      overloaded{[](const FusedChain& chain) { return "fusion[" + chain_text(chain) + "]"; },
-                 [](const Bitcast&) -> std::string { return "bitcast"; },
-                 [&](const KernelCall&) { return i.op->name; }, [&](const TalkCall&) { return i.op->name; },
-                 [&](const ControlFlow&) { return i.op->name; },
-                 [&](const RemapMove&) { return kind.empty() ? "remap" : kind; },
-                 [&](const auto&) { return kind; }},
-      i.what);
+  return std::visit(overloaded{[](const FusedChain& chain) { return "fusion[" + chain_text(chain) + "]"; },
+                               [](const Bitcast&) -> std::string { return "bitcast"; },
+                               [&](const KernelCall&) { return i.op->name; },
+                               [&](const CommunicatingCall&) { return i.op->name; },
+                               [&](const ControlFlow&) { return i.op->name; },
+                               [&](const RemapMove&) { return kind.empty() ? "remap" : kind; },
+                               [&](const auto&) { return kind; }},
+                    i.what);
 }
 
 std::string braced(const Params& params) {
@@ -56,10 +56,10 @@ std::string braced(const Params& params) {
 
 std::string numbered(const char* label, int dim) { return dim < 0 ? "" : label + std::to_string(dim); }
 
-// Details that decide the result too: " dim=1".
+// Details that also affect the result: " dim=1".
 std::string details_text(const Instruction& i) {
   return std::visit(overloaded{[](const KernelCall& k) { return braced(*k.params); },
-                               [](const TalkCall& t) { return braced(*t.params); },
+                               [](const CommunicatingCall& t) { return braced(*t.params); },
                                [](const Move& m) {
                                  return numbered(" dim=", m.step.dim) +
                                         numbered(" split_dim=", m.step.split_dim);
@@ -73,7 +73,8 @@ std::string details_text(const Instruction& i) {
 std::string traffic_text(const Program& program, const Instruction& i) {
   std::string text;
   for (const auto& cost : traffic_of(i)) {
-    if (i.is<TalkCall>() || i.is<ControlFlow>()) text += " " + cost.kind + "×" + std::to_string(cost.calls);
+    if (i.is<CommunicatingCall>() || i.is<ControlFlow>())
+      text += " " + cost.kind + "×" + std::to_string(cost.calls);
     if (!cost.axes.empty()) text += " axes=" + axes_text(mesh_of(program, i), cost.axes);
     text += " bytes=" + std::to_string(cost.bytes);
   }

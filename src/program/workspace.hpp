@@ -1,4 +1,4 @@
-// Memory that a kernel takes for itself while it runs, beside operands and results: for explain.
+// Memory that a kernel allocates while it runs, besides operands and results: for explain.
 #pragma once
 #include <span>
 
@@ -6,14 +6,14 @@
 
 namespace tessera {
 
-// Bytes, of one rank's blocks.
+// Bytes for one rank's blocks.
 using WorkspaceFunction = std::int64_t (*)(std::span<const Type> in, std::span<const Type> out,
                                            const Params&);
 
-// Filled before main.
+// Registers an op before main.
 struct TakesWorkspace {
   TakesWorkspace(const OpDef& op, WorkspaceFunction);
 };
-WorkspaceFunction workspace_of(const OpDef&);  // nullptr: none worth a word
+WorkspaceFunction workspace_of(const OpDef&);  // nullptr: none worth mentioning
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Array as Python's object: its facts, operators, indices, values and memory.
+// Array as a Python object: properties, operators, indices, values and memory.
 #include <tessera/array.hpp>
 #include <tessera/debug.hpp>
 #include <tessera/error.hpp>
@@ -52,7 +52,8 @@ Block whole_value(const Array& x) {
 }
 
 py::buffer_info memory_of(const Block& block) {
-  // bfloat16 has no letter: its bits, which _methods.py shows to NumPy as ml_dtypes' numbers.
+  // bfloat16 has no format letter: its bits are exported, and _methods.py presents them to NumPy as
+  // ml_dtypes' numbers.
   static const char* const formats[] = {"?", "b", "h", "i",  "q",  "B", "H", "I",
                                         "Q", "f", "d", "Zf", "Zd", "H", "e"};
   const auto item = static_cast<py::ssize_t>(itemsize(block.dtype));
@@ -63,8 +64,8 @@ py::buffer_info memory_of(const Block& block) {
                          static_cast<py::ssize_t>(extents.size()), extents, strides, block.read_only);
 }
 
-// memoryview(x): this process's memory, where it holds all of x. Exceptions must not pass through C, so they
-// become a BufferError, after which NumPy asks for __array__.
+// memoryview(x): this process's memory, if it holds all of x. Exceptions must not pass through C, so they
+// become a BufferError, after which NumPy tries __array__.
 int buffer_of_array(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   const auto refuse = [](const char* text) {
@@ -92,7 +93,7 @@ void hand_out_memory(PyTypeObject* type) {
 // ---- indices ----
 
 void append_part(py::handle part, std::vector<IndexPart>& parts);
-// A list in an index stands for an array, as in NumPy.
+// A list in an index counts as an array, as in NumPy.
 void append_list(py::handle list, std::vector<IndexPart>& parts) {
   const py::object array = py::module_::import("tessera._create").attr("asarray")(list);
   if (py::len(list) > 0) return append_part(array, parts);
@@ -141,10 +142,10 @@ bool is_mask(const IndexPart& part) {
 }
 bool is_list_of_places(const IndexPart& part) { return part.kind == IndexPart::Kind::array; }
 Array chosen(const Array& x, std::vector<IndexPart> parts, std::source_location where) {
-  const py::gil_scoped_release unlocked;  // counting what a mask chooses waits for the other ranks
+  const py::gil_scoped_release unlocked;  // counting the selected elements waits for other ranks
   return tessera::index(x, std::move(parts), where);
 }
-// x[True], or a mask without dimensions: a new axis of extent 1 or 0.
+// x[True], or a mask without dims: a new axis of extent 1 or 0.
 bool is_lone_bool(py::handle part) {
   const Array* array = array_in(part);
   return PyBool_Check(part.ptr()) || (array != nullptr && is_bool(array->dtype()) && array->ndim() == 0);
@@ -227,7 +228,7 @@ void bind_indices(py::module_& m, py::class_<Array>& type) {
       .def("get", &At::get)
       .def("set",
            [](const At& at, Value v) {
-             const py::gil_scoped_release unlocked;  // as many values as a mask chooses: they are counted
+             const py::gil_scoped_release unlocked;  // counting the result waits for other ranks
              return at.set(v);
            })
       .def("add", [](const At& at, Value v) { return at.add(v); })
@@ -259,7 +260,7 @@ void bind_values(py::class_<Array>& type) {
   type.def("__float__", [](const Array& x) { return item_of<double>(x); });
   type.def("__complex__", [](const Array& x) { return item_of<std::complex<double>>(x); });
   type.def("__int__", [](const Array& x) {
-    return py::reinterpret_steal<py::object>(PyNumber_Long(python_item(x).ptr()));  // of a bool too
+    return py::reinterpret_steal<py::object>(PyNumber_Long(python_item(x).ptr()));  // also for a bool
   });
   type.def("__index__", [](const Array& x) -> py::object {
     if (!is_integer(x.dtype()) || x.ndim() != 0)
@@ -303,7 +304,9 @@ bool is_traced(const Array& x) { return x.node() && (x.node()->traced || x.node(
 }  // namespace
 
 const Array* array_in(py::handle object) {
-  if (Py_TYPE(object.ptr()) != array_type()) return nullptr;
+  const PyTypeObject* const type = Py_TYPE(object.ptr());
+  if (type != array_type() && type->tp_base != array_type())
+    return nullptr;  // io.FileArray is derived from it
   auto* instance = reinterpret_cast<py::detail::instance*>(object.ptr());
   return static_cast<const Array*>(instance->simple_value_holder[0]);
 }

@@ -15,7 +15,7 @@ namespace {
 
 using Words = std::map<std::string, const char*>;  // by member
 
-// The name in Python where it differs.
+// The Python name of a type or member, if it differs.
 std::string python_name(std::string_view type, std::string_view member) {
   if (member.empty() && type == "profile") return "Profile";
   if (member.empty() && type == "Dtype") return "dtype";
@@ -39,7 +39,7 @@ bool says_something(const py::handle& doc, bool has_signature) {
   if (doc.is_none()) return false;
   const auto text = doc.cast<std::string>();
   if (!has_signature) return !text.empty();
-  const auto behind = text.find("\n\n");  // pybind11 writes the signature, and the words below it
+  const auto behind = text.find("\n\n");  // pybind11 writes the signature first, then the text
   return behind != std::string::npos && behind + 3 < text.size();
 }
 
@@ -50,7 +50,8 @@ void document_property(const py::handle& type, const std::string& name, const py
   py::setattr(type, name.c_str(), make(property.attr("fget"), property.attr("fset"), py::none(), words));
 }
 
-// As pybind11 does for one overload more: the text belongs to the function's record.
+// Documents a function as pybind11 does after adding an overload: the text is stored in the function's
+// record.
 void document_function(const py::handle& function, const char* words) {
   if (says_something(function.attr("__doc__"), true)) return;
   PyMethodDef* definition = reinterpret_cast<PyCFunctionObject*>(function.ptr())->m_ml;

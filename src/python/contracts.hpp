@@ -1,4 +1,4 @@
-// Docstrings from the public headers for functions that are bound by hand.
+// Docstrings from the public headers, for functions that are bound by hand.
 #pragma once
 #include <pybind11/pybind11.h>
 
@@ -13,8 +13,8 @@ struct Contract {
 extern const Contract contracts[];  // generated
 extern const std::size_t contract_count;
 
-// Gives the module's functions and classes, their methods and properties the headers' words where they have
-// none of their own.
+// Gives the module's functions, classes, methods and properties the headers' texts if they have none of their
+// own.
 void document(pybind11::module_& m);
 
 }  // namespace tessera::python

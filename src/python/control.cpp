@@ -1,4 +1,4 @@
-// cond, while_loop, fori_loop and scan of Python's functions: what control.hpp's templates do with C++'s.
+// cond, while_loop, fori_loop and scan on Python functions: the counterpart of control.hpp's templates.
 #include <tessera/control.hpp>
 
 #include <string>
@@ -60,7 +60,7 @@ py::object while_loop_of(py::function condition, py::function body, py::object i
     while (true) {
       const Array go_on = one_array(condition(value), "while_loop: what the condition returns");
       detail::check_condition(go_on, where);
-      if (detail::is_unknown(go_on)) break;  // closes over a traced value
+      if (detail::is_unknown(go_on)) break;  // the condition closes over a traced value
       if (!is_true(go_on, where)) return value;
       value = body(value);
     }

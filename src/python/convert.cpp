@@ -16,7 +16,7 @@ bool has_dtype(py::handle object) {
   return !PyType_Check(object.ptr()) && PyObject_HasAttrString(object.ptr(), "__array_interface__") == 1;
 }
 
-// NumPy's arrays and scalars have a dtype of their own; plain numbers follow what they meet.
+// NumPy's arrays and scalars have their own dtype; plain numbers are weakly typed.
 bool read_number(py::handle from, Value& into) {
   PyObject* object = from.ptr();
   if (PyBool_Check(object)) {
@@ -184,10 +184,10 @@ HostArray host_array(py::handle from) {
         ("an array of NumPy's dtype " + text + " has no counterpart; the dtypes are " + known).c_str());
     throw py::error_already_set();
   }
-  // A scalar stays one: ascontiguousarray makes it 1-D.
+  // Keeps scalars 0-d: ascontiguousarray would make them 1-D.
   const py::object native =
       text == "bfloat16"
-          ? py::object(dense.attr("view")("uint16"))  // ml_dtypes', whose memory has no letter to name it
+          ? py::object(dense.attr("view")("uint16"))  // ml_dtypes' type, whose memory has no format letter
           : py::object(dense.attr("astype")(dtype.attr("newbyteorder")("="), py::arg("copy") = false));
   HostArray host(Shape(py::cast<std::vector<std::int64_t>>(numpy().attr("shape")(from))),
                  dtype_from_name(text), here());
@@ -196,7 +196,7 @@ HostArray host_array(py::handle from) {
   return host;
 }
 
-// NumPy has no bfloat16: that of ml_dtypes, where it is installed, and otherwise the bits as uint16.
+// NumPy has no bfloat16: uses that of ml_dtypes if it is installed, otherwise the bits as uint16.
 static py::object find_numpy_dtype(Dtype dtype) {
   if (dtype != bfloat16) return numpy().attr("dtype")(name(dtype));
   try {

@@ -1,8 +1,8 @@
-// Python's values in C++: the argument types of all bindings.
+// Conversion of Python's values to C++: the argument types of all bindings.
 //
-// An argument type of its own, where pybind11's would take too much or too little: a Value is an array, a
-// number or a NumPy array, and never a list; an axis is never a bool; a dtype may be a name, a NumPy dtype
-// or a Python type.
+// Own argument types replace pybind11's where those accept too much or too little: a Value is an array, a
+// number or a NumPy array, and never a list; an axis is never a bool; a dtype may be a name, a NumPy dtype or
+// a Python type.
 #pragma once
 #include <pybind11/complex.h>
 #include <pybind11/pybind11.h>
@@ -26,7 +26,7 @@ namespace tessera::python {
 
 namespace py = pybind11;
 
-// An array, or a number (weakly typed, as in an expression), with the line that passed it.
+// An array, or a number (weakly typed, as in an expression), with the user's line.
 struct Value {
   Array array;
   std::source_location where;
@@ -51,12 +51,12 @@ struct ShardingValue {
 struct SliceValue {
   Slice value;
 };
-// One name, or several: the major one first.
+// One name or several, the major one first.
 struct NamesValue {
   std::vector<std::string> names;
 };
 
-// Each says whether the object is one, and stores it if so.
+// Each returns whether the object is of its kind, and stores it if so.
 bool read_value(py::handle from, Value& into);
 bool read_dtype(py::handle from, DtypeValue& into);
 bool read_shape(py::handle from, ShapeValue& into);
@@ -65,15 +65,15 @@ bool read_key(py::handle from, KeyValue& into);
 bool read_sharding(py::handle from, ShardingValue& into);
 bool read_names(py::handle from, NamesValue& into);
 bool read_slice(py::handle from, SliceValue& into);
-// A bound of a slice: None, or what has __index__; clamped to 64 bits.
+// A bound of a slice: None, or an object with __index__; clamped to 64 bits.
 std::optional<std::int64_t> slice_bound(PyObject* bound);
 
-// A copy of a NumPy array's memory, or of what numpy.asarray makes of the object.
+// A copy of a NumPy array's memory, or of numpy.asarray(object).
 HostArray host_array(py::handle from);
 
 // "float32" as NumPy's dtype.
 py::object numpy_dtype(Dtype);
-// A named tuple of the type that goes by this name.
+// A named tuple of a type with this name.
 py::object named_tuple(const char* type, const char* fields, py::tuple values);
 py::tuple tuple_of(const Shape&);
 
@@ -104,7 +104,7 @@ E choose(const char* what, const std::string& name, std::initializer_list<std::p
   throw py::value_error(std::string(what) + ": there is no '" + name + "'; it is one of " + known);
 }
 
-// A Python object that C++ keeps: it may be released on any thread, and after the interpreter's end.
+// A Python object held by C++: may be released on any thread, and after the interpreter's end.
 class Held {
  public:
   explicit Held(py::object object) : object_(std::move(object)) {}

@@ -1,4 +1,4 @@
-// Making arrays and placing them: what takes Python's own values.
+// Creating and placing arrays: the functions that take Python's own values.
 #include <tessera/array.hpp>
 #include <tessera/ops.hpp>
 
@@ -12,7 +12,7 @@
 namespace tessera::python {
 namespace {
 
-// A plain number with all of its bits: as an operand it would be one of float32 or int32 already.
+// Takes a plain number with all of its bits, which as an operand would have become float32 or int32.
 Array full_of_number(const Shape& shape, PyObject* number, std::optional<Dtype> dtype,
                      std::source_location where) {
   if (PyBool_Check(number)) {
@@ -159,7 +159,7 @@ void bind_create(py::module_& m) {
       .def("__getitem__",
            [](const random::Key& key, std::int64_t i) { return random::Key{index(key.data, {i}, here())}; });
   m.def("key_of_data", [](Value data) { return random::wrap_key_data(data.array, data.where); });
-  // How keys are made into bits, until it is set again: jax_threefry_partitionable.
+  // Sets how keys become bits, until the next call: jax_threefry_partitionable.
   m.def("set_threefry", [](bool is_partitionable) {
     static auto* const scope = new std::optional<random::ThreefryScope>();
     scope->reset();

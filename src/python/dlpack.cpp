@@ -1,5 +1,5 @@
 // DLPack, the exchange of arrays in memory between libraries (dmlc/dlpack, versions 0.8 and 1.0), in both
-// directions. NumPy's own functions for it have no bools before 2.0.
+// directions. NumPy's own functions for it support no bools before 2.0.
 #include <tessera/error.hpp>
 
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace tessera::python {
 namespace {
 
-// The layout of these structs is the protocol.
+// The layout of these structs is defined by the protocol.
 struct DLDevice {
   std::int32_t device_type, device_id;
 };
@@ -88,7 +88,7 @@ std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& shape) {
   return strides;
 }
 
-// A consumer that takes a capsule over renames it.
+// The tensor in a capsule; nullptr after a consumer has taken it over, which renames the capsule.
 template <class Managed> Managed* tensor_in(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, Managed::name) == 0) return nullptr;
   return static_cast<Managed*>(PyCapsule_GetPointer(capsule, Managed::name));
@@ -113,7 +113,7 @@ template <class Managed> py::capsule capsule_of(const Block& block) {
   });
 }
 
-// The elements of a strided tensor one after the other.
+// Copies the elements of a strided tensor to consecutive memory.
 void copy_rows(const DLTensor& from, const std::vector<std::int64_t>& strides, std::int64_t bytes,
                const std::byte* source, std::byte*& target, std::int32_t dim) {
   if (dim == from.ndim) {

@@ -1,4 +1,4 @@
-// tessera's errors as Python's: each is also of the built-in type that Python's users expect.
+// tessera's errors in Python: each also derives from the built-in type that Python users expect.
 #include <tessera/error.hpp>
 #include <tessera/preemption.hpp>
 
@@ -14,12 +14,12 @@ namespace {
 struct Kind {
   const char* name;
   bool (*is)(const Error*);
-  const char* parent;  // among these
+  const char* parent;  // another of these types, or a built-in one
   PyObject* built_in;
 };
 template <class T> bool is_a(const Error* error) { return dynamic_cast<const T*>(error) != nullptr; }
 
-// The most special first: the library has kinds of its own below those of error.hpp.
+// The most specific first: the library has kinds of its own below those of error.hpp.
 struct Types {
   std::vector<std::pair<bool (*)(const Error*), PyObject*>> known;
 };
@@ -71,7 +71,7 @@ void bind_errors(py::module_& m) {
     errors.attr(kind.name) = py::reinterpret_steal<py::object>(type);
     Py_INCREF(type);
   }
-  errors.attr("Preempted").attr("exit_status") = status_preempted;  // of those that a program raises itself
+  errors.attr("Preempted").attr("exit_status") = status_preempted;  // for programs that raise it themselves
   py::register_exception_translator([](std::exception_ptr raised) {
     try {
       std::rethrow_exception(raised);

@@ -1,4 +1,4 @@
-// Functions of the same arguments, as tables: what the generated files fill in.
+// Functions with the same arguments, as tables that the generated files fill in.
 #pragma once
 #include <tessera/io.hpp>
 

@@ -11,6 +11,10 @@ import pathlib
 import re
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import headers  # noqa: E402
+
 # header -> (C++ namespace, Python submodule)
 places = {
     "linalg.hpp": ("linalg", "linalg"), "fft.hpp": ("fft", "fft"), "random.hpp": ("random", "random"), "io.hpp": ("io", "io"), "zarr.hpp": ("io", "io"), "netcdf.hpp": ("io", "io"),
@@ -60,90 +64,27 @@ fields_of = {"QR": "Q R", "SVD": "U S Vh", "Eigh": "eigenvalues eigenvectors"}
 reserved = {"lambda": "lam", "from": "source", "in": "operand"}
 
 
-def comments_and_code(text):
-    """Lines as ('doc', text) and ('code', text)."""
-    for line in text.split("\n"):
-        stripped = line.strip()
-        if stripped.startswith("///"):
-            if not stripped.startswith("///<"):
-                yield "doc", stripped[3:].removeprefix(" ")
-        elif not stripped.startswith(("//", "#")):
-            yield "code", re.sub(r"//.*", "", stripped).replace("[[nodiscard]] ", "")
-            behind = re.search(r"///< ?(.*)", stripped)
-            if behind:
-                yield "behind", behind.group(1)
-
-
 class Header:
-    """The declarations of one header: functions, structs of fields, enumerations."""
+    """What one header declares that is bound: functions, structs of fields, enumerations."""
 
     def __init__(self, path):
         self.functions, self.structs, self.enums = [], {}, {}
-        doc, statement, depth, skipping = [], "", 0, None
-        for kind, text in comments_and_code(path.read_text()):
-            if kind == "doc":
-                if text.startswith("@"):
-                    doc = []
-                elif not statement:
-                    doc.append(text)
+        choices = next(parent for parent in path.parents if parent.name == "tessera") / "ops" / "choices.hpp"
+        if path != choices and "<tessera/ops/choices.hpp>" in path.read_text():
+            self.enums = Header(choices).enums
+        for d in headers.declarations(path):
+            if d.is_detail or not d.is_public:
                 continue
-            if kind == "behind":
-                continue
-            if not text:
-                if not statement:
-                    doc = []
-                continue
-            statement = f"{statement} {text}".strip()
-            if re.match(r"(inline )?namespace [\w:]+ \{$|\}$", statement):
-                skipping = "detail" if statement.startswith("namespace detail") else None if statement == "}" else skipping
-                statement, doc = "", []
-                continue
-            depth = statement.count("{") - statement.count("}")
-            is_body = re.match(r"(template|class|struct|enum|inline|requires|concept)\b", statement)
-            if depth > 0 or statement.count("(") > statement.count(")") or not (statement.endswith(";") or (statement.endswith("}") and is_body)):
-                continue
-            if skipping is None:
-                self.take(statement, " ".join(doc) if False else "\n".join(doc))
-            statement, doc = "", doc if statement.startswith("template") else []
-
-    def take(self, statement, doc):
-        enum = re.match(r"enum class (\w+) \{ ?([^}]*)\}", statement)
-        if enum:
-            self.enums[enum.group(1)] = [word.strip() for word in enum.group(2).split(",") if word.strip()]
-            return
-        struct = re.match(r"struct (\w+) \{(.*)\};$", statement)
-        if struct:
-            fields = re.findall(r"([\w:<>, ]+?) (\w+)(?: ?= ?[^;]*)?;", struct.group(2))
-            self.structs[struct.group(1)] = [(kind.strip(), name) for kind, name in fields]
-            return
-        found = re.match(r"((?:const )?[\w:]+(?:<.*?>+)?) (\w+)\((.*)\);$", statement)
-        if not found or re.match(r"(template|class|using|friend|return|extern)\b", statement) or "operator" in statement:
-            return
-        parameters = [parameter(text) for text in split_commas(found.group(3))]
-        if not doc and self.functions and self.functions[-1].name == found.group(2):
-            doc = self.functions[-1].doc
-        self.functions.append(Function(found.group(1), found.group(2), parameters, doc))
-
-
-def split_commas(text):
-    parts, depth, current = [], 0, ""
-    for c in text:
-        depth += (c in "<({") - (c in ">)}")
-        if c == "," and depth == 0:
-            parts.append(current.strip())
-            current = ""
-        else:
-            current += c
-    return parts + [current.strip()] if current.strip() else parts
-
-
-def parameter(text):
-    """(type, name, default or None)."""
-    declaration, _, default = text.partition(" = ")
-    found = re.match(r"(?:const )?([\w:]+(?:<.*>)?)(?: ?&)?(?: (\w+))?$", declaration.strip())
-    if not found:
-        return declaration, "", default or None
-    return found.group(1), found.group(2) or "", default or None
+            if d.kind == "enum" and not d.owner:
+                self.enums[d.name] = d.values()
+            elif d.kind == "struct" and not d.owner and d.has_body and d.text == f"struct {d.name}":
+                self.structs[d.name] = []
+            elif d.kind == "variable" and d.owner in self.structs:
+                field = re.match(r"([\w:<>, ]+?) (\w+)(?: ?=.*)?$", d.text)
+                self.structs[d.owner].append((field.group(1).strip(), field.group(2)))
+            elif d.is_function and not d.owner and not d.has_body and not d.is_template and d.result() and "operator" not in d.name:
+                doc = d.doc or (self.functions[-1].doc if self.functions and self.functions[-1].name == d.name else "")
+                self.functions.append(Function(d.result(), d.name, d.parameters(), doc))
 
 
 class Function:
@@ -337,33 +278,14 @@ def stub_text(writers):
 
 def contracts(path):
     """(class, member or "", words) of the classes of a header whose comments say something, and ("", function, words)."""
-    found, doc, inside, depth = {}, [], None, 0
-    for line in path.read_text().split("\n"):
-        stripped, code = line.strip(), re.sub(r"//.*", "", line)
-        behind = re.search(r"///< ?(.*)", line)
-        if stripped.startswith("///") and not behind:
-            doc = [] if stripped.startswith("/// @") else doc + [stripped[3:].removeprefix(" ")]
-            continue
-        opened = re.match(r"(?:template <.*> )?(?:class|struct) (?:\[\[nodiscard\]\] )?(\w+)(?: final)?(?: : .*)? \{", code) if inside is None else None
-        member = re.match(r"\s+(?:[\w:<>,&*\[\] ]+[ &*])?([a-z]\w*)(?:\(| =|;|\{)", code) if inside is not None and depth == 1 else None
-        if opened:
-            inside = opened.group(1)
-            found.setdefault((inside, ""), "\n".join(doc))
-        elif inside is None and doc:
-            function = re.match(r"(?:template <.*> )?(?:inline )?(?!return|using|namespace)[A-Za-z][\w:<>,&* \[\]]*[ &*]([a-z]\w*)\(", code.replace("[[nodiscard]] ", ""))
-            if function:
-                found.setdefault(("", function.group(1)), "\n".join(doc))
-        elif member:
-            words = behind.group(1) if behind else "\n".join(doc)
-            if not found.get((inside, member.group(1))):
-                found[inside, member.group(1)] = words
-        depth += code.count("{") - code.count("}")
-        if inside is not None and depth == 0:
-            inside = None
-        if inside is None:
-            depth = 0
-        if stripped and not re.match(r"template <.*>$", stripped):
-            doc = []
+    found = {}
+    for d in headers.declarations(path):
+        if d.kind in ("class", "struct") and not d.owner and d.has_body:
+            found.setdefault((d.name, ""), d.doc)
+        elif d.owner and re.fullmatch(r"(?!operator)[a-z]\w*", d.name) and not found.get((d.owner, d.name)):
+            found[d.owner, d.name] = d.behind or d.doc
+        elif d.is_function and not d.owner and d.doc and re.fullmatch(r"[a-z]\w*", d.name):
+            found.setdefault(("", d.name), d.doc)
     return [(*names, words) for names, words in found.items() if words]
 
 

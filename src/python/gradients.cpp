@@ -1,4 +1,4 @@
-// grad and what follows from it: a recording of one call (detail/recording.hpp) around Python's functions.
+// grad and related functions: a recording of one call (detail/recording.hpp) around Python functions.
 #include <tessera/grad.hpp>
 #include <tessera/grad/forward.hpp>
 
@@ -14,7 +14,7 @@
 namespace tessera::python {
 namespace {
 
-// One call whose chosen arguments are watched.
+// One call whose selected arguments are watched.
 class WatchedCall {
  public:
   WatchedCall(const char* name, std::source_location where, std::vector<int> argnums, bool strict)
@@ -36,7 +36,7 @@ class WatchedCall {
           is_watched(static_cast<int>(i)) ? watch(args[i], i) : py::reinterpret_borrow<py::object>(args[i]);
     return f(*seen, **kwargs);
   }
-  // The leaves of the chosen arguments, in the shape of their trees: one tree, or a tuple in order of the
+  // The leaves of the selected arguments, in the shape of their trees: one tree, or a tuple in the order of
   // argnums.
   py::object picked(const std::vector<Array>& leaves, bool one) const {
     py::list trees;
@@ -54,7 +54,7 @@ class WatchedCall {
     return leaves;
   }
 
-  // The leaves of all watched arguments, in order, as they were given.
+  // The original leaves of all watched arguments, in order.
   const std::vector<Array>& watched_leaves() const { return watched_leaves_; }
   const std::vector<Tree>& trees() const { return trees_; }
 
@@ -93,7 +93,7 @@ Array one_array(const char* call, py::handle result) {
 
 struct GradientOptions {
   std::vector<int> argnums;
-  bool is_one;  // argnums was a number: the gradient is one tree, no tuple
+  bool is_one;  // argnums was a number: the gradient is one tree instead of a tuple
   bool has_aux, with_value;
   std::source_location where;
 };
@@ -246,7 +246,7 @@ py::tuple jvp_of(py::function f, py::tuple primals, py::tuple tangents) {
                         rebuild(tree, call.recording.push_forward(std::move(directions))));
 }
 
-// f, its backward pass recorded anew where it is needed.
+// f, whose backward pass records it again when needed.
 py::object checkpointed(py::function f, py::args args) {
   const auto where = here();
   auto arguments = kept(Arguments());
@@ -267,7 +267,7 @@ py::object checkpointed(py::function f, py::args args) {
   return rebuild(tree, detail::with_second_computation(arguments->leaves, results, std::move(again), where));
 }
 
-// The leaves of what bwd returned, one tree per argument; None: no gradient.
+// The leaves of bwd's result, one tree per argument; None: no gradient.
 std::vector<Array> rule_cotangents(const py::object& returned, const std::vector<Tree>& arguments) {
   if (!PyTuple_Check(returned.ptr()) || py::tuple(returned).size() != arguments.size())
     throw py::type_error("custom_vjp: bwd must return a tuple with one cotangent per argument");
@@ -301,8 +301,8 @@ py::object with_own_backward(py::function f, py::function fwd, py::function bwd,
   return rebuild(tree, detail::with_backward_rule(arguments->leaves, results, std::move(rule), where));
 }
 
-// f with a derivative of its own: rule(arguments, tangents) -> (result, its tangent), linear in the tangents,
-// whose transpose the gradients are.
+// f with its own derivative: rule(arguments, tangents) -> (result, its tangent), linear in the tangents; its
+// transpose gives the gradients.
 py::object with_own_forward(py::function f, py::function rule, py::args args) {
   const auto where = here();
   auto arguments = kept(Arguments());
@@ -314,7 +314,7 @@ py::object with_own_forward(py::function f, py::function rule, py::args args) {
                                                  std::source_location site) {
     detail::Recording recording("custom_jvp", site);
     const std::vector<Array> primals(values.begin(), values.end());
-    std::vector<Array> tangents, found;  // any tangents will do: the rule is linear in them
+    std::vector<Array> tangents, found;  // any tangents, since the rule is linear in them
     for (const auto& x : primals) tangents.push_back(recording.watch(zeros_like(x), 0, false));
     const py::object both = (*rule)(arguments->rebuilt(primals), arguments->rebuilt(tangents));
     if (!PyTuple_Check(both.ptr()) || PyTuple_GET_SIZE(both.ptr()) != 2)

@@ -1,5 +1,6 @@
-// jit, lower, compile, explain: the type-erased half of jit.hpp under Python's calls.
+// jit, lower, compile, explain: the type-erased half of jit.hpp for Python calls.
 #include <tessera/jit.hpp>
+#include <tessera/jit/simulate.hpp>
 
 #include <algorithm>
 #include <map>
@@ -62,7 +63,7 @@ class JitFunction {
   py::object operator()(py::args args, py::kwargs kwargs) {
     Call call = read(args, kwargs);
     if (detail::inside_trace(call.request.leaves)) {
-      const detail::InlinedTrace inlined;
+      const detail::InlinedTrace inlined(options_.reproducible);
       return f_(*args, **kwargs);
     }
     detail::signature_of(call.request, call.signature);
@@ -73,6 +74,24 @@ class JitFunction {
       program = programs_.add(call.signature, compile(traced));
     }
     return rebuild(program->result, call_program(*program, call.request.leaves));
+  }
+  // (*leaves), where all are arrays: for callers that have flattened their trees. None where one is no array.
+  py::object call_leaves(const py::list& leaves) {
+    detail::TraceRequest request;
+    request.where = where_;
+    request.leaves.reserve(leaves.size());
+    for (const auto leaf : leaves) {
+      const Array* array = array_in(leaf);
+      if (array == nullptr) return py::none();
+      request.leaves.push_back(*array);
+    }
+    std::string signature = start_of_signature();
+    for (std::size_t i = 0; i < leaves.size(); ++i) signature += "*;";
+    const bool is_plain_call = detail::inside_trace(request.leaves);
+    if (!is_plain_call) detail::signature_of(request, signature);
+    const auto program = is_plain_call ? nullptr : programs_.find(signature);
+    if (!program) return (*this)(py::args(py::tuple(leaves)), py::kwargs());
+    return flat_results(program->result, call_program(*program, request.leaves));
   }
   Traced lower(py::args args, py::kwargs kwargs) {
     Call call = read(args, kwargs);
@@ -86,11 +105,29 @@ class JitFunction {
 
  private:
   struct Call {
-    Arguments arguments;             // positional ones, then those by name
-    std::vector<std::string> names;  // of the latter
+    Arguments arguments;             // positional ones, then keyword ones
+    std::vector<std::string> names;  // of the keyword arguments
     detail::TraceRequest request;
     std::string signature;
   };
+
+  static std::string start_of_signature() {
+    return random::threefry() == random::Threefry::original ? "original bits;" : "";
+  }
+  // A tuple of arrays and values, without the general code path for nested containers.
+  static py::object flat_results(const Tree& tree, const std::vector<Array>& leaves) {
+    const auto is_flat = [](const Tree& child) {
+      return child.kind == Tree::Kind::array || child.kind == Tree::Kind::other;
+    };
+    if (tree.kind != Tree::Kind::tuple || !std::all_of(tree.children.begin(), tree.children.end(), is_flat))
+      return rebuild(tree, leaves);
+    py::tuple results(tree.children.size());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < results.size(); ++i)
+      results[i] =
+          tree.children[i].kind == Tree::Kind::array ? py::cast(leaves[next++]) : tree.children[i].names;
+    return results;
+  }
 
   bool is_static(int n, std::size_t count) const {
     return detail::names_argument(options_.static_argnums, n, count);
@@ -117,7 +154,7 @@ class JitFunction {
     Call call;
     call.request.options = options_;
     call.request.where = where_;
-    if (random::threefry() == random::Threefry::original) call.signature = "original bits;";
+    call.signature = start_of_signature();
     for (std::size_t i = 0; i < args.size(); ++i)
       add(call, args[i], !options_.static_argnums.empty() && is_static(static_cast<int>(i), args.size()),
           std::to_string(i));
@@ -260,27 +297,64 @@ void bind_jit(py::module_& m) {
       .def("cost_analysis", &cost_of)
       .def("memory_analysis", [](const Program& p) { return detail::compiled_memory(*p.core); })
       .def("explanation", [](const Program& p) { return detail::compiled_explanation(*p.core); });
+  py::class_<SimulatedCall>(m, "SimulatedCall")
+      .def_readonly("kind", &SimulatedCall::kind)
+      .def_readonly("what", &SimulatedCall::what)
+      .def_readonly("seconds", &SimulatedCall::seconds)
+      .def_readonly("most_seconds", &SimulatedCall::most_seconds)
+      .def_readonly("bytes", &SimulatedCall::bytes)
+      .def_readonly("messages", &SimulatedCall::messages);
+  py::class_<SimulatedLink>(m, "SimulatedLink")
+      .def_readonly("name", &SimulatedLink::name)
+      .def_readonly("busy", &SimulatedLink::busy)
+      .def_readonly("bytes", &SimulatedLink::bytes);
+  py::class_<Simulation>(m, "Simulation")
+      .def_readonly("seconds", &Simulation::seconds)
+      .def_readonly("first_end_s", &Simulation::first_end_s)
+      .def_readonly("computing_s", &Simulation::computing_s)
+      .def_readonly("waiting_s", &Simulation::waiting_s)
+      .def_readonly("ranks", &Simulation::ranks)
+      .def_readonly("hosts", &Simulation::hosts)
+      .def_readonly("messages", &Simulation::messages)
+      .def_readonly("calls", &Simulation::calls)
+      .def_readonly("links", &Simulation::links)
+      .def_readonly("notes", &Simulation::notes)
+      .def("__str__", [](const Simulation& s) { return to_string(s); })
+      .def("__repr__", [](const Simulation& s) { return to_string(s); });
   py::class_<Traced>(m, "Lowered")
       .def(
           "as_text", [](const Traced& t) { return detail::traced_text(*t.core); },
           "The recorded ops, with global shapes.")
-      .def("compile", &JitFunction::compile, "Plans it: propagates shardings, partitions, fuses, schedules.");
-  py::class_<JitFunction>(m, "JitFunction", py::dynamic_attr())
+      .def("compile", &JitFunction::compile, "Plans it: propagates shardings, partitions, fuses, schedules.")
       .def(
-          py::init([](py::function f, py::object in_shardings, py::object out_shardings,
-                      std::vector<int> donate, std::vector<int> statics, std::set<std::string> static_names) {
-            return std::make_unique<JitFunction>(
-                std::move(f),
-                JitOptions{sharding_tree(in_shardings), sharding_tree(out_shardings), std::move(donate),
-                           std::move(statics)},
-                std::move(static_names), here());
-          }))
+          "simulation",
+          [](const Traced& t, const std::string& trace_path, int trace_ranks, std::int64_t most_messages) {
+            const py::gil_scoped_release unlocked;
+            return detail::simulation_of(t.core, {trace_path, trace_ranks, most_messages});
+          },
+          py::arg("trace_path") = "", py::arg("trace_ranks") = 64, py::arg("most_messages") = 2'000'000'000,
+          "What tessera.simulate gives.");
+  py::class_<JitFunction>(m, "JitFunction", py::dynamic_attr())
+      .def(py::init([](py::function f, py::object in_shardings, py::object out_shardings,
+                       std::vector<int> donate, std::vector<int> statics, std::set<std::string> static_names,
+                       bool reproducible) {
+             return std::make_unique<JitFunction>(
+                 std::move(f),
+                 JitOptions{sharding_tree(in_shardings), sharding_tree(out_shardings), std::move(donate),
+                            std::move(statics), reproducible},
+                 std::move(static_names), here());
+           }),
+           py::arg("fun"), py::arg("in_shardings"), py::arg("out_shardings"), py::arg("donate_argnums"),
+           py::arg("static_argnums"), py::arg("static_argnames"), py::arg("reproducible") = false)
       .def("__call__", &JitFunction::operator())
       .def("__get__",
            [](py::object self, py::object instance, py::object) -> py::object {
              if (instance.is_none()) return self;
              return py::module_::import("functools").attr("partial")(self, instance);
            })
+      .def("call_leaves", &JitFunction::call_leaves,
+           "The call with a list's elements as arguments, all of them arrays; None where one is something "
+           "else.")
       .def("lower", &JitFunction::lower,
            "The function traced for these arguments; their values do not matter.")
       .def_property_readonly("__wrapped__", &JitFunction::function);

@@ -1,4 +1,4 @@
-// Dtypes, devices, meshes, specs and shardings: descriptions, which nobody else need agree to.
+// Dtypes, devices, meshes, specs and shardings: local descriptions, without communication.
 #include <tessera/error.hpp>
 #include <tessera/mesh.hpp>
 #include <tessera/sharding.hpp>
@@ -20,7 +20,7 @@ template <class T> std::string printed(const T& value) {
   return text.str();
 }
 
-// Devices in the shape in which they were given: a list of lists, or what NumPy makes of it.
+// Devices in the shape of the argument: a nested list, or anything that NumPy converts.
 NdDevices devices_of(py::handle from) {
   std::vector<int> sizes, ids;
   const py::module_ numpy = py::module_::import("numpy");
@@ -66,7 +66,7 @@ py::tuple slices_of(const Index& index) {
   return slices;
 }
 
-// type, char, str, newbyteorder, ...: whatever programs ask of NumPy's dtypes.
+// type, char, str, newbyteorder, ...: attributes that programs expect of NumPy's dtypes.
 py::object attribute_of_numpys(Dtype dtype, const std::string& name) {
   if (!name.starts_with("_")) return numpy_dtype(dtype).attr(name.c_str());
   PyErr_SetString(PyExc_AttributeError, ("a dtype has no attribute '" + name + "'").c_str());
@@ -89,7 +89,7 @@ void bind_dtypes(py::module_& m) {
                              })
       .def("__repr__", [](Dtype d) { return "tessera." + name(d); })
       .def("__str__", [](Dtype d) { return name(d); })
-      .def("__hash__", [](Dtype d) { return py::hash(numpy_dtype(d)); })  // equal to it, so of its hash
+      .def("__hash__", [](Dtype d) { return py::hash(numpy_dtype(d)); })  // equal, so of equal hash
       .def("__getattr__", &attribute_of_numpys, py::arg("name"))
       .def("__eq__",
            [](Dtype a, py::handle b) {
@@ -97,7 +97,7 @@ void bind_dtypes(py::module_& m) {
              try {
                return !b.is_none() && read_dtype(b, other) && other.value == a;
              } catch (const py::type_error&) {
-               return false;  // no name of a dtype
+               return false;  // not the name of a dtype
              }
            })
       .def("__reduce__", [type](Dtype d) { return py::make_tuple(type, py::make_tuple(name(d))); });
@@ -137,8 +137,9 @@ void bind_devices(py::module_& m) {
 
 void bind_meshes(py::module_& m) {
   py::class_<Mesh>(m, "Mesh")
-      .def(py::init(
-               [](py::handle devices, NamesValue names) { return Mesh(devices_of(devices), names.names); }),
+      .def(py::init([](py::handle devices, NamesValue names) {
+             return Mesh(devices_of(devices), names.names, here());
+           }),
            py::arg("devices"), py::arg("axis_names"))
       .def_property_readonly(
           "shape",
@@ -207,7 +208,8 @@ void bind_meshes(py::module_& m) {
       "make_mesh",
       [](ShapeValue sizes, NamesValue names, std::optional<std::vector<Device>> given) {
         const std::vector<int> extents(sizes.value.begin(), sizes.value.end());
-        return given ? make_mesh(extents, names.names, *given) : make_mesh(extents, names.names);
+        return given ? make_mesh(extents, names.names, *given, here())
+                     : make_mesh(extents, names.names, here());
       },
       py::arg("axis_shapes"), py::arg("axis_names"), py::arg("devices") = py::none(),
       "The first of the job's devices, as a grid that knows the hosts: the last axis lies inside hosts. Or "
@@ -216,13 +218,14 @@ void bind_meshes(py::module_& m) {
   m.def(
       "abstract_mesh",
       [](ShapeValue sizes, NamesValue names) {
-        return abstract_mesh(std::vector<int>(sizes.value.begin(), sizes.value.end()), names.names);
+        return abstract_mesh(std::vector<int>(sizes.value.begin(), sizes.value.end()), names.names, here());
       },
       py::arg("axis_shapes"), py::arg("axis_names"), "For planning: any size, no processes behind it.");
   m.def(
       "create_device_mesh",
       [](ShapeValue sizes) {
-        const NdDevices grid = create_device_mesh(std::vector<int>(sizes.value.begin(), sizes.value.end()));
+        const NdDevices grid =
+            create_device_mesh(std::vector<int>(sizes.value.begin(), sizes.value.end()), here());
         const py::module_ numpy = py::module_::import("numpy");
         const auto all = devices();
         const py::object flat = numpy.attr("empty")(grid.ids().size(), py::arg("dtype") = "object");
@@ -301,10 +304,12 @@ void bind_shardings(py::module_& m) {
       });
   m.def(
       "NamedSharding",
-      [](Mesh mesh, PartitionSpec spec) { return NamedSharding(std::move(mesh), std::move(spec)); },
+      [](Mesh mesh, PartitionSpec spec) { return NamedSharding(std::move(mesh), std::move(spec), here()); },
       py::arg("mesh"), py::arg("spec"),
       "Dimension d is split over the mesh axes that entry d of the spec names.");
-  m.def("SingleDeviceSharding", &SingleDeviceSharding, py::arg("device"), "All of an array on one device.");
+  m.def(
+      "SingleDeviceSharding", [](Device device) { return SingleDeviceSharding(std::move(device), here()); },
+      py::arg("device"), "All of an array on one device.");
   py::class_<PositionalSharding>(m, "PositionalSharding")
       .def(py::init([](py::handle devices) { return PositionalSharding(devices_of(devices)); }),
            py::arg("devices"))

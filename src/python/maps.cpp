@@ -1,4 +1,4 @@
-// vmap, pmap and shard_map: a MapRule (detail/mapped.hpp) around Python's functions.
+// vmap, pmap and shard_map: a MapRule (detail/mapped.hpp) around Python functions.
 #include <tessera/maps.hpp>
 
 #include <memory>

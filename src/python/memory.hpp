@@ -6,7 +6,7 @@
 
 namespace tessera::python {
 
-// A copy of a whole value, or one rank's block itself.
+// A copy of a complete value, or one rank's block in place.
 struct Block {
   std::shared_ptr<const void> keeps;
   const void* data;
@@ -15,8 +15,8 @@ struct Block {
   bool read_only;
 };
 
-// The block as DLPack hands it on. Versioned: a flag says whether the consumer may write. The older capsule
-// cannot say so, and is given of blocks that may be written alone.
+// The block as a DLPack capsule. A versioned capsule has a flag that tells whether the consumer may write;
+// the older form cannot tell, so it is given only for writable blocks.
 py::capsule dlpack_capsule(const Block&, bool versioned);
 
 }  // namespace tessera::python

@@ -14,6 +14,7 @@ PYBIND11_MODULE(_core, m) {
   bind_collectives(m);
   bind_trees(m);
   bind_jit(m);
+  bind_advise(m);
   bind_gradients(m);
   bind_maps(m);
   bind_control(m);
@@ -26,6 +27,7 @@ PYBIND11_MODULE(_core, m) {
   bind_checkpoints(m);
   bind_scopes(m);
   bind_jax(m);
+  bind_custom_op(m);
   bind_views(m);
   document(m);
   bind_guards(m);

@@ -1,4 +1,4 @@
-// The parts of the module: each file binds one subject.
+// The parts of the module; each file binds one subject.
 #pragma once
 #include <pybind11/pybind11.h>
 
@@ -18,6 +18,7 @@ void bind_families(py::module_&);  // generated from the public headers
 void bind_collectives(py::module_&);
 void bind_trees(py::module_&);
 void bind_jit(py::module_&);
+void bind_advise(py::module_&);
 void bind_gradients(py::module_&);
 void bind_maps(py::module_&);
 void bind_control(py::module_&);
@@ -30,10 +31,11 @@ void bind_stores(py::module_&);
 void bind_checkpoints(py::module_&);
 void bind_scopes(py::module_&);
 void bind_jax(py::module_&);
+void bind_custom_op(py::module_&);
 void bind_views(py::module_&);
-void bind_guards(py::module_&);  // of all that the others have bound
+void bind_guards(py::module_&);  // for everything that the others have bound
 
-// The array in a Python object, or nullptr. Two loads: every argument of every op is asked.
+// The array in a Python object, or nullptr. Two loads, since every argument of every op is tested.
 const Array* array_in(py::handle);
 
 }  // namespace tessera::python

@@ -18,30 +18,31 @@
 namespace tessera::python {
 namespace {
 
-// The struct that libstdc++'s source_location points to. The test of cited lines would fail on another
-// layout.
-struct Line {
+// The struct that libstdc++'s source_location points to. The test of cited lines fails if its layout changes.
+struct LibraryLine {
   const char* file;
   const char* function;
   unsigned line, column;
 };
-static_assert(sizeof(std::source_location) == sizeof(const Line*));
+static_assert(sizeof(std::source_location) == sizeof(const LibraryLine*));
 
-// The line of a code object at one of its instructions. Code objects are kept: their addresses stay theirs.
-struct Place {
+// The line of a code object at one of its instructions. Code objects are kept alive, so that their addresses
+// stay unique.
+struct CodePosition {
   PyCodeObject* code = nullptr;
   int instruction = -1;
-  const Line* line = nullptr;  // nullptr: the package's own
+  const LibraryLine* line = nullptr;  // nullptr: in the package itself
 };
 
-struct Places {
+struct CodePositions {
   std::string package;
-  std::map<std::pair<std::string, int>, Line> lines;  // never moved, and never given back: nodes keep them
+  std::map<std::pair<std::string, int>, LibraryLine>
+      lines;  // never moved or freed, since nodes point to them
   std::map<PyCodeObject*, bool> is_own;
-  std::array<Place, 1024> recent;
+  std::array<CodePosition, 1024> recent;
 };
-Places& places() {
-  static auto* const all = new Places();  // nodes outlive the interpreter
+CodePositions& places() {
+  static auto* const all = new CodePositions();  // never destroyed, since nodes outlive the interpreter
   return *all;
 }
 
@@ -60,13 +61,13 @@ bool is_own(PyCodeObject* code) {
     const auto& folder = places().package;
     const auto file = pybind11::handle(code->co_filename).cast<std::string>();
     const bool is_numpys =
-        file.starts_with("<__array_function__");  // between the user's line and the package
+        file.starts_with("<__array_function__");  // NumPy's frame between the user's line and the package
     found->second = is_numpys || (!folder.empty() && file.starts_with(folder));
   }
   return found->second;
 }
 
-Place look_up(PyFrameObject* frame, PyCodeObject* code, int instruction) {
+CodePosition look_up(PyFrameObject* frame, PyCodeObject* code, int instruction) {
   if (is_own(code)) return {code, instruction, nullptr};
   const auto file = pybind11::handle(code->co_filename).cast<std::string>();
   const int number = PyFrame_GetLineNumber(frame);
@@ -75,11 +76,11 @@ Place look_up(PyFrameObject* frame, PyCodeObject* code, int instruction) {
   return {code, instruction, &found->second};
 }
 
-const Line* line_of(PyFrameObject* frame) {
+const LibraryLine* line_of(PyFrameObject* frame) {
   PyCodeObject* code = PyFrame_GetCode(frame);
   const int instruction = instruction_of(frame);
   const auto slot = (reinterpret_cast<std::uintptr_t>(code) >> 4) * 31 + static_cast<unsigned>(instruction);
-  Place& place = places().recent[slot % places().recent.size()];
+  CodePosition& place = places().recent[slot % places().recent.size()];
   if (place.code != code || place.instruction != instruction) place = look_up(frame, code, instruction);
   Py_DECREF(code);
   return place.line;
@@ -99,7 +100,7 @@ const Line* line_of(PyFrameObject* frame) {
 std::source_location here() {
   PyFrameObject* frame = PyEval_GetFrame();
   Py_XINCREF(frame);
-  const Line* line = nullptr;
+  const LibraryLine* line = nullptr;
   while (frame != nullptr && (line = line_of(frame)) == nullptr) {
     PyFrameObject* caller = PyFrame_GetBack(frame);
     Py_DECREF(frame);

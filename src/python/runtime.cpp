@@ -1,4 +1,4 @@
-// MPI up at import, down at the end of the process: a Python program has no main of ours to stand around it.
+// Starts MPI at import and ends it with the process, since a Python program has no C++ main.
 #include <tessera/preemption.hpp>
 #include <tessera/runtime.hpp>
 
@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "api/preemption.hpp"
 #include "base/child_process.hpp"
 #include "comm/mpi/environment.hpp"
 #include "comm/mpi/in_use.hpp"
@@ -20,7 +21,7 @@ namespace tessera {
 
 namespace python {
 namespace {
-// Where an MPI_Comm stands that another module made, whichever MPI it is of.
+// The address of an MPI_Comm that another module created, under any MPI.
 struct CommAddress {
   const void* address;
 };
@@ -37,7 +38,7 @@ inline Runtime Runtime::attach<python::CommAddress>(python::CommAddress comm, Ru
 namespace tessera::python {
 namespace {
 
-// The ending of a program, if an exception left it.
+// How the program ended, if an exception left it.
 struct Ending {
   std::string words;
   int status = 0;
@@ -48,7 +49,7 @@ Ending& ending() {
   return *one;
 }
 
-// Every rank passes here, with whatever status it leaves: from the interpreter's end, or from exit.
+// Called on every rank with its exit status: at the interpreter's end, or from exit.
 int end_runtime(int status, void (*finish)() = comm::finish) {
   if (!comm::is_started() || is_child_process()) return status;
   auto& [words, failed_with, has_ended] = ending();
@@ -75,17 +76,18 @@ void start() {
   static int argc = 0;
   static char* no_words[] = {nullptr};
   static char** argv = no_words;
-  new Runtime(argc, argv);                                  // ended by at_exit
+  new Runtime(argc, argv);                                  // destroyed by at_exit
   static const int registered = on_exit(at_exit, nullptr);  // runs before the runtime's own
   static_cast<void>(registered);
 }
 
-// On a communicator of mpi4py's, given by the address of its MPI_Comm.
+// Starts on a communicator of mpi4py's, given by the address of its MPI_Comm.
 void start_on(std::uintptr_t address) {
   new auto(Runtime::attach(CommAddress{reinterpret_cast<const void*>(address)}));
 }
 
-// A function that is called when the job is asked to stop, as long as the object or its `with` lasts.
+// A function to be called when the job is asked to stop, during the lifetime of the object or its `with`
+// block.
 struct Preemption {
   std::optional<OnPreemption> registered;
 };
@@ -111,6 +113,8 @@ void bind_preemption(py::module_& m) {
   py::class_<Preemption>(m, "OnPreemption")
       .def("__enter__", [](py::object self) { return self; })
       .def("__exit__", [](Preemption& self, py::args) { self.registered.reset(); });
+  m.def("forget_preemption", &forget_preemption,
+        "A request to stop that was answered is over. On every process between the same two agreements.");
   m.def(
       "on_preemption", &preemption_of, py::arg("save"),
       "save() is called once on all processes when the job is asked to stop, which then ends with Preempted "

@@ -1,9 +1,11 @@
-// How products are computed, for those recorded inside of a `with`.
+// How products are computed, and whether sums keep to one order, for what is recorded inside of a `with`.
 #include <tessera/ops/products.hpp>
+#include <tessera/ops/reproducible.hpp>
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "python/convert.hpp"
 #include "python/module.hpp"
@@ -27,9 +29,26 @@ MatmulOptions options_of(const std::string& algorithm, std::int64_t memory_limit
           memory_limit_bytes};
 }
 
+// A `with` may stand inside of another one of the same object.
+struct SameBitsScope {
+  explicit SameBitsScope(bool chosen) : on(chosen) {}
+  bool on;
+  std::vector<std::unique_ptr<ReproducibleScope>> entered;
+};
+
 }  // namespace
 
 void bind_scopes(py::module_& m) {
+  py::class_<SameBitsScope>(m, "ReproducibleScope")
+      .def(py::init<bool>(), py::arg("on") = true)
+      .def("__enter__",
+           [](py::object self) {
+             auto& scope = self.cast<SameBitsScope&>();
+             scope.entered.push_back(std::make_unique<ReproducibleScope>(scope.on));
+             return self;
+           })
+      .def("__exit__", [](SameBitsScope& scope, py::args) { scope.entered.pop_back(); });
+  m.def("is_reproducible", &is_reproducible);
   py::class_<Scope>(m, "MatmulScope")
       .def(py::init([](const std::string& algorithm, std::int64_t memory_limit_bytes) {
              return std::make_unique<Scope>(options_of(algorithm, memory_limit_bytes));

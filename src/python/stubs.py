@@ -57,7 +57,7 @@ bound_results = {
     **dict.fromkeys("npy_info matrix_market_info hdf5_info csv_info".split(), file_info), **dict.fromkeys("cg bicgstab gmres lobpcg lanczos".split(), solution),
     **dict.fromkeys("create_device_mesh process_gather process_allgather broadcast_one_to_all".split(), "numpy.ndarray"), "item": "Union[bool, int, float, complex]",
     **dict.fromkeys(("__int__", "__index__"), "int"), "block_until_ready": "Array", **dict.fromkeys(("forbid", "limit_bytes"), "Explanation"), 
-    "__exit__": "None", "coords": "Optional[Tuple[int, ...]]", "__dlpack__": "object",
+    "__exit__": "None", "coords": "Optional[Tuple[int, ...]]", "__dlpack__": "object", "compute": "Union[Array, List[Array]]",
 }
 
 
@@ -108,7 +108,10 @@ parameters_of = {
     ("dtypes", "kind"): "Union[str, Tuple[str, ...]]", ("isdtype", "kind"): "Union[str, DtypeLike, Tuple[Union[str, DtypeLike], ...]]", ("ShapeDtypeStruct.__init__", "shape"): "Sequence[int]",
     ("result_type", "values"): "Union[ArrayLike, DtypeLike]", ("full", "value"): "ArrayLike", ("scan", "init"): "_T", ("switch", "operands"): "object", ("cond", "operands"): "object",
     ("Adam.__init__", "rate"): "Union[float, Callable[[Array], ArrayLike]]", ("Sgd.__init__", "rate"): "Union[float, Callable[[Array], ArrayLike]]", ("choice", "a"): "ArrayLike",
-    ("device_put", "device"): "object", ("pshuffle", "perm"): "Sequence[int]", ("pswapaxes", "axis"): "int", ("all_gather", "axis"): "int", ("Partial.__init__", "args"): "object",
+    **dict.fromkeys([("custom_op", name) for name in "kernel result vjp jvp batch".split()], "Optional[Callable[..., Any]]"), ("custom_op", "rule"): "Optional[str]",
+    ("custom_op", "halo"): "Optional[Dict[str, Union[int, Tuple[int, int]]]]", ("custom_op", "boundary"): "Optional[str]", ("custom_op", "value"): "float",
+    ("custom_op", "pass_index"): "bool", ("jit", "reproducible"): "bool", ("advise", "meshes"): "Union[Mesh, Sequence[Mesh], None]", ("advise", "memory_limit_bytes"): "int", ("advise", "keep"): "Sequence[int]", ("advise", "best"): "int",
+    ("simulate", "trace_path"): "str", ("simulate", "trace_ranks"): "int", ("simulate", "most_messages"): "int", ("advise", "most_plans"): "int", ("device_put", "device"): "object", ("pshuffle", "perm"): "Sequence[int]", ("pswapaxes", "axis"): "int", ("all_gather", "axis"): "int", ("Partial.__init__", "args"): "object",
     ("ndindex", "shape"): "int", ("map", "xs"): "object", ("scan", "xs"): "object", ("tree_all", "tree"): "object", ("where", "condition"): "ArrayLike",
     ("vectorize", "signature"): "str", ("fromfunction", "options"): "object", ("piecewise", "args"): "object", ("put_along_axis", "indices"): "ArrayLike", ("einsum_path_text", "expression"): "str",
     ("fori_loop", "lower"): "Union[int, Array]", ("fori_loop", "upper"): "Union[int, Array]", ("split", "num"): "Union[int, Sequence[int]]", ("put", "mode"): "str", ("copyto", "where"): "ArrayLike",
@@ -125,7 +128,7 @@ results = {
     **dict.fromkeys("unstack nonzero tril_indices triu_indices".split(), "Tuple[Array, ...]"), **dict.fromkeys("divmod unique_counts unique_inverse histogram".split(), array_pair),
     "unique_all": "Tuple[Array, Array, Array, Array]", "unique": "Union[Array, Tuple[Array, ...]]", "gradient": "Union[Array, List[Array]]", "where": "Union[Array, Tuple[Array, ...]]",
     "qr": array_pair, "lstsq": "Tuple[Array, Array, Array, Array]", **dict.fromkeys("put place putmask put_along_axis fill_diagonal copyto".split(), "Optional[Array]"), "unravel_index": "Tuple[Array, ...]", "svd": "Union[Array, Tuple[Array, Array, Array]]", "lu": "Tuple[Array, Array, Array]",
-    **dict.fromkeys(("promote_types", "result_type"), "dtype"), "copy_to_numpy": "numpy.ndarray", "einsum_path_text": "str", "make_jaxpr_text": "str", "explain": "Explanation",
+    **dict.fromkeys(("promote_types", "result_type"), "dtype"), "copy_to_numpy": "numpy.ndarray", "einsum_path_text": "str", "make_jaxpr_text": "str", "explain": "Explanation", "advise": "Advice", "simulate": "Simulation", "custom_op": "Callable[..., Any]", "reproducible": "ContextManager[None]",
     "dense": "Dense", "layer_norm": "LayerNorm", "embedding": "Embedding", "mlp": "List[Dense]", "split_in_pairs": "List[Dense]", "shuffled_batches": "Batches",
     **dict.fromkeys("grad value_and_grad jacrev jacfwd jacobian hessian jit vmap pmap shard_map checkpoint remat train_step".split(), "Callable[..., Any]"),
     **dict.fromkeys(functions_of_trees, "_T"), "tree_leaves": "List[Array]", "tree_flatten": "Tuple[List[Array], Any]", "while_loop": "_T", "fori_loop": "_T",
@@ -194,7 +197,7 @@ def function_lines(name, value, indent="", owner=""):
 
 
 # Of properties that are Python's, or whose binding gives a Python object.
-property_types = {"device": "object", "ndim": "int", "mT": "Array", "real": "Array", "imag": "Array", "T": "Array", "shape": "Tuple[int, ...]", "dtype": "numpy.dtype", "addressable_shards": "List[Shard]", "axis_names": "Tuple[str, ...]", "axis_sizes": "Tuple[int, ...]", "devices": "numpy.ndarray", "index": "Tuple[slice, ...]"}
+property_types = {"device": "object", "ndim": "int", "mT": "Array", "real": "Array", "imag": "Array", "T": "Array", "shape": "Tuple[int, ...]", "dtype": "numpy.dtype", "addressable_shards": "List[Shard]", "axis_names": "Tuple[str, ...]", "axis_sizes": "Tuple[int, ...]", "chunks": "Tuple[int, ...]", "devices": "numpy.ndarray", "index": "Tuple[slice, ...]"}
 
 
 def property_type(member, what):
@@ -204,7 +207,8 @@ def property_type(member, what):
 
 
 def class_lines(name, value):
-    yield f"class {name}{'(Exception)' if issubclass(value, Exception) else ''}:"
+    base = "Exception" if issubclass(value, Exception) else "Array" if issubclass(value, tessera.Array) and value is not tessera.Array else ""
+    yield f"class {name}{f'({base})' if base else ''}:"
     yield f"    {(value.__doc__ or '').strip()!r}"
     for member, what in sorted(vars(value).items()):
         if member.startswith("_") and not (member.startswith("__") and callable(what) and member not in ("__new__", "__class__", "__repr__", "__hash__", "__doc__", "__init_subclass__")):

@@ -7,8 +7,8 @@
 namespace tessera::python {
 namespace {
 
-// Classes that were registered: type -> (flatten, unflatten). And what is part of structures: a type, or
-// (type, value) -> number.
+// Registered classes: type -> (flatten, unflatten); and parts of structures: a type, or (type, value) ->
+// number.
 struct Registry {
   py::dict classes, values;
 };
@@ -17,7 +17,8 @@ Registry& registry() {
   return *one;
 }
 
-// One level of nesting: a container that holds itself ends in a RecursionError, not in a crash.
+// Counts the nesting depth, so that a container that contains itself raises a RecursionError instead of
+// crashing.
 class Deeper {
  public:
   Deeper() {
@@ -30,7 +31,7 @@ class Deeper {
   ~Deeper() { Py_LeaveRecursiveCall(); }
 };
 
-// The same for equal objects of one type, and for no others.
+// A number that is the same for equal objects of one type, and different for all others.
 std::string number_of(const py::object& object) {
   auto& values = registry().values;
   if (!values.contains(object)) values[object] = py::int_(values.size());
@@ -48,7 +49,7 @@ bool is_named_tuple(PyObject* object) {
 Tree flatten_dict(py::handle object, std::vector<Array>& leaves, Numbers numbers) {
   const auto items = py::reinterpret_borrow<py::dict>(object);
   py::list keys = py::reinterpret_steal<py::list>(PyDict_Keys(items.ptr()));
-  if (PyList_Sort(keys.ptr()) != 0) {  // keys of several types
+  if (PyList_Sort(keys.ptr()) != 0) {  // keys of different types cannot be compared
     PyErr_Clear();
     keys = py::module_::import("builtins")
                .attr("sorted")(keys, py::arg("key") = py::module_::import("builtins").attr("repr"));
@@ -107,7 +108,7 @@ py::object rebuild_named(const Tree& tree, const py::list& children) {
     case Tree::Kind::dataclass: {
       const py::object made = tree.type.attr("__new__")(tree.type);
       const py::object set =
-          py::module_::import("builtins").attr("object").attr("__setattr__");  // frozen ones too
+          py::module_::import("builtins").attr("object").attr("__setattr__");  // works on frozen ones too
       std::size_t n = 0;
       for (const auto name : tree.names) set(made, name, children[n++]);
       return made;

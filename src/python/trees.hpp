@@ -1,8 +1,8 @@
-// Trees of Python's values: what transformed functions take and return.
+// Trees of Python values: arguments and results of transformed functions.
 //
 // Lists, tuples, named tuples, dicts (in order of their sorted keys), None, dataclasses, random keys, and
-// classes that are registered. Arrays (NumPy's too) are leaves. A plain number is a leaf, a weakly typed
-// array, or part of the structure, as the caller says; anything else is part of the structure.
+// registered classes. Arrays (also NumPy's) are leaves. A plain number is a leaf (a weakly typed array) or
+// part of the structure, as the caller chooses; any other object is part of the structure.
 #pragma once
 #include <tessera/tree.hpp>
 
@@ -23,14 +23,15 @@ class Tree {
   enum class Kind { array, none, tuple, list, dict, named_tuple, dataclass, key, registered, other };
   Kind kind = Kind::none;
   py::object type;  // of named tuples, dataclasses and registered classes
-  // Keys of a dict, fields of a dataclass, what a registered class keeps; of `other` the value itself.
+  // Keys of a dict, fields of a dataclass, auxiliary data of a registered class; for `other` the value
+  // itself.
   py::object names;
   std::vector<Tree> children;
 
   bool has_only_arrays() const;  // no value but arrays, None and containers
 };
 
-// The leaves are appended.
+// Appends the leaves.
 Tree flatten(py::handle object, std::vector<Array>& leaves, Numbers numbers);
 // The tree with leaf(n) in place of leaf n.
 py::object rebuild(const Tree&, const std::function<py::object(std::size_t)>& leaf, std::size_t& next);
@@ -38,9 +39,9 @@ py::object rebuild(const Tree&, const std::vector<Array>& leaves, std::size_t& n
 py::object rebuild(const Tree&, const std::vector<Array>& leaves);
 
 detail::TreeShape shape_of(const Tree&);
-// Equal texts mean equal structure. An exact one holds within this process, for keys of caches: types and
-// values that are part of the structure have numbers in it, and the values must be hashable. A readable one
-// has names and reprs, and holds for files too.
+// Structures are equal if their texts are. An exact text is valid within this process, for keys of caches: it
+// contains numbers for types and values, and the values must be hashable. A readable text contains names and
+// reprs, and is valid for files too.
 enum class Text { exact, readable };
 void append_text(const Tree&, Text, std::string& text);
 std::string text_of(const Tree&, Text = Text::readable);
@@ -56,10 +57,10 @@ struct Arguments {
   py::tuple rebuilt(const std::vector<Array>& with) const;
 };
 
-// An object that C++ may keep beyond the interpreter's end, and release on any thread.
+// An object that C++ may hold beyond the interpreter's end, and release on any thread.
 template <class T> std::shared_ptr<T> kept(T value) {
   return std::shared_ptr<T>(new T(std::move(value)), [](T* held) {
-    if (!Py_IsInitialized()) return;  // the process ends: its objects are gone
+    if (!Py_IsInitialized()) return;  // after the interpreter's end, which has destroyed its objects
     const py::gil_scoped_acquire locked;
     delete held;
   });

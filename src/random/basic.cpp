@@ -13,17 +13,17 @@
 namespace tessera::random {
 namespace {
 
-// Bits behind the point of a uniform draw.
+// The number of fraction bits of a uniform draw.
 int digits_of(Dtype dtype) {
   return dtype == float32 ? 23 : dtype == float64 ? 52 : dtype == float16 ? 10 : 7;
 }
 double resolution_of(Dtype dtype) { return std::ldexp(1.0, -digits_of(dtype)); }
 
-// As JAX: the digits of a number of [1, 2) are random, 16 bits being drawn for float16 and 8 for bfloat16;
-// then 1 is taken away, and the rest is arithmetic of the dtype.
+// As in JAX: the fraction bits of a number in [1, 2) are random, with 16 bits drawn for float16 and 8 for
+// bfloat16; then 1 is subtracted, and the rest is arithmetic of the dtype.
 Array uniform_half(const Key& key, const Shape& shape, Dtype dtype, double minval, double maxval) {
   const bool is_bfloat16 = dtype == bfloat16;
-  const Array drawn = rng::bits(key.data, shape, is_bfloat16 ? uint8 : uint16, counter_mode());
+  const Array drawn = rng::bits(key.data, shape, is_bfloat16 ? uint8 : uint16, threefry());
   const Array digits = bitwise_right_shift(astype(drawn, uint16), (is_bfloat16 ? 8 : 16) - digits_of(dtype));
   const Array one = bitcast_convert_type(ones({}, dtype), uint16);
   const Array unit = bitcast_convert_type(digits | one, dtype) - 1;
@@ -78,10 +78,10 @@ Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& p
 
 Array uniform_of(const Key& key, const Shape& shape, Dtype dtype, double minval, double maxval) {
   if (is_half(dtype)) return uniform_half(key, shape, dtype, minval, maxval);
-  return rng::uniform(key.data, shape, dtype, minval, maxval, counter_mode());
+  return rng::uniform(key.data, shape, dtype, minval, maxval, threefry());
 }
 Array uniform_slab(const Key& key, const Shape& shape, Dtype dtype, std::int64_t i) {
-  if (!is_half(dtype)) return rng::uniform(key.data, shape, dtype, 0, 1, counter_mode(), {i, 2});
+  if (!is_half(dtype)) return rng::uniform(key.data, shape, dtype, 0, 1, threefry(), {i, 2});
   return index(uniform_half(key, rng::join(Shape{2}, shape), dtype, 0, 1), {IndexPart(i)});
 }
 Array normal_of(const Key& key, const Shape& shape, Dtype dtype) {
@@ -89,7 +89,7 @@ Array normal_of(const Key& key, const Shape& shape, Dtype dtype) {
     const double least = resolution_of(dtype) / 2 - 1;  // the least number above -1
     return erf_inv(uniform_half(key, shape, dtype, least, 1)) * std::sqrt(2.0);
   }
-  return rng::normal(key.data, shape, dtype, kernels::after_minus_one(dtype), 1, counter_mode());
+  return rng::normal(key.data, shape, dtype, kernels::after_minus_one(dtype), 1, threefry());
 }
 
 Array bits(const Key& key, Shape shape, Dtype dtype, Where where) {
@@ -99,7 +99,7 @@ Array bits(const Key& key, Shape shape, Dtype dtype, Where where) {
     throw DtypeError(call_text() + " gives unsigned integers (uint8, uint16, uint32, uint64), not " +
                      name(dtype));
   check_shape(shape, dtype);
-  return rng::bits(key.data, std::move(shape), dtype, counter_mode());
+  return rng::bits(key.data, std::move(shape), dtype, threefry());
 }
 
 Array uniform(const Key& key, Shape shape, Dtype dtype, double minval, double maxval, Where where) {
@@ -146,8 +146,8 @@ Array randint(const Key& key, Shape shape, std::int64_t minval, std::int64_t max
     throw DtypeError(call_text() + " gives integers, not " + name(dtype) +
                      "; convert the result with astype");
   check_shape(shape, dtype);
-  // The bounds as the dtype has them, and whether maxval is one past its largest value. uint64's largest is
-  // past every int64.
+  // The bounds converted to the dtype, and whether maxval is one past its largest value. uint64's largest
+  // value exceeds every int64.
   const int bits = 8 * static_cast<int>(itemsize(dtype));
   const bool is_signed = is_signed_integer(dtype);
   const std::int64_t least = is_signed ? std::numeric_limits<std::int64_t>::min() >> (64 - bits) : 0;
@@ -157,8 +157,8 @@ Array randint(const Key& key, Shape shape, std::int64_t minval, std::int64_t max
   const std::int64_t lo = std::clamp(minval, least, largest), hi = std::clamp(maxval, least, largest);
   std::uint64_t span = hi > lo ? static_cast<std::uint64_t>(hi) - static_cast<std::uint64_t>(lo) : 1;
   if (past_the_end && hi > lo) ++span;
-  if (bits == 32 && span == std::uint64_t{1} << 32) span = 0;  // the whole range: no remainder
-  return rng::integers(key.data, std::move(shape), dtype, lo, span, counter_mode());
+  if (bits == 32 && span == std::uint64_t{1} << 32) span = 0;  // the full range needs no remainder
+  return rng::integers(key.data, std::move(shape), dtype, lo, span, threefry());
 }
 
 Array bernoulli(const Key& key, double p, Shape shape, Where where) {
@@ -181,7 +181,7 @@ Array bernoulli(const Key& key, const Array& p, DrawShape shape, Resolution reso
   return less(multiply(slab(1), resolution_of(dtype)), subtract(p, slab(0)));
 }
 
-// JAX tosses coins with 64 bits when 64-bit types are on: here when the result has one.
+// Like JAX, uses 64 random bits if 64-bit types are involved: here if the result has one.
 Array rademacher(const Key& key, Shape shape, Dtype dtype, Where where) {
   const Call call("rademacher", where);
   check_key(key);
@@ -205,7 +205,7 @@ Array geometric(const Key& key, const Array& p, DrawShape shape, Dtype dtype, Wh
   const Dtype floating = is_floating(p.dtype()) ? p.dtype() : float32;
   check_shape(drawn, floating);
   const Array u = uniform_of(key, drawn, floating, 0, 1);
-  const Array positive = tessera::where(equal(u, 0), 1, u);  // the log of 0 is left out
+  const Array positive = tessera::where(equal(u, 0), 1, u);  // avoids the log of 0
   const Array failures = floor(log(positive) / log1p(-cast_to(p, floating)));
   return astype((failures + 1), dtype);
 }

@@ -1,5 +1,5 @@
-// Continuous distributions: elementwise functions of uniform or normal draws, which fuse into one pass over
-// the drawn block.
+// Continuous distributions: elementwise functions of uniform or normal draws, fused into one pass over the
+// drawn block.
 #include <cmath>
 #include <limits>
 
@@ -23,7 +23,7 @@ double epsilon(Dtype dtype) {
 Array uniform_in(const Key& key, const Shape& shape, Dtype dtype, double minval, double maxval) {
   return uniform_of(key, shape, dtype, minval, maxval);
 }
-// -log(1 - u): u may be 0, never 1.
+// -log(1 - u): u may be 0 but never 1.
 Array exponential_of(const Key& key, const Shape& shape, Dtype dtype) {
   return -log1p(-uniform_in(key, shape, dtype, 0, 1));
 }
@@ -40,7 +40,7 @@ Array gumbel(const Key& key, Shape shape, Dtype dtype, Resolution resolution, Wh
   const Call call("gumbel", where);
   check_draw(key, shape, dtype);
   if (resolution == Resolution::low) return -log(-log(uniform_in(key, shape, dtype, tiny(dtype), 1)));
-  // Below 1/2, a second draw fills in the digits that one lacks.
+  // Below 1/2 a second draw adds the digits that one draw lacks.
   const auto slab = [&](std::int64_t i) { return uniform_slab(key, shape, dtype, i); };
   const Array high = slab(0), floor = Array(std::max(epsilon(dtype) * epsilon(dtype) / 2, tiny(dtype)));
   const Array fine = high + epsilon(dtype) * slab(1) + floor;
@@ -93,7 +93,7 @@ Array truncated_normal(const Key& key, double lower, double upper, Shape shape, 
   const auto bounded = [&]<class T>(T lo, T hi) {
     const T root_two = static_cast<T>(M_SQRT2), infinity = std::numeric_limits<T>::infinity();
     const Array x =
-        rng::normal(key.data, shape, dtype, std::erf(lo / root_two), std::erf(hi / root_two), counter_mode());
+        rng::normal(key.data, shape, dtype, std::erf(lo / root_two), std::erf(hi / root_two), threefry());
     return clip(x, std::nextafter(lo, infinity), std::nextafter(hi, -infinity));
   };
   if (is_half(dtype)) return truncated_normal(key, Array(lower), Array(upper), shape, dtype);

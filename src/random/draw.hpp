@@ -1,4 +1,4 @@
-// The checks of key, shape and dtype, and the recorded draws: shared by the distributions.
+// Checks of key, shape and dtype, and recorded draws: shared by the distributions.
 #pragma once
 #include <tessera/random.hpp>
 
@@ -6,7 +6,7 @@
 
 namespace tessera::random {
 
-// The words of a key that every rank holds on the host: uncommitted, computed, outside mapped functions.
+// The words of a key, if every rank holds them on the host: uncommitted, computed, outside mapped functions.
 std::optional<rng::Words> words_on_host(const Key&);
 Key key_from_words(rng::Words);
 
@@ -16,18 +16,16 @@ void check_floating(Dtype);
 void check_shape(const Shape&, Dtype);
 // All of the above, for a distribution of real numbers.
 void check_draw(const Key&, const Shape&, Dtype);
-// A parameter in the dtype of the result. DtypeError when that would lose digits or an imaginary part.
+// A parameter converted to the result's dtype. DtypeError if that would lose digits or an imaginary part.
 Array parameter(const Array&, Dtype);
 
-// The shape to draw: `shape`, or that of the parameters. ShapeError when the parameters do not broadcast to
-// it.
+// The shape to draw: `shape`, or the parameters' shape. ShapeError if the parameters do not broadcast to it.
 Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& parameters);
 
-rng::CounterMode counter_mode();
-// Draws of checked arguments, for distributions made of them.
+// Draws with checked arguments, for derived distributions.
 Array uniform_of(const Key&, const Shape&, Dtype, double minval, double maxval);
 Array normal_of(const Key&, const Shape&, Dtype);
-// Part i of a uniform draw of {2, shape...}, of which the other is not made.
+// Part i of a uniform draw of {2, shape...}; the other part is not computed.
 Array uniform_slab(const Key&, const Shape&, Dtype, std::int64_t i);
 
 }  // namespace tessera::random

@@ -24,9 +24,6 @@ std::optional<std::uint32_t> number_on_host(const Array& data) {
 Threefry threefry() { return state<Mode>().now; }
 ThreefryScope::ThreefryScope(Threefry mode) : before_(std::exchange(state<Mode>().now, mode)) {}
 ThreefryScope::~ThreefryScope() { state<Mode>().now = before_; }
-rng::CounterMode counter_mode() {
-  return threefry() == Threefry::partitionable ? rng::CounterMode::partitionable : rng::CounterMode::original;
-}
 
 std::optional<rng::Words> words_on_host(const Key& key) {
   const Node& node = *key.data.node();
@@ -86,8 +83,8 @@ std::vector<Key> split(const Key& key, int n, Where where) {
   const auto words = words_on_host(key);
   std::vector<Key> keys;
   for (std::uint64_t i = 0; i < count; ++i)
-    keys.push_back(words ? key_from_words(kernels::split_key(*words, i, count, counter_mode()))
-                         : Key{rng::split_one(key.data, i, count, counter_mode())});
+    keys.push_back(words ? key_from_words(kernels::split_key(*words, i, count, threefry()))
+                         : Key{rng::split_one(key.data, i, count, threefry())});
   return keys;
 }
 
@@ -98,7 +95,7 @@ Key split_batch(const Key& key, Shape shape, Where where) {
     if (extent < 0)
       throw ShapeError(call_text() + ": the shape " + to_string(shape) + " has a negative extent");
   checked_bytes(rng::join(shape, Shape{2}), 4, "split_batch");
-  return {rng::split_many(key.data, std::move(shape), counter_mode())};
+  return {rng::split_many(key.data, std::move(shape), threefry())};
 }
 
 Key fold_in(const Key& key, const Array& data, Where where) {

@@ -55,7 +55,7 @@ Array multivariate_normal(const Key& key, const Array& mean, const Array& cov, D
 
   const Array factor = factor_of(cast_to(cov, common), method);
   const Array z = normal(key, rng::join(outer, Shape{n}), result);
-  // z factor^T: for one covariance a product of matrices, else one product per vector.
+  // z factor^T: a matrix product for a single covariance, else one product per vector.
   const bool is_one = cov.ndim() == 2 && z.ndim() > 1;
   const Array mixed =
       is_one ? matmul(z, transpose(factor)) : squeeze(matmul(factor, expand_dims(z, -1)), Axes(-1));
@@ -71,7 +71,7 @@ Array orthogonal(const Key& key, std::int64_t n, Shape shape, Dtype dtype, std::
                         " must not be negative");
   const Array z = normal(key, rng::join(shape, Shape{rows, columns}), dtype);
   const auto [q, r] = linalg::qr(z);
-  // With the signs of R's diagonal Q does not depend on how it was computed, and is uniformly distributed.
+  // The signs of R's diagonal make Q independent of the algorithm, and uniformly distributed.
   const int ndim = z.ndim();
   const Array on_diagonal = tessera::where(eye(columns, bool_), r, 0);
   const Array signs = sign(sum(on_diagonal, Axes(ndim - 2), true));

@@ -1,7 +1,7 @@
 // Permutations, choices and categories.
 //
-// A shuffle sorts by random words, several times when there are so many that two may be equal: a distributed
-// sort on split arrays.
+// A shuffle sorts by random words, in several rounds if so many elements make equal words likely: a
+// distributed sort on split arrays.
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -15,23 +15,23 @@
 namespace tessera::random {
 namespace {
 
-// So many that words equal in all of them are unlikely: 1 round up to 1625 elements, 2 up to 2.6 million,
-// then 3.
+// The number of rounds that makes elements with equal words in all rounds unlikely: 1 up to 1625 elements, 2
+// up to 2.6 million, then 3.
 int rounds_for(std::int64_t elements) {
   return static_cast<int>(std::ceil(3 * std::log(std::max(1.0, static_cast<double>(elements))) /
                                     std::log(std::numeric_limits<std::uint32_t>::max())));
 }
 
-// The elements of each line along dim, moved; every line by its own random words.
+// Shuffles the elements of each line along dim; every line with its own random words.
 Array shuffle(Key key, Array x, int dim) {
-  if (itemsize(x.dtype()) > 8)  // the words are the same for both parts
+  if (itemsize(x.dtype()) > 8)  // the same words for both parts
     return make_complex(shuffle(key, real(x), dim), shuffle(key, imag(x), dim));
   const Shape shape = x.shape();
   x = moveaxis(x, dim, -1);
   for (int round = rounds_for(shape.elements()); round-- > 0;) {
     const auto keys = split(key, 2);
     key = keys[0];
-    const Array words = rng::bits(keys[1].data, shape, uint32, counter_mode());
+    const Array words = rng::bits(keys[1].data, shape, uint32, threefry());
     x = sort_by_key(moveaxis(words, dim, -1), x).second;
   }
   return moveaxis(x, -1, dim);
@@ -42,7 +42,7 @@ Array positions(std::int64_t n) {
                    n > std::numeric_limits<std::int32_t>::max() ? int64 : int32);
 }
 
-// Along one dim: the part [0, n).
+// The range [0, n) along one dim.
 Array first_along(const Array& x, int dim, std::int64_t n) {
   std::vector<IndexPart> parts(dim, slice());
   parts.emplace_back(slice(0, n));

@@ -1,4 +1,4 @@
-// Gamma, and the distributions that are made of gamma samples; poisson and binomial.
+// Gamma, and the distributions derived from gamma samples; poisson and binomial.
 #include <cmath>
 
 #include "ops/build.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using kernels::GammaSpace;
 
-// The shape to draw, and the checks of everything that a distribution with parameters checks.
+// The shape to draw, after the checks common to all distributions with parameters.
 Shape checked_shape(const Key& key, const DrawShape& shape, const std::vector<Array>& parameters,
                     Dtype dtype) {
   check_key(key);
@@ -27,7 +27,7 @@ Array broadcast(const Array& x, const Shape& shape) {
 Array gamma_of(const Key& key, const Array& alpha, const Shape& shape, Dtype dtype, GammaSpace space) {
   if (is_complex(alpha.dtype()))
     throw DtypeError(call_text() + ": the parameter is complex; it must be real");
-  return rng::gamma(key.data, broadcast(cast_to(alpha, dtype), shape), space, counter_mode());
+  return rng::gamma(key.data, broadcast(cast_to(alpha, dtype), shape), space, threefry());
 }
 Array chisquare_of(const Key& key, const Array& df, const Shape& shape, Dtype dtype) {
   const Array half = parameter(df, dtype) / 2;
@@ -54,7 +54,7 @@ Array beta(const Key& key, const Array& a, const Array& b, DrawShape shape, Dtyp
   const auto keys = split(key, 2);
   const Array log_a = gamma_of(keys[0], parameter(a, dtype), drawn, dtype, GammaSpace::log);
   const Array log_b = gamma_of(keys[1], parameter(b, dtype), drawn, dtype, GammaSpace::log);
-  // a / (a + b), where both may be too small for the dtype
+  // a / (a + b), also if both are too small for the dtype
   const Array largest = maximum(log_a, log_b);
   const Array scaled_a = exp(log_a - largest), scaled_b = exp(log_b - largest);
   return scaled_a / (scaled_a + scaled_b);
@@ -93,7 +93,7 @@ Array t(const Key& key, const Array& df, DrawShape shape, Dtype dtype, Where whe
 Array f(const Key& key, const Array& dfnum, const Array& dfden, DrawShape shape, Dtype dtype, Where where) {
   const Call call("f", where);
   const Shape drawn = checked_shape(key, shape, {dfnum, dfden}, dtype);
-  const auto keys = split(key, 2);  // the denominator's, the numerator's
+  const auto keys = split(key, 2);  // for the denominator, for the numerator
   const Array numerator = chisquare_of(keys[1], dfnum, drawn, dtype) / parameter(dfnum, dtype);
   const Array denominator = chisquare_of(keys[0], dfden, drawn, dtype) / parameter(dfden, dtype);
   return numerator / denominator;
@@ -132,7 +132,7 @@ Array poisson(const Key& key, const Array& lambda, DrawShape shape, Dtype dtype,
   if (is_complex(lambda.dtype())) throw DtypeError(call_text() + ": lambda is complex; it must be real");
   const Shape drawn = drawn_shape(shape.shape, {lambda});
   check_shape(drawn, dtype);
-  return rng::poisson(key.data, broadcast(cast_to(lambda, float32), drawn), dtype, counter_mode());
+  return rng::poisson(key.data, broadcast(cast_to(lambda, float32), drawn), dtype, threefry());
 }
 
 Array binomial(const Key& key, const Array& n, const Array& p, DrawShape shape, Dtype dtype, Where where) {
@@ -144,7 +144,7 @@ Array binomial(const Key& key, const Array& n, const Array& p, DrawShape shape, 
                       : p.is_weakly_typed()                        ? dtype
                                                                    : float32;
   const Array drawn_counts = rng::binomial(key.data, broadcast(cast_to(n, inner), drawn),
-                                           broadcast(cast_to(p, inner), drawn), counter_mode());
+                                           broadcast(cast_to(p, inner), drawn), threefry());
   return cast_to(drawn_counts, dtype);
 }
 
@@ -156,8 +156,8 @@ Array multinomial(const Key& key, const Array& n, const Array& p, DrawShape shap
   const Shape outer = shape.shape ? *shape.shape : rng::leading_dims(p.shape());
   const auto k = p.shape().back();
   const Dtype inner = is_floating(p.dtype()) ? p.dtype() : float32;
-  // Outcome after outcome: how many of the trials that are left, with its share of the probability that is
-  // left.
+  // Draws one outcome after the other: a binomial of the remaining trials, with the outcome's share of the
+  // remaining probability.
   const Array probabilities = broadcast(cast_to(p, inner), rng::join(outer, Shape{k}));
   const auto keys = split(key, static_cast<int>(k));
   Array left = broadcast(cast_to(n, inner), outer);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/thresholds.hpp"
 #include "graph/elementwise_row.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/threads.hpp"
@@ -22,7 +23,7 @@ kernels::FusedStep bound_step(const FusedChain::Step& step, Dtype selects, const
   return bound;
 }
 
-// Dims [first, last) walked as one: elements from one index to the next. nullopt: they are not one walk.
+// The stride of dims [first, last) walked as one dim; nullopt if they have no single stride.
 std::optional<std::int64_t> one_step(const Shape& shape, const std::vector<std::int64_t>& strides, int first,
                                      int last) {
   std::int64_t step = 0, next = 0;
@@ -39,7 +40,7 @@ std::optional<std::int64_t> one_step(const Shape& shape, const std::vector<std::
   return step;
 }
 
-constexpr std::int64_t worth_parts = 1 << 14;  // elements
+constexpr std::int64_t worth_parts = 1 << 14;  // elements above which working in parts pays off
 
 }  // namespace
 
@@ -81,8 +82,10 @@ BoundEpilogue::BoundEpilogue(const BindContext& context, const Instruction& i, c
   program_ = bound_program(epilogue.chain, dtypes);
   std::vector<Shape> shapes;
   for (std::size_t k = 0; k < epilogue.inputs; ++k) shapes.push_back(context.local(i.inputs[k]).tile.shape());
-  const Params& params = i.is<TalkCall>() ? *i.as<TalkCall>()->params : *i.as<KernelCall>()->params;
-  if (shape_.elements() >= worth_parts && find_row_and_column_steps(i.op->columns_of_parts(shapes, params)))
+  const Params& params =
+      i.is<CommunicatingCall>() ? *i.as<CommunicatingCall>()->params : *i.as<KernelCall>()->params;
+  if (shape_.elements() >= threshold(worth_parts) &&
+      find_row_and_column_steps(i.op->columns_of_parts(shapes, params)))
     pass_ = [this](std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
       run_part(row, rows, column, columns);
     };

@@ -1,8 +1,9 @@
-// Steps in which a group of ranks along mesh axes gathers or combines.
+// Steps in which a group of ranks along mesh axes gathers or reduces.
 #include <algorithm>
 #include <cstring>
 
 #include "comm/collectives/pending.hpp"
+#include "comm/mpi/idle_groups.hpp"
 #include "comm/watch/traffic.hpp"
 #include "comm/watch/waiting.hpp"
 #include "kernels/move/copy.hpp"
@@ -17,7 +18,7 @@ std::int64_t product_before(const Shape& shape, int dim) {
   return product;
 }
 
-// The devices that gather or combine together, in the order of their blocks along `dim`.
+// The devices of one gather or reduction, in the order of their blocks along `dim`.
 struct Group {
   std::vector<int> ids;
   std::vector<Box> boxes;
@@ -36,7 +37,7 @@ Group group_of(const Sharding& layout, const Shape& shape, const MeshAxes& axes,
   return group;
 }
 
-// Copies between one device's dense block and the part for it in the block of the whole group.
+// Copies between one device's dense block and its part of the whole group's block.
 void copy_part(std::byte* whole, const Box& whole_box, std::byte* part, const Box& part_box, std::size_t item,
                bool gather) {
   if (is_empty(part_box)) return;
@@ -62,7 +63,7 @@ class AllGatherStep final : public Step {
         label_(label_of(i)) {
     if (!out_.holds) return;
     group_ = group_of(step.from, out_.tile.global, step.axes, step.dim, context.me);
-    communicator_ = &comm::group(group_.ids);
+    communicator_ = comm::hold_group(group_.ids);
     std::int64_t offset = 0;
     for (const auto n : group_.elements) {
       bytes_.push_back(n * static_cast<std::int64_t>(item_));
@@ -121,7 +122,7 @@ class AllGatherStep final : public Step {
   std::size_t item_;
   std::string label_;
   Group group_;
-  const comm::Communicator* communicator_ = nullptr;
+  std::shared_ptr<const comm::Communicator> communicator_;
   Buffer mine_, gathered_;
   comm::Pending pending_;
   std::vector<std::int64_t> bytes_, offsets_;
@@ -129,7 +130,7 @@ class AllGatherStep final : public Step {
   std::int64_t received_ = 0;
 };
 
-// One or several values over the same axes; several small ones travel as one message.
+// All-reduces one or several values over the same axes; several small ones share one message.
 class AllReduceStep final : public Step {
  public:
   AllReduceStep(const BindContext& context, const Instruction& i, const AllReduce& reduction)
@@ -137,7 +138,7 @@ class AllReduceStep final : public Step {
     for (const int v : outputs_) locals_.push_back(context.local(v));
     if (!locals_[0].holds) return;
     const auto ids = group_along(context.value(outputs_[0]).layout.mesh(), reduction.axes, context.me);
-    communicator_ = &comm::group(ids);
+    communicator_ = comm::hold_group(ids);
     for (const auto& local : locals_) bytes_ += local.bytes;
     const auto p = static_cast<std::int64_t>(ids.size());
     received_ = 2 * (p - 1) * bytes_ / p;
@@ -207,7 +208,7 @@ class AllReduceStep final : public Step {
   std::vector<LocalValue> locals_;
   ReduceKind kind_;
   std::string label_;
-  const comm::Communicator* communicator_ = nullptr;
+  std::shared_ptr<const comm::Communicator> communicator_;
   Buffer in_, out_;
   comm::Pending pending_;
   std::int64_t bytes_ = 0, received_ = 0;
@@ -226,7 +227,7 @@ class ReduceScatterStep final : public Step {
     if (!out_.holds) return;
     group_ =
         group_of(context.value(output_).layout, out_.tile.global, reduction.axes, reduction.dim, context.me);
-    communicator_ = &comm::group(group_.ids);
+    communicator_ = comm::hold_group(group_.ids);
     in_place_ = product_before(in_.tile.shape(), reduction.dim) == 1;
     received_ = (static_cast<std::int64_t>(group_.ids.size()) - 1) * out_.bytes;
   }
@@ -235,7 +236,7 @@ class ReduceScatterStep final : public Step {
     const auto& terms = frame.slots[input_];
     auto& result = frame.slots[output_] = Buffer::allocate(out_.bytes);
     Buffer ordered = terms;
-    if (!in_place_) {  // blocks of the group one after the other
+    if (!in_place_) {  // consecutive blocks of the group
       ordered = Buffer::allocate(in_.bytes);
       std::byte* cursor = ordered.data();
       for (std::size_t m = 0; m < group_.ids.size(); ++m) {
@@ -256,7 +257,7 @@ class ReduceScatterStep final : public Step {
   ReduceKind kind_;
   std::string label_;
   Group group_;
-  const comm::Communicator* communicator_ = nullptr;
+  std::shared_ptr<const comm::Communicator> communicator_;
   bool in_place_ = false;
   std::int64_t received_ = 0;
 };

@@ -2,7 +2,7 @@
 //
 //   counted loop of 3 steps, one carried value, a stack read, a stack made:
 //     carried    c0 ──body──> c1 ──body──> c2 ──body──> result        handed on, never copied; c0's memory
-//       is reused when nobody keeps it
+//       is reused unless it is held elsewhere
 //     read         x[0]         x[1]         x[2]                     views of the stack, or of the block of
 //       it that its owner has sent to all
 //     made         y[0]         y[1]         y[2]                     copied into their places, on the ranks
@@ -13,6 +13,7 @@
 
 #include "base/settings.hpp"
 #include "comm/collectives/collectives.hpp"
+#include "comm/mpi/idle_groups.hpp"
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/traffic.hpp"
 #include "comm/watch/waiting.hpp"
@@ -28,19 +29,18 @@ Buffer view_of(const Buffer& whole, std::size_t offset, std::size_t bytes) {
   return Buffer::borrow(whole.data() + offset, bytes, [whole] {});
 }
 
-// The value for a part to read: given away where nobody reads it any more, so that the part may write over
-// it.
+// The value passed to a part: moved at its last use, so that the part may overwrite it.
 Buffer taken(Frame& frame, const std::vector<int>& inputs, int v, const std::vector<int>& frees) {
   const bool is_last_use = std::count(inputs.begin(), inputs.end(), v) == 1 &&
                            std::find(frees.begin(), frees.end(), v) != frees.end();
   return is_last_use ? std::move(slot_of(frame, v)) : slot_of(frame, v);
 }
 
-// Whether ranks wait for each other in it.
+// Whether ranks wait for each other in the program.
 bool communicates(const Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& i) {
     const auto* control = i.control();
-    if (i.is<TalkCall>() || !traffic_of(i).empty()) return true;
+    if (i.is<CommunicatingCall>() || !traffic_of(i).empty()) return true;
     return control != nullptr && std::any_of(control->parts.begin(), control->parts.end(), communicates);
   });
 }
@@ -79,8 +79,7 @@ class LoopStep : public ControlStep {
   }
 
  protected:
-  // The values that go from step to step. Their first ones are taken from the frame where this is their last
-  // use.
+  // The initial carried values; moved from the frame if this is their last use.
   std::vector<Buffer> first_carried(Frame& frame) const {
     std::vector<Buffer> carried;
     for (std::size_t k = 0; k < carried_; ++k) {
@@ -96,10 +95,10 @@ class LoopStep : public ControlStep {
   std::vector<int> inputs_, outputs_;
   std::size_t carried_;
   std::vector<bool> from_zero_;
-  std::vector<LocalValue> locals_;  // of what is carried
+  std::vector<LocalValue> locals_;  // of the carried values
 };
 
-// Rows of a stack that a rank has, as bytes in its memory.
+// The rows of a stack that a rank holds, as bytes in its memory.
 struct Rows {
   Range steps;
   std::size_t entry_bytes = 0;
@@ -130,10 +129,10 @@ class StackReader {
     for (const int id : ids) blocks_.push_back(rows_of(id));
     mine_.entry_bytes = held_.entry_bytes = entry_bytes_of(context.local(v));
     held_.steps = {};
-    if (mine_.entry_bytes > 0) ranks_ = &comm::group(ids);
+    if (mine_.entry_bytes > 0) ranks_ = comm::hold_group(ids);
   }
 
-  // The entry of a step, out of this rank's part of the stack or the block that is being walked.
+  // The entry of a step, from this rank's part of the stack or from the current block of the walk.
   Buffer entry(std::int64_t step, const Buffer& mine) {
     if (ranks_ != nullptr && !held_.has(step)) receive_block_of(step, mine);
     const Buffer& block = ranks_ == nullptr ? mine : block_;
@@ -146,7 +145,7 @@ class StackReader {
   }
 
  private:
-  // Also of a rank without rows.
+  // Also valid on a rank without rows.
   static std::size_t entry_bytes_of(const LocalValue& stack) {
     std::size_t bytes = itemsize(stack.tile.dtype);
     for (std::size_t d = 1; d < stack.tile.box.size(); ++d)
@@ -169,9 +168,9 @@ class StackReader {
     comm::count("broadcast", is_mine ? 0 : static_cast<std::int64_t>(bytes));
   }
 
-  Rows mine_, held_;                           // held: the steps whose entries are at hand
-  std::vector<Range> blocks_;                  // of the ranks among which it is walked
-  const comm::Communicator* ranks_ = nullptr;  // nullptr: it is whole
+  Rows mine_, held_;                                 // held: the steps whose entries are at hand
+  std::vector<Range> blocks_;                        // of the ranks among which it is walked
+  std::shared_ptr<const comm::Communicator> ranks_;  // nullptr: it is whole
   std::string label_;
   Buffer block_;
 };
@@ -195,7 +194,7 @@ class CountedStep final : public LoopStep {
 
   void run(Frame& frame) override {
     if (!takes_part()) return;
-    for (auto& stack : read_) stack.forget_block();  // of a run that ended in an exception
+    for (auto& stack : read_) stack.forget_block();  // left by a run that ended in an exception
     auto carried = first_carried(frame);
     std::vector<Buffer> stacks;
     for (const auto& local : made_) stacks.push_back(local.holds ? Buffer::allocate(local.bytes) : Buffer());
@@ -225,14 +224,14 @@ class CountedStep final : public LoopStep {
     views_.clear();
     for (std::size_t x = 0; x < read_.size(); ++x) {
       views_.push_back(read_[x].entry(step, slot_of(frame, inputs_[carried_ + x])));
-      operands.push_back(views_.back());  // two handles: nobody writes his result over it
+      operands.push_back(views_.back());  // two handles prevent the body from overwriting it
     }
     for (std::size_t k = carried_ + read_.size(); k < inputs_.size(); ++k)
       operands.push_back(slot_of(frame, inputs_[k]));
     return operands;
   }
 
-  // A carried value that is an entry as it stands becomes a copy: the body may write over what it carries.
+  // Copies a carried value that is a view of an entry, since the body may overwrite carried values.
   void keep_from_views(Buffer& value) const {
     if (std::none_of(views_.begin(), views_.end(),
                      [&](const Buffer& view) { return view && view.data() == value.data(); }))
@@ -245,7 +244,7 @@ class CountedStep final : public LoopStep {
   std::int64_t length_;
   bool reverse_;
   std::vector<StackReader> read_;
-  std::int64_t block_bytes_ = 0;  // of the blocks that are walked
+  std::int64_t block_bytes_ = 0;  // of the blocks of walked stacks
   std::vector<LocalValue> made_;
   std::vector<Rows> made_rows_;
   std::vector<Buffer> views_;
@@ -296,7 +295,7 @@ std::vector<const Executable*> ControlStep::parts() const {
 }
 
 void ControlStep::decide_together(const BindContext& context, const ProgramValue& predicate) {
-  // Ranks of a mapped function need not decide alike where they need not be alike.
+  // Ranks of a mapped function may decide differently if their values may differ.
   if (predicate.region && !predicate.region->check_varying) return;
   if (!takes_part() || std::none_of(parts_.begin(), parts_.end(),
                                     [](const auto& part) { return communicates(part->program()); }))
@@ -309,7 +308,7 @@ void ControlStep::decide_together(const BindContext& context, const ProgramValue
   const auto first = std::find_if(ids.begin(), ids.end(),
                                   [&](int id) { return predicate.everywhere || mesh.position(id) >= 0; });
   if (first == ids.end()) return;
-  deciding_ = &comm::group(ids);
+  deciding_ = comm::hold_group(ids);
   first_ = static_cast<int>(first - ids.begin());
 }
 

@@ -1,7 +1,7 @@
-// Steps that move boxes: reshards and remaps. One message per peer, in pieces: a piece that lies in one run
-// of memory is sent from, or received into, there directly; others are packed just before they leave. So a
-// reshard takes the memory of source, destination and a few pieces. What consists of long runs and lies on
-// the same host is not sent at all: the receiver reads it where it is.
+// Steps that move boxes: reshards and remaps. One message per peer, in pieces: a contiguous piece is sent
+// from, or received into, its place directly; others are packed just before they are sent. So a reshard needs
+// the memory of source, destination and a few pieces. Data in long runs on the same host are not sent at all:
+// the receiver reads them in place.
 #include <cstring>
 
 #include "comm/collectives/piecewise.hpp"
@@ -41,7 +41,7 @@ class ExchangeStep final : public Step {
     if (fills_) fill(result);
     if (!work_.sends.empty() || !work_.receives.empty() || !work_.readers.empty() || !work_.sources.empty()) {
       const comm::Purpose purpose(label_);
-      std::size_t copied = 0;  // of the local blocks
+      std::size_t copied = 0;  // number of local blocks copied so far
       if (!work_.readers.empty() || !work_.sources.empty()) read_directly(frame, result, copied);
       exchange(frame, result, copied);
       if (!kind_.empty()) comm::count(kind_, work_.received_bytes);
@@ -130,7 +130,7 @@ class ExchangeStep final : public Step {
   int output_;
   LocalValue out_;
   bool takes_part_ =
-      false;  // holds some of what goes in or comes out: a rank outside of both meshes does not
+      false;  // false on a rank outside of both meshes, which holds no part of operands and result
   std::size_t item_;
   std::string kind_, label_;
   std::vector<std::byte> fill_;

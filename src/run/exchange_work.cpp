@@ -4,13 +4,14 @@
 #include <map>
 #include <set>
 
+#include "base/thresholds.hpp"
 #include "comm/host/direct_read.hpp"
 
 namespace tessera {
 namespace {
 
-// Cuts a box into runs of whole rows with at most `most` elements, in the order of memory. Both ends of a
-// message cut alike.
+// Cuts a box into runs of whole rows of at most `most` elements, in memory order. Both ends of a message cut
+// alike.
 //
 //   5 x 100 in pieces of 250:   rows [0, 2), [2, 4), [4, 5)
 template <class F> void for_each_cut(const Index& box, std::int64_t most, F&& use, std::size_t dim = 0) {
@@ -25,7 +26,7 @@ template <class F> void for_each_cut(const Index& box, std::int64_t most, F&& us
   }
 }
 
-// The totals that a pair moves in one direction, as both of them compute them.
+// The totals that a pair moves in one direction; both ranks compute the same.
 struct PairTotals {
   static constexpr std::int64_t least_bytes = std::int64_t{64} << 10, least_run_bytes = 4096;
   std::int64_t bytes = 0, runs = 0;
@@ -33,10 +34,12 @@ struct PairTotals {
     bytes += there.elements * item;
     runs += there.elements / std::max<std::int64_t>(common_run(there, here), 1);
   }
-  bool is_read_directly() const { return bytes >= least_bytes && bytes >= runs * least_run_bytes; }
+  bool is_read_directly() const {
+    return bytes >= threshold(least_bytes) && bytes >= runs * threshold(least_run_bytes);
+  }
 };
 
-constexpr std::int64_t local_bytes = std::int64_t{16} << 20;  // copied between two looks at the messages
+constexpr std::int64_t local_bytes = std::int64_t{16} << 20;  // local copies between two checks for messages
 
 class ExchangePlanner {
  public:
@@ -72,9 +75,9 @@ class ExchangePlanner {
   }
 
  private:
-  const Piece& piece_of(const Transfer& t) const { return map_.pieces[t.piece]; }
+  const RemapPiece& piece_of(const Transfer& t) const { return map_.pieces[t.piece]; }
 
-  // The boxes of a transfer on both sides: in the operand's tile of one rank, in the result's of the other.
+  // The boxes of a transfer on both sides: in the operand's tile on one rank and the result's on the other.
   std::pair<StridedBox, StridedBox> both_boxes(const Transfer& t, int from_rank, int to_rank) const {
     const auto& piece = piece_of(t);
     const Tile theirs{nullptr, out_.dtype, from_[piece.source].local_box(shapes_[piece.source], from_rank),
@@ -83,7 +86,7 @@ class ExchangePlanner {
     return {source_box(theirs, piece, t.to), destination_box(here, t.to)};
   }
 
-  // The peers with which this rank's share is read where it lies. Both sides find the same.
+  // The peers whose data are read in place, or that read this rank's. Both sides compute the same.
   std::set<int> direct_peers(const std::vector<Transfer>& transfers, bool sends) const {
     std::map<int, PairTotals> totals;
     for (const auto& t : transfers) {
@@ -122,7 +125,7 @@ class ExchangePlanner {
 
   void add_local(const Transfer& t) {
     const auto& piece = piece_of(t);
-    for_each_cut(t.to, local_bytes / item_, [&](const Index& to) {
+    for_each_cut(t.to, threshold(local_bytes, 4096) / item_, [&](const Index& to) {
       work_.local.push_back(
           {piece.source, source_box(tiles_[piece.source], piece, to), destination_box(out_, to), 0});
       work_.covered += work_.local.back().to.elements;
@@ -134,7 +137,7 @@ class ExchangePlanner {
     work_.received_bytes += elements * item_;
   }
 
-  // Small blocks share a piece.
+  // Adds a block to a message; small blocks share a piece.
   void add(PeerMessage& message, ExchangeBlock block) {
     block.elements = std::max(block.from.elements, block.to.elements);
     const std::int64_t bytes = block.elements * item_;

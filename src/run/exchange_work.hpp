@@ -1,4 +1,4 @@
-// The work of a rank in an exchange of boxes, computed once.
+// A rank's work in an exchange of boxes, computed once.
 #pragma once
 #include <span>
 #include <vector>
@@ -10,12 +10,12 @@
 namespace tessera {
 
 struct ExchangeBlock {
-  int operand = 0;      // that is read here (sends, local copies)
-  StridedBox from, to;  // as far as they are in this rank's memory
+  int operand = 0;      // the operand read here (sends, local copies)
+  StridedBox from, to;  // only the sides that are in this rank's memory
   std::int64_t elements = 0;
 };
 
-// The blocks that go to one peer, or come from it, in groups that travel as one piece each.
+// The blocks sent to or received from one peer, grouped into pieces.
 struct PeerMessage {
   std::vector<ExchangeBlock> blocks;
   std::vector<std::size_t> piece_ends;  // piece i is blocks [piece_ends[i - 1], piece_ends[i])
@@ -37,20 +37,20 @@ struct DirectSource {
   std::vector<Block> blocks;
 };
 
-// The part of this rank's work in an exchange that is the same every time.
+// The part of this rank's work in an exchange that is the same in every run.
 struct ExchangeWork {
   std::vector<PeerMessage> sends, receives;
-  std::vector<comm::PiecewiseMessage> outgoing, incoming;  // of the same peers
+  std::vector<comm::PiecewiseMessage> outgoing, incoming;  // to and from the same peers
   std::vector<ExchangeBlock> local;
-  std::vector<int> readers;  // peers that read here
+  std::vector<int> readers;  // peers that read this rank's memory
   std::vector<DirectSource> sources;
   std::vector<int> source_peers;
   std::int64_t received_bytes = 0;
-  std::int64_t covered = 0;  // elements of the result that some piece covers
+  std::int64_t covered = 0;  // elements of the result that the pieces cover
 };
 
-// The work of the exchange that makes `output` from `inputs`: which pairs read directly, how the others'
-// boxes are cut into pieces.
+// Plans the exchange that makes `output` from `inputs`: selects the pairs that read directly, and cuts the
+// other boxes into pieces.
 ExchangeWork plan_work(const BindContext&, const std::vector<int>& inputs, int output, const Remap&);
 
 }  // namespace tessera

@@ -37,13 +37,13 @@ StepPtr bind(const BindContext& context, const Instruction& i) {
                  [&](const AllReduce& reduction) { return bind_all_reduce(context, i, reduction); },
                  [&](const ReduceScatter& reduction) { return bind_reduce_scatter(context, i, reduction); },
                  [&](const RemapMove& remap) { return bind_remap(context, i, remap); },
-                 [&](const TalkCall& talk) { return bind_talk(context, i, talk); },
+                 [&](const CommunicatingCall& call) { return bind_communicating_call(context, i, call); },
                  [&](const ControlFlow& flow) { return bind_control(context, i, *flow.inside); }},
       i.what);
 }
 
 namespace {
-// More than any machine has stays more than any machine has.
+// A sum that saturates instead of overflowing, so that an impossible size remains impossible.
 std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
@@ -90,14 +90,14 @@ void Executable::bind_values(int me) {
   }
 }
 
-// A constant that every process holds brings nobody in: the ranks outside of the meshes pass by.
+// The devices of the program's values. A constant that every process holds adds no ranks.
 std::set<int> Executable::devices_of_values() const {
   std::vector<bool> passes_by(program_.values.size());
   for (const int v : program_.inputs) passes_by[v] = program_.values[v].everywhere;
   if (std::find(passes_by.begin(), passes_by.end(), false) == passes_by.end())
     passes_by.assign(passes_by.size(), false);
   std::set<int> devices;
-  std::optional<Mesh> last;  // most values lie on one mesh
+  std::optional<Mesh> last;  // skips repeated meshes, since most values share one
   for (std::size_t v = 0; v < program_.values.size(); ++v) {
     const Mesh mesh = program_.values[v].layout.mesh();
     if (passes_by[v] || (last && *last == mesh)) continue;
@@ -151,8 +151,8 @@ void Executable::count_memory() {
   }
 }
 
-// A started collective is waited for just before the first step that reads its result; one whose result is
-// read at once runs whole.
+// Plans the overlap: a started collective is finished just before the first step that reads its result; one
+// whose result is read at once runs without overlap.
 void Executable::plan_overlap() {
   finish_before_.assign(steps_.size(), {});
   overlaps_.assign(steps_.size(), false);
@@ -172,7 +172,7 @@ void Executable::plan_overlap() {
   }
 }
 
-// The NaNs of an instruction that has just run on this rank, in words.
+// Text on the NaNs in the results of an instruction that has just run on this rank.
 std::string Executable::nans_of(const Instruction& i, const Frame& frame) const {
   if (const auto* remap = i.as<RemapMove>(); remap != nullptr && remap->leaves_own) return {};
   for (const int v : i.outputs) {
@@ -191,13 +191,22 @@ std::string Executable::nans_of(const Instruction& i, const Frame& frame) const 
   return {};
 }
 
+// The first failure of a rank, on all of them. Its kind travels as the first letter of the text.
+static std::optional<FailedValue> first_failure(const comm::Communicator& ranks, const Frame& mine) {
+  auto text = comm::first_error(ranks, mine.failure.empty() ? "" : char(mine.failure_kind) + mine.failure);
+  if (text.empty()) return std::nullopt;
+  const auto kind = text.find(": ") + 2;  // behind "rank 3: "
+  FailedValue failure{static_cast<FailedValue::Kind>(text[kind]), ""};
+  failure.text = text.erase(kind, 1);
+  return failure;
+}
+
 RunResult Executable::run(std::vector<Buffer> inputs) {
   Frame failures;
   auto outputs = run_to_its_end(std::move(inputs), failures);
   if (may_fail_ && takes_part_) {
-    const auto failure = comm::first_error(comm::group(devices_), failures.failure);
-    if (!failure.empty())
-      return failed_result(std::move(outputs), {FailedValue::lin_alg, failure}, failures.failed_steps);
+    if (auto failure = first_failure(comm::group(devices_), failures))
+      return failed_result(std::move(outputs), std::move(*failure), failures.failed_steps);
   }
   if (nan_check_on() && takes_part_) {
     const auto failure = comm::first_error(comm::group(devices_), failures.nan_failure);
@@ -211,7 +220,7 @@ RunResult Executable::run(std::vector<Buffer> inputs) {
   return {std::move(outputs), nullptr, {}};
 }
 
-// Which steps failed may differ between ranks: one of them may hold the block that is singular.
+// Gathers the failed steps of all ranks, which may differ: the singular block may be on one rank only.
 RunResult Executable::failed_result(std::vector<Buffer> outputs, FailedValue failure,
                                     const std::vector<int>& steps) const {
   std::string mine;
@@ -224,7 +233,7 @@ RunResult Executable::failed_result(std::vector<Buffer> outputs, FailedValue fai
   return {std::move(outputs), std::make_shared<const FailedValue>(std::move(failure)), depend_on(failed)};
 }
 
-// Per output of the program.
+// For each output of the program, whether it depends on failed steps.
 std::vector<bool> Executable::depend_on(const std::vector<bool>& failed_steps) const {
   std::vector<bool> has_failed(program_.values.size()), outputs;
   for (std::size_t n = 0; n < steps_.size(); ++n) {
@@ -237,7 +246,8 @@ std::vector<bool> Executable::depend_on(const std::vector<bool>& failed_steps) c
   return outputs;
 }
 
-// The others are not told when this rank fails alone: that would cost an agreement per run.
+// Runs the program and records a failure of this rank alone; the others are not told, since that would cost
+// an agreement per run.
 std::vector<Buffer> Executable::run_to_its_end(std::vector<Buffer> inputs, Frame& failures) {
   if (!takes_part_ || devices_.size() == 1) return run_inside(std::move(inputs), failures);
   try {
@@ -249,7 +259,7 @@ std::vector<Buffer> Executable::run_to_its_end(std::vector<Buffer> inputs, Frame
 }
 
 namespace {
-// Does the work, and tells the watcher how long it took.
+// Runs `work` and reports its duration to the watcher.
 template <class Work> void watched(const Program& program, const Instruction& i, bool ends, Work work) {
   RunWatcher* const watcher = i.is<ControlFlow>() ? nullptr : run_watcher();
   if (watcher == nullptr) return work();
@@ -261,13 +271,14 @@ template <class Work> void watched(const Program& program, const Instruction& i,
 }
 }  // namespace
 
-// The first failure of each kind is told, and every step that failed is remembered.
+// Keeps the text of the first failure of each kind, and the number of every failed step.
 void Executable::note_failures(std::size_t n, Frame& frame, Frame& outer, bool looks_for_nan) const {
   if (looks_for_nan && frame.nan_failure.empty())
     frame.nan_failure = nans_of(program_.instructions[n], frame);
   if (frame.failure.empty() && frame.nan_failure.empty()) [[likely]]
     return;
   outer.failed_steps.push_back(static_cast<int>(n));
+  if (outer.failure.empty()) outer.failure_kind = frame.failure_kind;
   for (const auto text : {&Frame::failure, &Frame::nan_failure}) {
     if ((outer.*text).empty()) outer.*text = frame.*text;
     (frame.*text).clear();
@@ -300,7 +311,7 @@ std::vector<Buffer> Executable::run_inside(std::vector<Buffer> inputs, Frame& ou
   frame.slots.resize(program_.values.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) frame.slots[program_.inputs[i]] = std::move(inputs[i]);
   inputs.clear();
-  std::vector<std::size_t> under_way;  // started steps
+  std::vector<std::size_t> under_way;  // steps that have started but not finished
   for (std::size_t n = 0; n < steps_.size(); ++n) run_step(n, frame, outer, under_way);
   for (const auto started : finish_last_) finish_step(started, frame, outer);
   std::vector<Buffer> outputs;

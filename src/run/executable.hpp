@@ -1,5 +1,5 @@
-// A program bound to this rank: boxes, messages and communicators are worked out once, then run as often as
-// wanted.
+// A program bound to this rank: boxes, messages and communicators are computed once, and the program then
+// runs any number of times.
 #pragma once
 #include <memory>
 #include <set>
@@ -13,22 +13,23 @@
 
 namespace tessera {
 
-// The values of one run, by value number. A slot is emptied after its last use.
+// The values of one run, by value number. A slot is cleared after its last use.
 struct Frame {
   std::vector<Buffer> slots;
   std::string failure;            // of a kernel that may fail (a singular matrix): agreed when the run ends
-  std::string nan_failure;        // what the search for NaN found first
-  std::vector<int> failed_steps;  // of the program that ran for this frame, ascending where they ran in order
+  std::string nan_failure;        // the first NaN found
+  std::vector<int> failed_steps;  // of the program that owns this frame, ascending if they ran in order
+  FailedValue::Kind failure_kind = FailedValue::lin_alg;
 };
 
-// What a run leaves. Where some instruction failed, on any rank, the same on all of them.
+// The result of a run. Failures are the same on all ranks.
 struct RunResult {
-  std::vector<Buffer> outputs;  // one per program output; empty where this rank holds nothing
+  std::vector<Buffer> outputs;  // one per program output; empty if this rank has no block
   FailurePtr failure;           // nullptr: none
-  std::vector<bool> failed;     // per output, if something failed: what depends on it
+  std::vector<bool> failed;     // per output, if something failed: whether it depends on the failure
 };
 
-// This rank's knowledge of a value.
+// A value as seen by this rank.
 struct LocalValue {
   Tile tile;           // without memory
   bool holds = false;  // this rank is one of the value's devices
@@ -37,8 +38,8 @@ struct LocalValue {
 
 class Executable;
 
-// One instruction on this rank. A collective may start() and go on while later steps compute; finish() waits
-// for it.
+// One instruction on this rank. A collective may start() and continue while later steps compute; finish()
+// waits for it.
 class Step {
  public:
   virtual ~Step() = default;
@@ -48,29 +49,29 @@ class Step {
   }
   virtual void start(Frame&) {}
   virtual void finish(Frame&) {}
-  virtual void move_on() {}  // between start and finish: what is under way may take its next round
+  virtual void move_on() {}  // between start and finish: lets the collective start its next round
   virtual bool is_split() const { return false; }  // start and finish are worth separating
   virtual std::int64_t temporary_bytes() const { return 0; }
   virtual std::vector<const Executable*> parts() const { return {}; }  // of a branch or a loop
-  std::vector<int> frees;                                              // values whose last use this is
+  std::vector<int> frees;                                              // values with their last use here
 };
 
-// Memory of the largest instruction's results on this rank: never more than peak_bytes() of the program once
-// it is bound, and known before.
+// Bytes of the largest instruction's results on this rank: a lower bound of peak_bytes(), known before
+// binding.
 std::int64_t bytes_at_least(const Program&, int me);
 
 class Executable {
  public:
   Executable(Program, int me);
-  // One buffer per program input; an empty one where this rank holds nothing.
+  // One buffer per program input; an empty one if this rank has no block.
   RunResult run(std::vector<Buffer> inputs);
-  // The same as part of another program's run, which agrees on failures when it ends.
+  // The same as part of another program's run, which agrees on failures at its end.
   std::vector<Buffer> run_inside(std::vector<Buffer> inputs, Frame& outer);
-  bool takes_part() const { return takes_part_; }  // this rank holds something of some value
+  bool takes_part() const { return takes_part_; }  // this rank holds a block of some value
   bool may_fail() const { return may_fail_; }
   const std::vector<int>& devices() const { return devices_; }  // of all values, in increasing order
   const Program& program() const { return program_; }
-  // The peak of this rank: live values and their temporaries, without inputs.
+  // The peak memory of this rank: live values and temporaries, without inputs.
   std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
@@ -91,8 +92,8 @@ class Executable {
   Program program_;
   std::vector<LocalValue> values_;
   std::vector<std::unique_ptr<Step>> steps_;
-  std::vector<bool> overlaps_;  // per step: started here, finished later
-  // Per step: started steps whose results it, or what it frees, touches.
+  std::vector<bool> overlaps_;  // per step: starts here, finishes later
+  // Per step: started steps whose results it uses or frees.
   std::vector<std::vector<std::size_t>> finish_before_;
   std::vector<std::size_t> finish_last_;
   std::vector<int> devices_;

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include <tessera/error.hpp>
+
 #include "graph/elementwise_row.hpp"
 #include "kernels/elementwise/fused.hpp"
 #include "kernels/reduce/reduce.hpp"
@@ -58,7 +60,11 @@ class KernelStep final : public Step {
       if (epilogue_) epilogue_->finish();
     } catch (const Error& error) {
       if (!op_->may_fail) throw;
-      if (frame.failure.empty()) frame.failure = call_text(called_) + ": " + error.what();
+      if (frame.failure.empty()) {
+        frame.failure = call_text(called_) + ": " + error.what();
+        frame.failure_kind =
+            dynamic_cast<const LinAlgError*>(&error) != nullptr ? FailedValue::lin_alg : FailedValue::other;
+      }
       for (std::size_t i = 0; i < outputs_.size(); ++i) std::memset(out_[i].data, 0xff, locals_[i].bytes);
     }
   }
@@ -105,7 +111,7 @@ class FusedStep final : public Step {
     auto& result = frame.slots[output_];
     for (std::size_t i = 0; i < inputs_.size() && !result; ++i) {
       auto& slot = frame.slots[inputs_[i]];
-      // A dead operand's memory takes the result.
+      // Reuses the memory of a dead operand for the result.
       if (reusable_[i] && slot.is_unique() &&
           std::find(frees.begin(), frees.end(), inputs_[i]) != frees.end())
         result = slot;
@@ -124,14 +130,15 @@ class FusedStep final : public Step {
 
  private:
   Dtype add_input(const Tile& tile) {
-    // A size-1 dim of the operand is broadcast, whatever this rank's block of the result has there.
+    // A dim of size 1 in the operand is broadcast, whatever the extent of this rank's block of the result.
     strides_.push_back(operand_strides(tile.shape(), shape_));
     reusable_.push_back(!reduction_ && tile.shape() == shape_ &&
                         itemsize(tile.dtype) == itemsize(local_.tile.dtype));
     return tile.dtype;
   }
 
-  // The result may not take the memory of what a view reads: other places of it than are written.
+  // A result may not reuse memory that a view reads, since a view reads other elements than are being
+  // written.
   void add_views(const BindContext& context, const FusedChain& chain) {
     std::map<int, ViewedValue> views;
     for (const auto& view : chain.views) {

@@ -1,4 +1,4 @@
-// TESSERA_CHECK=2: ranks that hold the same block of a value hold the same bits.
+// TESSERA_CHECK=2: checks that ranks with the same block of a value hold the same bits.
 #pragma once
 #include <span>
 
@@ -7,7 +7,7 @@
 namespace tessera {
 
 // Compares a program's inputs before it runs. Collective over its devices; DisagreementError on all of them.
-// Costs a pass over the inputs. Nothing below TESSERA_CHECK=2.
+// Costs a pass over the inputs. Does nothing below TESSERA_CHECK=2.
 void compare_replicas(const Executable&, std::span<const Buffer> inputs, int me);
 
 }  // namespace tessera

@@ -1,11 +1,11 @@
-// The source of a transfer in a tile's memory.
+// The source of a transfer, as a strided box in a tile's memory.
 #pragma once
 #include "mesh/remap.hpp"
 #include "types/strided_box.hpp"
 
 namespace tessera {
 
-inline StridedBox source_box(const Tile& tile, const Piece& piece, const Index& to) {
+inline StridedBox source_box(const Tile& tile, const RemapPiece& piece, const Index& to) {
   StridedBox r;
   r.strides = row_major_strides(tile.shape());
   r.extents = box_shape(to);

@@ -5,7 +5,7 @@
 namespace tessera {
 namespace {
 
-// In coordinates of the tile.
+// A global box in coordinates relative to the tile.
 Box inside(const Tile& tile, const Box& global) {
   Box box = global;
   for (std::size_t d = 0; d < box.size(); ++d)
@@ -15,7 +15,7 @@ Box inside(const Tile& tile, const Box& global) {
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
-// The i with first + step * i in the range.
+// The i with first + step * i in `range`.
 Range preimage(Range range, std::int64_t first, std::int64_t step) {
   if (step == 0) {
     const bool all = range.start <= first && first < range.stop;
@@ -65,8 +65,8 @@ ViewedValue::ViewedValue(const BindContext& context, const FusedChain::View& vie
       {-1, std::make_shared<const std::vector<std::byte>>(std::move(fill))});
 }
 
-// Adds what the transfer reads of each part of the source.
-void ViewedValue::add_own(const Tile& source, const ViewedValue& lies, const Piece& piece,
+// Adds the elements that the transfer reads, for each part of the source.
+void ViewedValue::add_own(const Tile& source, const ViewedValue& lies, const RemapPiece& piece,
                           const Transfer& t) {
   for (std::size_t p = 0; p < lies.parts_.size(); ++p) {
     auto part = lies.parts_[p];
@@ -82,7 +82,7 @@ void ViewedValue::add_own(const Tile& source, const ViewedValue& lies, const Pie
   }
 }
 
-void ViewedValue::add(kernels::FusedPart part, Place place) {
+void ViewedValue::add(kernels::FusedPart part, MemorySource place) {
   parts_.push_back(std::move(part));
   places_.push_back(std::move(place));
 }

@@ -1,10 +1,10 @@
-// The parts of a shift, slice, pad or concatenation that a chain reads without a copy: where each part lies
-// on this rank.
+// The parts of a shift, slice, pad or concatenation that a chain reads without a copy, and their memory on
+// this rank.
 //
 //   result of the remap:   [ from the left neighbour | ------- shifted by one ------- | fill ]
 //   part of                  what was received         the source's own block           one element
 //
-// Where the source is itself viewed (a shift of a shift), its parts stand for its block.
+// If the source is itself viewed (a shift of a shift), its parts replace its block.
 #pragma once
 #include <map>
 #include <memory>
@@ -20,23 +20,23 @@ class ViewedValue {
  public:
   // before: the views that this one may read.
   ViewedValue(const BindContext&, const FusedChain::View&, const std::map<int, ViewedValue>& before);
-  // Until the next call.
+  // Valid until the next call.
   std::span<const kernels::FusedPart> parts(const Frame&);
 
  private:
   using Element = std::shared_ptr<const std::vector<std::byte>>;
-  struct Place {
-    int value = -1;  // in whose memory a part lies; -1: in `fill`
+  struct MemorySource {
+    int value = -1;  // the value whose memory holds the part; -1: in `fill`
     Element fill = nullptr;
   };
-  void add_own(const Tile& source, const ViewedValue& lies, const Piece&, const Transfer&);
-  void add(kernels::FusedPart, Place);
-  // A value that lies in one place.
+  void add_own(const Tile& source, const ViewedValue& lies, const RemapPiece&, const Transfer&);
+  void add(kernels::FusedPart, MemorySource);
+  // A value in one block of memory.
   ViewedValue(const Tile&, int value);
 
   Tile tile_;
   std::vector<kernels::FusedPart> parts_;
-  std::vector<Place> places_;  // of the parts
+  std::vector<MemorySource> places_;  // one per part
 };
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
-// Who looks on while programs run: a profile, the search for NaN. Nothing is paid while nobody does but two
-// tests per step.
+// Watchers of running programs: a profile, the search for NaN. Without a watcher the cost is two tests per
+// step.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,16 +11,16 @@ namespace tessera {
 struct StepTime {
   const Program& program;
   const Instruction& instruction;
-  double start_s, seconds;      // on the process's steady clock
-  std::int64_t crossing_bytes;  // that came from other hosts meanwhile
-  bool ends = false;            // the second half of a collective that went on beside other steps
+  double start_s, seconds;      // by the process's steady clock
+  std::int64_t crossing_bytes;  // received from other hosts meanwhile
+  bool ends = false;            // the second half of a collective that overlapped with other steps
 };
 class RunWatcher {
  public:
   virtual ~RunWatcher() = default;
   virtual void step(const StepTime&) = 0;
 };
-// nullptr: nobody.
+// nullptr: no watcher.
 RunWatcher*& run_watcher();
 double watch_clock_s();
 

@@ -37,7 +37,7 @@ void check_places(const Shape& shape, const LocalEntries& mine) {
   raise_everywhere(wrong, [](const std::string& text) { throw IndexError(text); });
 }
 
-// Entries travel as (column, value), addressed to a row of their owner.
+// Sends entries, as (column, value) packets addressed by row, to the owners of their rows.
 LocalEntries with_owners(const comm::Communicator& comm, std::int64_t rows, LocalEntries mine) {
   if (comm.size() == 1) return mine;
   const auto item = itemsize(mine.dtype), packet = sizeof(std::int64_t) + item;
@@ -66,7 +66,7 @@ LocalEntries with_owners(const comm::Communicator& comm, std::int64_t rows, Loca
   return own;
 }
 
-// By rows; in a row own columns first; entries of one place added up.
+// Sorts by rows, in a row own columns first; entries of one position are added.
 LocalEntries sorted(LocalEntries entries, Range own_columns) {
   const auto is_other = [&](std::int64_t column) {
     return column < own_columns.start || column >= own_columns.stop;
@@ -120,7 +120,7 @@ SparsePlan rows_of(const LocalEntries& own, Range rows, Range own_columns) {
   return plan;
 }
 
-// Each rank tells the owners of the columns that it lacks which of their elements it will take.
+// Each rank tells the owners of missing columns which of their elements it will fetch.
 void find_peers(const comm::Communicator& comm, std::int64_t columns, SparsePlan& plan) {
   const auto per_rank = std::max<std::int64_t>(block_size(columns, comm.size()), 1);
   FetchList list;
@@ -145,11 +145,11 @@ void find_peers(const comm::Communicator& comm, std::int64_t columns, SparsePlan
   }
 }
 
-// The facts about each rank that every rank learns.
+// Facts about each rank that all ranks need.
 struct Summary {
   std::int64_t entries = 0, taken = 0, given = 0;
   std::uint64_t digest = 0;
-  std::int64_t counts = 0;  // 1 on the ranks whose entries count, 0 on those with copies
+  std::int64_t counts = 0;  // 1 on ranks whose entries count, 0 on ranks with replicas
 };
 
 void summarize(SparsePattern& p, const Summary& mine) {

@@ -1,4 +1,4 @@
-// From entries that lie anywhere to a pattern whose rows lie with their owners.
+// Builds a pattern with each row on its owner from entries given on any rank.
 #pragma once
 #include <tessera/sparse.hpp>
 
@@ -11,16 +11,17 @@
 
 namespace tessera::sparse {
 
-// The entries that one rank brings, of any rows. None on a rank outside of the mesh.
+// The entries that one rank contributes, of any rows. None on a rank outside of the mesh.
 struct LocalEntries {
   std::vector<std::int64_t> rows, columns;
   Dtype dtype = float32;          // of the values; the same on all ranks
-  std::vector<std::byte> values;  // as many
+  std::vector<std::byte> values;  // one per entry
 };
 
-// ShapeError, ShardingError: what every rank knows. The sharding of a vector with an element per row.
+// The sharding of a vector with one element per row. ShapeError and ShardingError, from facts that every rank
+// knows.
 Sharding checked_rows(const Shape& shape, const Sharding& sharding);
-// Whether this rank holds a part, and which rows.
+// Whether this rank holds rows, and which.
 bool holds_rows(const Sharding& rows);
 Range own_rows(const Sharding& rows, std::int64_t count);
 

@@ -1,4 +1,4 @@
-// Sparse matrices: making them, and what is made of their products.
+// Sparse matrices: construction, and operations based on their products.
 #include <tessera/sparse.hpp>
 
 #include <tessera/ops/sized.hpp>
@@ -18,7 +18,7 @@
 namespace tessera::sparse {
 namespace {
 
-// The dtype in which values are kept.
+// The dtype in which values are stored.
 Dtype kept_dtype(Dtype given) {
   if (is_half(given)) return float32;
   if (is_inexact(given)) return given;
@@ -55,7 +55,7 @@ std::vector<std::byte> converted(const HostArray& values, Dtype dtype) {
   return result;
 }
 
-// The fault in the entries that a function gave for a range of rows, or "".
+// The error in the entries that a function returned for a range of rows; "" if there is none.
 std::string wrong_entries(const Entries& e, Range rows) {
   const auto n = static_cast<std::int64_t>(e.rows.size());
   if (static_cast<std::int64_t>(e.columns.size()) != n || e.values.size() != n)
@@ -80,7 +80,7 @@ std::string agreed_text(const Shape& shape, const Sharding& sharding) {
   return text.str();
 }
 
-// Values and vectors in one dtype.
+// Values and vectors converted to one dtype.
 std::pair<Array, Array> alike(const Array& values, const Array& x) {
   const auto both =
       promote(WeakDtype{values.dtype(), values.is_weakly_typed()}, WeakDtype{x.dtype(), x.is_weakly_typed()})
@@ -88,7 +88,7 @@ std::pair<Array, Array> alike(const Array& values, const Array& x) {
   return {cast_to(values, both), cast_to(x, both)};
 }
 
-// A number for each stored entry, made where it lies.
+// An array with one number per stored entry, created on each rank for its own entries.
 Array per_entry(const SparsePattern& p, const std::function<void(std::vector<std::int64_t>&)>& fill) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(p.width), -1);
   const bool holds = holds_rows(p.sharding);
@@ -146,7 +146,7 @@ Csr Csr::with_values(const Operand& values) const {
   return {pattern_, cast_to(values.array, kept_dtype(values.array.dtype())), is_transposed_};
 }
 
-// ---- making ----
+// ---- construction ----
 
 Csr from_coordinates(Shape shape, const Operand& rows, const Operand& columns, const Operand& values,
                      const Sharding& sharding) {
@@ -191,7 +191,7 @@ Csr from_rows(Shape shape, const Sharding& sharding, std::function<Entries(Range
   }
   raise_everywhere<ArgumentError>(failed);
   raise_everywhere<IndexError>(wrong);
-  // One dtype on all ranks: the widest that any of them brings.
+  // One dtype on all ranks: the largest dtype code that any rank contributes.
   std::int64_t code = holds_rows(split) ? kept_dtype(given.values.dtype()).code : 0;
   comm::all_reduce(comm::world(), ReduceKind::max, int64, &code, &code, 1);
   const Dtype dtype{static_cast<int>(code)};

@@ -16,7 +16,7 @@ Array norms_of_columns(const Array& x) {
   return sqrt(sum(is_complex(x.dtype()) ? real(conj(x) * x) : x * x, 0));
 }
 
-// The k wanted of ascending eigenvalues, the extreme one first.
+// The k requested of ascending eigenvalues, the extreme one first.
 struct Wanted {
   Array w, vectors;
 };
@@ -29,7 +29,8 @@ Wanted wanted_of(const linalg::Eigh& all, std::int64_t k, bool largest) {
 struct Search {
   Array x, image, direction, w, residual, count;
 };
-// The best k vectors of the space of x, its residuals and the last directions, by an orthonormal basis.
+// The best k vectors (Rayleigh-Ritz) in the space spanned by x, its residuals and the last directions,
+// through an orthonormal basis.
 Search best_of(const LinearMap& a, const Array& space, const Array& x, const Array& count, bool largest) {
   const Array basis = linalg::qr(space).q;
   const Array image = a(basis);
@@ -61,7 +62,7 @@ Eigenpairs lobpcg(const LinearMap& a, const Operand& x0, EigenOptions options) {
   const Search start = best_of(a, x0.array, zeros_like(x0.array), none, options.largest);
   const auto step = [&](const Search& at) {
     const Array r = precondition(at.image - at.x * at.w);
-    // Columns of any length: those near convergence must not drown.
+    // Normalizes columns, so that those near convergence are not lost to rounding.
     const auto unit = [](const Array& v) {
       const Array length = norms_of_columns(v);
       return v * where(length > 0, 1 / length, zeros_like(length));
@@ -80,7 +81,7 @@ Eigenpairs lobpcg(const LinearMap& a, const Operand& x0, EigenOptions options) {
 
 namespace {
 
-// Row j + 1 from row j: a v_j without what lies in the rows before, twice.
+// Computes row j + 1 from row j: a v_j, orthogonalized twice against the previous rows.
 struct Tridiagonal {
   Array rows, diagonal, beside;  // (steps + 1, n); (steps), (steps)
 };
@@ -93,7 +94,7 @@ Tridiagonal lanczos_step(const LinearMap& a, const Array& j, const Tridiagonal& 
   for (int twice = 0; twice < 2; ++twice)
     w = w - tessera::matmul(tessera::matmul(is_complex(w.dtype()) ? conj(at.rows) : at.rows, w), at.rows);
   const Array norm = sqrt(real_inner(w, w));
-  // A space that is used up leaves only rounding.
+  // If the space is exhausted, only rounding errors remain.
   const Array is_left = norm > 100 * linalg::epsilon(at.rows.dtype()) * abs(alpha);
   const Array scale = where(is_left, 1 / norm, zeros_like(norm));
   const Array here = arange(steps) == j;
@@ -120,7 +121,7 @@ Eigenpairs lanczos(const LinearMap& a, const Operand& v0, int k, int steps, Eige
                 zeros({steps}, length.dtype()), zeros({steps}, length.dtype())};
   t = fori_loop(
       0, steps, [&](const Array& j, const Tridiagonal& at) { return lanczos_step(a, j, at); }, t);
-  // Rows that stayed empty have no eigenvalue: theirs is put where nobody looks.
+  // Empty rows have no eigenvalue: theirs is moved to the far end of the spectrum, where it is not selected.
   const Array is_used =
       concatenate({ones({1}, bool_), cumprod(cast_to(t.beside > 0, int32), 0)(slice(0, steps - 1)) > 0}, 0);
   const Array far = (2 * max(abs(t.diagonal)) + 2 * max(t.beside) + 1) * (options.largest ? -1 : 1);

@@ -9,22 +9,22 @@
 namespace tessera::sparse {
 namespace {
 
-Array go_on(const System& s, const Array& squares, const Array& count) {
+Array go_on(const SparseSystem& s, const Array& squares, const Array& count) {
   return (squares > s.limit) & (count < s.maxiter);
 }
-Solution solution(const System& s, const Array& x, const Array& count, const Array& squares) {
+Solution solution(const SparseSystem& s, const Array& x, const Array& count, const Array& squares) {
   return {x, count, sqrt(squares), squares <= s.limit};
 }
 Array counter() { return zeros({}, int32); }
 
 // ---- conjugate gradients ----
 
-// u = m r and w = a u; gamma = (r, u). The direction's image follows by recurrence, so that all products of a
-// step are known at once.
+// u = m r and w = a u; gamma = (r, u). The image of the direction follows by recurrence, so that all inner
+// products of a step are available at the same time.
 struct CgState {
   Array x, r, u, w, direction, image, gamma, delta, squares, old_gamma, old_length, count;
 };
-CgState with_products(const System& s, CgState state) {
+CgState with_products(const SparseSystem& s, CgState state) {
   state.u = s.precondition(state.r);
   state.w = s.a(state.u);
   state.gamma = real_inner(state.r, state.u);
@@ -32,7 +32,7 @@ CgState with_products(const System& s, CgState state) {
   state.squares = real_inner(state.r, state.r);
   return state;
 }
-CgState cg_step(const System& s, const CgState& at) {
+CgState cg_step(const SparseSystem& s, const CgState& at) {
   const Array first = at.count == 0;
   const Array beta = where(first, zeros_like(at.gamma), at.gamma / at.old_gamma);
   const Array length = at.gamma / (at.delta - beta * at.gamma / at.old_length);
@@ -46,7 +46,7 @@ CgState cg_step(const System& s, const CgState& at) {
   next.count = at.count + 1;
   return with_products(s, next);
 }
-Solution run_cg(const System& s) {
+Solution run_cg(const SparseSystem& s) {
   CgState start;
   start.x = s.x0;
   start.r = s.b - s.a(s.x0);
@@ -61,7 +61,7 @@ Solution run_cg(const System& s) {
 
 // ---- GMRES ----
 
-// (rows, b's shape): x in one of the rows, or a weight for each row.
+// Reshapes weights (rows) to multiply (rows, b's shape): a weight for each row.
 Array along_rows(const Array& weights, const Array& x) {
   std::vector<std::int64_t> extents(static_cast<std::size_t>(x.ndim()) + 1, 1);
   extents[0] = weights.shape()[0];
@@ -86,8 +86,8 @@ Array combined(const Array& rows, const Array& weights) {
 struct Arnoldi {
   Array rows, coefficients;  // (m + 1, ...) orthonormal; (m + 1, m) upper Hessenberg
 };
-// Orthogonalized twice: once leaves what rounding makes of nearly dependent vectors.
-Arnoldi arnoldi_step(const System& s, const Array& j, const Arnoldi& at) {
+// Orthogonalizes twice, since one pass leaves rounding errors of nearly dependent vectors.
+Arnoldi arnoldi_step(const SparseSystem& s, const Array& j, const Arnoldi& at) {
   const auto m = at.coefficients.shape()[1];
   const Array numbers = arange(m + 1);
   const Array own = combined(at.rows, cast_to(numbers == j, at.rows.dtype()));
@@ -108,7 +108,7 @@ Arnoldi arnoldi_step(const System& s, const Array& j, const Arnoldi& at) {
 struct GmresState {
   Array x, r, squares, count;
 };
-GmresState gmres_cycle(const System& s, const GmresState& at) {
+GmresState gmres_cycle(const SparseSystem& s, const GmresState& at) {
   const int m = s.restart;
   const Array norm = sqrt(at.squares);
   const Array first = arange(m + 1) == 0;
@@ -124,7 +124,7 @@ GmresState gmres_cycle(const System& s, const GmresState& at) {
   next.count = at.count + 1;
   return next;
 }
-Solution run_gmres(const System& s) {
+Solution run_gmres(const SparseSystem& s) {
   const Array r = s.b - s.a(s.x0);
   const GmresState start{s.x0, r, real_inner(r, r), counter()};
   const auto end = while_loop([&](const GmresState& at) { return go_on(s, at.squares, at.count); },
@@ -137,7 +137,7 @@ Solution run_gmres(const System& s) {
 struct StabState {
   Array x, r, direction, image, rho, old_rho, alpha, omega, squares, count;
 };
-StabState stab_step(const System& s, const Array& shadow, const StabState& at) {
+StabState stab_step(const SparseSystem& s, const Array& shadow, const StabState& at) {
   const Array beta = at.rho / at.old_rho * (at.alpha / at.omega);
   StabState next = at;
   next.direction = at.r + beta * (at.direction - at.omega * at.image);
@@ -156,11 +156,11 @@ StabState stab_step(const System& s, const Array& shadow, const StabState& at) {
   next.count = at.count + 1;
   return next;
 }
-Solution run_bicgstab(const System& s) {
+Solution run_bicgstab(const SparseSystem& s) {
   const Array r = s.b - s.a(s.x0);
   const Array one = ones_like(inner(r, r)), rest = zeros_like(r);
   const StabState start{s.x0, r, rest, rest, inner(r, r), one, one, one, real_inner(r, r), counter()};
-  // The iteration ends where the shadow residual has become orthogonal.
+  // Also stops when the residual has become orthogonal to the shadow residual.
   const auto end =
       while_loop([&](const StabState& at) { return go_on(s, at.squares, at.count) & (abs(at.rho) > 0); },
                  [&](const StabState& at) { return stab_step(s, r, at); }, start);

@@ -1,5 +1,5 @@
-// Sparse matrices in Matrix Market files. The text is cut into as many parts as ranks share the rows; a line
-// belongs to the part in which its first byte lies.
+// Sparse matrices in Matrix Market files. The text is divided into as many parts as ranks share the rows; a
+// line belongs to the part that contains its first byte.
 #include <algorithm>
 
 #include "base/call.hpp"
@@ -25,13 +25,13 @@ std::string text_at(const io::File& file, std::int64_t from, std::int64_t to) {
   return text;
 }
 
-// Comments may be of any length: more is read until the sizes are there.
+// Reads more until the sizes are found, since comments may have any length.
 io::MatrixMarketBanner banner_of(const io::File& file, const std::string& name) {
   for (std::int64_t bytes = 1 << 14;; bytes *= 4) {
     const auto head = text_at(file, 0, std::min(bytes, file.bytes()));
     try {
       const auto banner = io::matrix_market_banner(head, name);
-      if (bytes < file.bytes() && banner.body >= bytes) continue;  // the last line may be cut off
+      if (bytes < file.bytes() && banner.body >= bytes) continue;  // the last line may be incomplete
       return banner;
     } catch (const IoError&) {
       if (bytes >= file.bytes()) throw;
@@ -39,7 +39,7 @@ io::MatrixMarketBanner banner_of(const io::File& file, const std::string& name) 
   }
 }
 
-// The start of the first line whose first byte is at or behind `at`.
+// The start of the first line that begins at or after `at`.
 std::int64_t next_line_start(const io::File& file, std::int64_t at, std::int64_t body) {
   if (at <= body) return body;
   const auto size = file.bytes();
@@ -107,7 +107,7 @@ Csr load_matrix_market(const std::string& path, const Sharding& sharding, std::s
                 std::to_string(banner.entries) + " entries");
   const Shape shape{banner.rows, banner.columns};
   const Sharding split = checked_rows(shape, sharding);
-  // The ranks of one line through the mesh have read each line of the file once.
+  // Checks the number of lines: the ranks of one line through the mesh have read each line of the file once.
   std::int64_t lines = takes_part ? parsed.entries.lines : 0;
   if (takes_part && parts > 1)
     comm::all_reduce(comm::group(group_along(split.mesh(), axes, me)), ReduceKind::sum, int64, &lines, &lines,

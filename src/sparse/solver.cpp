@@ -25,8 +25,8 @@ void check_options(const SolverOptions& o) {
                         "; it must be at least 1");
 }
 
-System system_of(const LinearMap& a, const Array& b, const SolverOptions& o) {
-  System s;
+SparseSystem system_of(const LinearMap& a, const Array& b, const SolverOptions& o) {
+  SparseSystem s;
   s.a = [a](const Array& x) { return a(x); };
   s.precondition = [](const Array& x) { return x; };
   if (o.preconditioner) s.precondition = [m = *o.preconditioner](const Array& x) { return m(x); };
@@ -39,8 +39,9 @@ System system_of(const LinearMap& a, const Array& b, const SolverOptions& o) {
   return s;
 }
 
-// The value is x. Its derivative is that of a^-1 r at r = b - a x: with x held, b and everything that a is
-// made of reach the result through r, and the way back is one solve with the transposed function.
+// The value is x. Its derivative is that of a^-1 r at r = b - a x: with x held constant, b and all values
+// that a depends on affect the result through r, and the backward pass is one solve with the transposed
+// function.
 Solution solved(Iteration iterate, const LinearMap& a, const Array& b, const SolverOptions& options) {
   check_options(options);
   check_system(a, b);

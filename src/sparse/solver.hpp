@@ -1,4 +1,4 @@
-// Parts that the solvers share.
+// Functions that the solvers share.
 #pragma once
 #include <tessera/sparse/krylov.hpp>
 
@@ -8,22 +8,22 @@
 
 namespace tessera::sparse {
 
-// ShapeError and DtypeError for a system that cannot be solved.
+// ShapeError and DtypeError for an invalid system.
 void check_system(const LinearMap& a, const Array& b);
 void check_options(const SolverOptions&);
 
-// A system as an iteration sees it.
-struct System {
+// A system as passed to an iteration.
+struct SparseSystem {
   std::function<Array(const Array&)> a, precondition;
   Array b, x0;
-  Array limit;  // of the squared residual
+  Array limit;  // on the squared residual
   std::int64_t maxiter;
   int restart;
 };
-System system_of(const LinearMap& a, const Array& b, const SolverOptions&);
+SparseSystem system_of(const LinearMap& a, const Array& b, const SolverOptions&);
 
-using Iteration = Solution (*)(const System&);
-// Runs the iteration; gradients of the solution solve the transposed system with it.
+using Iteration = Solution (*)(const SparseSystem&);
+// Runs the iteration; gradients use it to solve the transposed system.
 Solution solved(Iteration, const LinearMap& a, const Array& b, const SolverOptions&);
 
 // sum(conj(a) b) as a scalar; its real part.

@@ -1,4 +1,4 @@
-// Jacobians by columns: the derivative along every unit vector at once.
+// Jacobians by columns: the derivatives along all unit vectors at once.
 #include <tessera/grad/forward.hpp>
 
 #include "ops/build.hpp"

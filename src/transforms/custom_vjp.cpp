@@ -1,13 +1,13 @@
-// Functions with a backward pass of their own: custom_vjp, and checkpoint, whose backward pass records the
-// function anew.
+// Functions with their own backward pass: custom_vjp, and checkpoint, whose backward pass records the
+// function again.
 //
-// The function is recorded as it stands; a marker over its arguments and results then says how cotangents go
-// back:
+// The function is recorded as usual; a marker over its arguments and results then determines the path of
+// cotangents:
 //
 //   args ──> f's ops ──> results ──> marker ──> the caller
 //     └──────────────────────────────↗     cotangents: marker ──(rule)──> args; none through f's ops
 //
-// checkpoint's rule is f's own derivative: its tangents come through f's ops, whose values are there.
+// checkpoint's rule is f's own derivative: tangents pass through f's ops, whose values exist.
 #include <tessera/grad.hpp>
 
 #include "ops/build.hpp"
@@ -22,26 +22,27 @@
 namespace tessera {
 namespace {
 
-// The rule is no part of what is computed forward: equal graphs stay equal, whatever stands behind them.
+// The rule does not affect the forward computation, so it is no field: graphs with different rules compare
+// equal.
 struct MarkerParams {
   std::int64_t arguments;
   detail::BackwardRule rule;
   std::vector<AxisBinding>
-      axes;  // that the function saw: its rule may use their names when they are bound no longer
+      axes;  // those that the function saw: its rule may use their names after they are unbound
   template <class V> void fields(V&& visit) const { visit("arguments", arguments); }
 };
 std::size_t argument_count(const Params& p) {
   return static_cast<std::size_t>(p.as<MarkerParams>().arguments);
 }
 
-// The rule is the user's code.
+// Calls the rule as the user's code.
 std::vector<Array> called_back(const detail::BackwardRule& rule, std::span<const Array> arguments,
                                std::span<const Array> cotangents, std::source_location where) {
   const UserCode users;
   return rule(arguments, cotangents, where);
 }
 
-// x with a batch dim in front.
+// x with a leading batch dim.
 Array with_batch(const Array& x, int dim, std::int64_t size) {
   if (dim != not_batched) return batch_first(x, dim);
   auto extents = x.shape().vector();
@@ -49,8 +50,8 @@ Array with_batch(const Array& x, int dim, std::int64_t size) {
   return broadcast_to(expand_dims(x, 0), Shape(std::move(extents)));
 }
 
-// The rule on batches: traced on one example, replayed on all. What all examples share gets the sum of their
-// cotangents.
+// The rule on batches: traced on one example, replayed on all. Arguments shared by all examples get the sum
+// of their cotangents.
 detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> dims, std::int64_t size,
                                   std::uint64_t frame, std::span<const AxisBinding> axes) {
   Array index;  // of the frame that is resolved: collectives of the rule depend on it
@@ -94,8 +95,8 @@ detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> di
 
 Sharding replicated_on(const Mesh& mesh) { return Sharding::replicated(mesh); }
 
-// Every value stays where it is.
-Placement place_in_situ(const PlaceArgs& args, std::size_t first_result, std::size_t past_result) {
+// Leaves every value in its present layout.
+Placement place_in_situ(const PlacementArgs& args, std::size_t first_result, std::size_t past_result) {
   Placement placement;
   for (std::size_t i = 0; i < args.in.size(); ++i) {
     const bool is_wanted = args.wanted && i == first_result;
@@ -114,7 +115,7 @@ OpDef marker(const char* name) {
       .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
         return {in.begin() + static_cast<std::ptrdiff_t>(argument_count(p)), in.end()};
       },
-      .sharding = Place{[](const PlaceArgs& args) -> Placement {
+      .sharding = PlacementRule{[](const PlacementArgs& args) -> Placement {
         return place_in_situ(args, argument_count(args.params), args.in.size());
       }},
       .runs = Lower{[](ProgramBuilder&, const Node& node, std::span<const int> in) -> std::vector<int> {
@@ -159,15 +160,15 @@ struct BarrierParams {
 };
 std::size_t value_count(const Params& p) { return static_cast<std::size_t>(p.as<BarrierParams>().values); }
 
-// barrier(values..., after...) -> values: the same bytes, but other values to whoever looks for common
-// subexpressions, and not before `after` is computed.
+// barrier(values..., after...) -> values: the same bytes, but distinct values for common subexpression
+// elimination, and not computed before `after`.
 const OpDef barrier_op{
     .name = "barrier",
     .halves = moves_halves,
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {in.begin(), in.begin() + static_cast<std::ptrdiff_t>(value_count(p))};
     },
-    .sharding = Place{[](const PlaceArgs& args) -> Placement {
+    .sharding = PlacementRule{[](const PlacementArgs& args) -> Placement {
       return place_in_situ(args, 0, value_count(args.params));
     }},
     .runs = Lower{[](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {

@@ -1,13 +1,14 @@
-// Forward mode: the recorded nodes in order, each with the tangents of its inputs.
+// Forward mode: visits the recorded nodes in order and computes their tangents from those of their inputs.
 //
-// An op has no second set of rules: its vjp is linear in the cotangents u, so that the vjp's own pullback at
-// t, u -> t . (u J), is J t.
+// Ops need no second set of rules: the vjp is linear in the cotangents u, so the vjp's own pullback at t, u
+// -> t . (u J), is J t.
 #include "transforms/forward.hpp"
 
 #include <algorithm>
 #include <unordered_map>
 
 #include "graph/hooks.hpp"
+#include "graph/same_bits.hpp"
 #include "ops/build.hpp"
 #include "transforms/vjp.hpp"
 
@@ -35,8 +36,8 @@ static Array any_cotangent(const Array& x) {
   return make_placeholder(output.type, output.sharding, x.node()->region, output.varying);
 }
 
-// Inside a mapped function: a cotangent that is the same on all ranks, of an operand that is not, as one
-// that may differ. What comes back to it from the ranks' tangents is then summed.
+// Inside a mapped function: marks a cotangent that is the same on all ranks as varying, if its operand
+// varies. The tangents that the ranks send back to it are then summed.
 static Array varying_like(const Array& cotangent, const Array& operand) {
   const auto& region = cotangent.node()->region;
   if (!region || !region->check_varying || operand.node()->region != region) return cotangent;
@@ -44,7 +45,7 @@ static Array varying_like(const Array& cotangent, const Array& operand) {
   return missing == 0 ? cotangent : region_hooks().vary(cotangent, missing);
 }
 
-// Per entry and output: does a result depend on it?
+// For each entry and output: whether a result depends on it.
 std::vector<std::vector<bool>> Tape::needed_outputs() const {
   std::vector<std::vector<bool>> needed(entries_.size());
   const auto need = [&](int entry, int output) {
@@ -65,6 +66,7 @@ std::vector<Array> Tape::jvp_of(const Entry& entry, const std::vector<bool>& nee
                                 const std::vector<Array>& tangents) const {
   const Node& node = *entry.node;
   const OnBehalfOf users_call(node.called());
+  const AsRecorded same_bits(node);
   std::vector<Array> outputs;
   for (std::size_t o = 0; o < node.outputs.size(); ++o) outputs.emplace_back(entry.node, static_cast<int>(o));
   if (const auto rule = jvp_rule_of(*node.op)) return rule({node, entry.inputs, outputs, tangents, call_});
@@ -101,7 +103,7 @@ std::vector<Array> Tape::push_forward(const std::vector<Array>& tangents) const 
   const auto needed = needed_outputs();
   for (std::size_t n = 0; n < entries_.size(); ++n) {
     const Entry& entry = entries_[n];
-    if (entry.producer.empty() || needed[n].empty()) continue;  // an argument; no result depends on it
+    if (entry.producer.empty() || needed[n].empty()) continue;  // an argument; or no result depends on it
     std::vector<Array> in;
     for (std::size_t i = 0; i < entry.inputs.size(); ++i)
       in.push_back(at(entry.producer[i], entry.inputs[i].output()));

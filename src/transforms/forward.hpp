@@ -1,5 +1,5 @@
-// Rules of forward mode, for ops whose tangents are not best had by transposing twice: loops, which would
-// keep every step's values.
+// Forward-mode rules for ops whose tangents are expensive by transposing twice: loops, which would store
+// every step's values.
 #pragma once
 #include <vector>
 
@@ -11,14 +11,14 @@ struct JvpArgs {
   const Node& node;
   std::span<const Array> in;        // the node's inputs
   std::span<const Array> out;       // its outputs
-  std::span<const Array> tangents;  // of its inputs; an Array that holds nothing stands for zeros
+  std::span<const Array> tangents;  // of its inputs; an Array without a node stands for zeros
   const char* call;                 // "jvp"
 };
-// Tangents of the outputs, likewise.
+// Tangents of the outputs, with the same convention.
 using JvpRule = std::vector<Array> (*)(const JvpArgs&);
 
 void set_jvp_rule(const OpDef&, JvpRule);
-JvpRule jvp_rule_of(const OpDef&);  // nullptr: its vjp, transposed
+JvpRule jvp_rule_of(const OpDef&);  // nullptr: the vjp is transposed instead
 
 struct HasJvpRule {
   HasJvpRule(const OpDef& op, JvpRule rule) { set_jvp_rule(op, rule); }

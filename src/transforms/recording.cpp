@@ -1,4 +1,4 @@
-// One differentiated call: watch the arguments, let the function record, walk back.
+// One differentiated call: watches the arguments, lets the function record, walks back.
 #include <tessera/grad.hpp>
 
 #include "ops/build.hpp"
@@ -10,7 +10,7 @@
 namespace tessera::detail {
 namespace {
 
-// Gradients lie where their operands lie.
+// The gradient in its operand's layout.
 Array placed_like(const Array& gradient, const Array& operand) {
   const auto& wanted = output_of(operand).sharding;
   if (!wanted || gradient.node()->region != operand.node()->region) return gradient;
@@ -101,7 +101,7 @@ std::vector<Array> Recording::push_forward(std::vector<Array> tangents) const {
   return pushed;
 }
 
-// The pullback of one cotangent, applied to all rows of the identity at once.
+// The pullback of one cotangent, applied to all rows of the identity matrix at once.
 std::vector<Array> Recording::jacobian(std::size_t result) const {
   const Call call(call_, where_);
   const Array& y = results_[result];
@@ -125,7 +125,7 @@ std::vector<Array> Recording::jacobian(std::size_t result) const {
     Shape shape(std::move(extents));
     if (rows[i].dim == not_batched)
       jacobians.push_back(zeros(
-          std::move(shape), leaves_[i].dtype()));  // does not depend on the row: no way from y to this leaf
+          std::move(shape), leaves_[i].dtype()));  // independent of the row: y does not depend on this leaf
     else
       jacobians.push_back(reshape(batch_first(rows[i].value, rows[i].dim), std::move(shape)));
   }

@@ -5,14 +5,15 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/same_bits.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera::detail {
 namespace {
 
-// Nodes that may depend on the arguments, in recording order. What was recorded before the first argument
-// cannot depend on one.
+// Nodes that may depend on the arguments, in recording order. Nodes recorded before the first argument cannot
+// depend on one.
 std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vector<Array>& from) {
   std::vector<NodePtr> found;
   std::unordered_map<const Node*, bool> seen;
@@ -33,7 +34,7 @@ std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vecto
   return found;
 }
 
-// Releases what a recording kept for itself; the tape has its own copies.
+// Releases inputs that were kept for the recording; the tape has its own copies.
 void release(const std::vector<NodePtr>& nodes) {
   for (const auto& node : nodes) {
     if (node->inputs.empty()) continue;
@@ -45,8 +46,8 @@ void release(const std::vector<NodePtr>& nodes) {
 
 bool has_tangents(const Array& x) { return is_inexact(x.dtype()); }
 
-// Cotangents that reach a value by two ways. Their devices may differ where an uncommitted value went to two
-// meshes.
+// Adds cotangents that reach a value along two paths. Their devices may differ if an uncommitted value went
+// to two meshes.
 Array accumulated(const Array& sum, const Array& term) {
   if (!sum.node()) return term;
   const auto &a = output_of(sum).sharding, &b = output_of(term).sharding;
@@ -86,7 +87,7 @@ Tape::Tape(std::vector<Array> arguments, const std::vector<Array>& results, cons
   }
   const auto place_of = [&](const Array& x) {
     const auto found = entry_of.find(x.node().get());
-    return Place{found == entry_of.end() || !has_tangents(x) ? -1 : found->second, x.output()};
+    return EntryOutput{found == entry_of.end() || !has_tangents(x) ? -1 : found->second, x.output()};
   };
   for (const auto& x : arguments) arguments_.push_back(place_of(x));
   for (const auto& x : results) results_.push_back(place_of(x));
@@ -96,6 +97,7 @@ Tape::Tape(std::vector<Array> arguments, const std::vector<Array>& results, cons
 std::vector<Array> Tape::vjp_of(const Entry& entry, const std::vector<Array>& cotangents) const {
   const Node& node = *entry.node;
   const OnBehalfOf users_call(node.called());
+  const AsRecorded same_bits(node);
   if (!node.op->vjp)
     throw ArgumentError(std::string(call_) + ": " + call_text() + " has no derivative" +
                         (node.op->vjp.why() ? std::string(": ") + node.op->vjp.why() : std::string()) +
@@ -114,8 +116,8 @@ std::vector<Array> Tape::vjp_of(const Entry& entry, const std::vector<Array>& co
 }
 
 std::vector<Array> Tape::pull_back(const std::vector<Array>& cotangents) const {
-  std::vector<std::vector<Array>> of(entries_.size());  // per entry and output; empty: none has come yet
-  const auto add = [&](Place place, const Array& cotangent) {
+  std::vector<std::vector<Array>> of(entries_.size());  // per entry and output; empty: none so far
+  const auto add = [&](EntryOutput place, const Array& cotangent) {
     if (place.entry < 0 || !cotangent.node()) return;
     auto& outputs = of[place.entry];
     if (outputs.empty()) outputs.resize(entries_[place.entry].node->outputs.size());
@@ -125,7 +127,7 @@ std::vector<Array> Tape::pull_back(const std::vector<Array>& cotangents) const {
   for (std::size_t i = 0; i < results_.size(); ++i) add(results_[i], cotangents[i]);
   for (std::size_t n = entries_.size(); n-- > 0;) {
     const Entry& entry = entries_[n];
-    if (of[n].empty() || entry.producer.empty()) continue;  // nothing flows here; an argument
+    if (of[n].empty() || entry.producer.empty()) continue;  // no cotangent, or an argument
     const auto inputs = vjp_of(entry, of[n]);
     of[n].clear();
     const OnBehalfOf users_call(entry.node->called());

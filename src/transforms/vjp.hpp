@@ -1,4 +1,4 @@
-// The recorded part of a computation that lies between arguments and results, and the walk back through it.
+// The recorded part of a computation between arguments and results, and the backward walk through it.
 #pragma once
 #include <vector>
 
@@ -7,16 +7,16 @@
 namespace tessera::detail {
 
 // Holds the nodes between `arguments` and `results` with their inputs, so that it outlives evaluation.
-// Immutable once made: any number of walks.
+// Immutable; supports any number of walks.
 class Tape {
  public:
-  // Arguments are aliases (make_alias). `others` depend on the arguments too but have no cotangents.
-  // Makes the nodes ordinary again: unless an outer transformation watches them, evaluation may release
-  // their inputs.
+  // Arguments are aliases (make_alias). `others` depend on the arguments too but have no cotangents. Resets
+  // the nodes to ordinary ones: unless an outer transformation watches them, evaluation may release their
+  // inputs.
   Tape(std::vector<Array> arguments, const std::vector<Array>& results, const std::vector<Array>& others,
        const char* call);
 
-  // One cotangent per result (an Array that holds nothing: zeros) -> one per argument (likewise).
+  // One cotangent per result (an Array without a node: zeros) -> one per argument (likewise).
   std::vector<Array> pull_back(const std::vector<Array>& cotangents) const;
   // One tangent per argument (likewise) -> one per result.
   std::vector<Array> push_forward(const std::vector<Array>& tangents) const;
@@ -27,7 +27,7 @@ class Tape {
     std::vector<Array> inputs;
     std::vector<int> producer;  // per input: its entry; -1: does not depend on the arguments
   };
-  struct Place {
+  struct EntryOutput {
     int entry = -1, output = 0;
   };
   std::vector<Array> vjp_of(const Entry&, const std::vector<Array>& cotangents) const;
@@ -36,12 +36,12 @@ class Tape {
                             const std::vector<Array>& tangents) const;
 
   std::vector<Entry> entries_;  // in recording order
-  std::vector<Place> arguments_, results_;
+  std::vector<EntryOutput> arguments_, results_;
   const char* call_;
 };
 
-// A cotangent or tangent given by the user for `like`: its shape and dtype are checked, a weakly typed
-// number is converted.
+// A user's cotangent or tangent for `like`: its shape and dtype are checked, a weakly typed number is
+// converted.
 Array fitted(const Array& given, const Array& like, const char* what);
 // Zeros of the operand's type and sharding.
 Array zeros_for(const Array& operand);

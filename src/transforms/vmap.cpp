@@ -1,6 +1,6 @@
-// vmap: the function is called once, on placeholders of one example; then each recorded node that depends on
-// them is recorded again by its op's batch rule, in the same order, on the real arrays. What does not depend
-// on the example is used as it is.
+// vmap: the function is called once, on placeholders for one example; then each recorded node that depends on
+// them is recorded again by its op's batch rule, in the same order, on the real arrays. Nodes that do not
+// depend on the example are used unchanged.
 //
 //   f(x) = x * 2 + sum(y),  x[3] of 5 examples, y not mapped:
 //     recorded   %p [3]    %1 = %p * 2    %2 = sum(y)    %3 = %1 + %2
@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "graph/same_bits.hpp"
 #include "ops/build.hpp"
 #include "ops/collective/axis_env.hpp"
 #include "ops/collective/prefix.hpp"
@@ -65,7 +66,7 @@ class Dependents {
     }
   }
 
-  std::uint64_t first_ = std::numeric_limits<std::uint64_t>::max();  // nothing older depends on a placeholder
+  std::uint64_t first_ = std::numeric_limits<std::uint64_t>::max();  // older nodes depend on no placeholder
   std::unordered_map<const Node*, bool> depends_;
   std::vector<NodePtr> nodes_;
 };
@@ -81,10 +82,11 @@ struct KeyHash {
   }
 };
 
-// One node again, on batches.
+// Records one node again, on batches.
 Batched replay_node(const Node& node, const std::vector<Array>& in, const std::vector<int>& dims,
                     std::int64_t size) {
   const OnBehalfOf users_call(node.called());
+  const AsRecorded same_bits(node);
   const bool batched = std::any_of(dims.begin(), dims.end(), [](int d) { return d != not_batched; });
   if (!batched) {
     auto out = record_all(*node.op, node.params, in);

@@ -1,4 +1,4 @@
-// vmap's two halves, for other transformations: trace with one example, then apply what was recorded to
+// The two halves of vmap, for other transformations: trace with one example, then apply the recording to
 // whole batches.
 #pragma once
 #include <tessera/maps.hpp>
@@ -16,15 +16,15 @@ struct BatchedValue {
   int dim = not_batched;
 };
 
-// Replays every node between `placeholders` and `roots` through its op's batch rule, with values[i] in the
-// place of placeholders[i]. frame: the number of the vmap frame that is resolved by this; 0 for none.
+// Replays every node between `placeholders` and `roots` through its op's batch rule, with values[i] in place
+// of placeholders[i]. frame: the number of the vmap frame that this resolves; 0 for none.
 std::vector<BatchedValue> replay_batched(const std::vector<Array>& roots,
                                          const std::vector<Array>& placeholders,
                                          const std::vector<BatchedValue>& values, std::int64_t size,
                                          std::uint64_t frame);
 
-// A placeholder for one example of the batch x. A committed one lies where the batch does, but for the axes
-// that split the batch dim.
+// A placeholder for one example of the batch x. A committed one has the batch's layout, without the axes that
+// split the batch dim.
 Array example_of(const Array& x, int dim);
 
 struct VmapRequest {
@@ -36,13 +36,13 @@ struct VmapRequest {
 };
 std::vector<Array> apply_vmap(detail::MappedCall& call, const VmapRequest& request);
 
-// in_axes spread over the leaves, negative ones counted from the end; IndexError when one is out of range.
+// in_axes broadcast over the leaves, negative ones counted from the end; IndexError if one is out of range.
 std::vector<std::optional<int>> leaf_axes(const AxesTree& axes, const detail::MappedCall& call,
                                           const std::string& what);
-// The size of the mapped dims; ArgumentError when they differ or nothing is mapped.
+// The size of the mapped dims; ArgumentError if they differ or nothing is mapped.
 std::int64_t mapped_size(const std::vector<std::optional<int>>& dims, const std::vector<Array>& leaves,
                          std::optional<int> given, const std::string& call);
-// out_axes spread over the leaves of the result, as dims of the mapped result. ndim: of the leaves of one
+// out_axes broadcast over the leaves of the result, as dims of the mapped result. ndim: of the leaves of one
 // example.
 std::vector<std::optional<int>> result_axes(const AxesTree& axes, const detail::TreeShape& result,
                                             const std::vector<Array>& leaves, const std::string& what);

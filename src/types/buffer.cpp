@@ -21,10 +21,10 @@ namespace {
 class Pool;
 Pool& pool();
 
-// Memory of the system's that is kept for the next request.
+// Memory of the system that is kept for later requests.
 class Pool {
  public:
-  // A child after fork() finds the pool whole, whatever other threads did.
+  // The lock is held across fork(), so that the child finds the pool consistent, whatever other threads did.
   Pool() {
     pthread_atfork([] { pool().mutex_.lock(); }, [] { pool().mutex_.unlock(); },
                    [] { pool().mutex_.unlock(); });
@@ -51,7 +51,7 @@ class Pool {
     return data;
   }
 
-  // Keeps no more than what was in use at the peak.
+  // Keeps at most as many bytes as were in use at the peak.
   void give(std::byte* data, std::size_t capacity) {
     const std::scoped_lock lock(mutex_);
     use_.live_bytes -= static_cast<std::int64_t>(capacity);
@@ -93,7 +93,7 @@ class Pool {
 
  private:
   static constexpr std::size_t huge_page = std::size_t{2} << 20, large_bytes = 2 * huge_page,
-                               largest_page = std::size_t{64} << 10;  // of any system
+                               largest_page = std::size_t{64} << 10;  // of all systems
   static constexpr std::int64_t slack_bytes = std::int64_t{64} << 20;
 
   static std::size_t round_up(std::size_t bytes, std::size_t step) {
@@ -106,8 +106,8 @@ class Pool {
   static bool is_mapped(std::size_t capacity) { return capacity >= large_bytes; }
 #endif
 
-  // Large blocks are mappings of their own. In malloc's heap huge pages stay asked for behind a freed block,
-  // and a header of the next one there then takes 2 MiB.
+  // Large blocks are separate mappings. In malloc's heap the huge-page advice would remain after a block is
+  // freed, and the next header stored there would take 2 MiB.
   static std::byte* from_system(std::size_t capacity) {
     if (!is_mapped(capacity)) return static_cast<std::byte*>(std::aligned_alloc(64, round_up(capacity, 64)));
     if (capacity > std::numeric_limits<std::ptrdiff_t>::max() - 2 * huge_page) return nullptr;
@@ -147,7 +147,7 @@ class Pool {
 };
 
 Pool& pool() {
-  static Pool* instance = new Pool;  // outlives every static array handle of the program
+  static Pool* instance = new Pool;  // never destroyed: static array handles of the program may outlive it
   return *instance;
 }
 

@@ -1,5 +1,5 @@
-// Sizes in 64 bits that do not wrap around: every product of extents that comes from a user or a file goes
-// through here. An extent of 0 does not hide the others: strides are products of them too.
+// Sizes in 64 bits without overflow: every product of extents from a user or a file is computed here. An
+// extent of 0 does not hide the others, since strides are products of them too.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-// The product of the extents; 0 where one is 0. ShapeError, which begins with the call, where an extent is
-// negative or the product of the others exceeds 2^63 - 1.
+// The product of the extents; 0 if one is 0. ShapeError, which begins with the call, if an extent is negative
+// or the product of the nonzero ones exceeds 2^63 - 1.
 std::int64_t checked_product(std::span<const std::int64_t> extents, const std::string& call);
 inline std::int64_t checked_product(const Shape& shape, const std::string& call) {
   return checked_product(std::span(shape.begin(), shape.end()), call);

@@ -1,5 +1,5 @@
-// Freed blocks of memory by capacity, for the pools behind Buffer. Knows no memory: a Block is what the pool
-// needs to give it back.
+// Freed blocks of memory by capacity, for the pools behind Buffer. Independent of the kind of memory: a Block
+// holds what its pool needs to release it.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -14,7 +14,8 @@
 
 namespace tessera {
 
-// An eighth of the next power of two and at least least_step, so that near sizes share a capacity.
+// Rounds up to a multiple of an eighth of the next power of two, at least least_step, so that similar sizes
+// share a capacity.
 inline std::size_t shared_capacity(std::size_t bytes, std::size_t least_step) {
   const std::size_t step = std::max(std::bit_ceil(bytes) / 8, least_step);
   return (bytes + step - 1) / step * step;
@@ -27,14 +28,14 @@ template <class Block> class FreeList {
     Block block;
   };
 
-  // The smallest that wastes less than half of itself.
+  // Takes the smallest block that wastes less than half of itself.
   std::optional<Found> take(std::size_t bytes) {
     const auto kept = free_.lower_bound(bytes);
     if (kept == free_.end() || kept->first / 2 > bytes) return std::nullopt;
     return remove(kept);
   }
-  // Whether it is kept. Blocks are given back in destructors: where the list finds no memory for its own
-  // entry, the caller releases the block instead.
+  // Returns whether the block is kept. Called in destructors: if the list has no memory for its own entry,
+  // the caller releases the block instead.
   bool give(std::size_t capacity, const Block& block) noexcept {
     try {
       free_[capacity].push_back(block);
@@ -46,8 +47,8 @@ template <class Block> class FreeList {
     bytes_ += static_cast<std::int64_t>(capacity);
     return true;
   }
-  // release(block) until no more than most_bytes are kept: the largest first, but those of the capacity that
-  // is in use now last.
+  // Calls release(block) until no more than most_bytes are kept: the largest blocks first, those of the
+  // capacity in use now last.
   template <class Release> void shrink(std::int64_t most_bytes, std::size_t in_use_now, Release&& release) {
     while (bytes_ > most_bytes && !free_.empty()) {
       auto from = std::prev(free_.end());

@@ -1,5 +1,5 @@
-// Blocks that a pool keeps for the next request are nobody's: under the address sanitizer every use of one is
-// an error, and builds with verifiers fill its beginning with ones (NaN, -1), so that it shows.
+// Detects uses of freed blocks that a pool keeps: under the address sanitizer every access is an error, and
+// builds with verifiers fill the block's beginning with ones (NaN, -1), so that a use shows.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -11,9 +11,17 @@
 
 namespace tessera {
 
+// Called before the block returns to the system.
+inline void unmark([[maybe_unused]] std::byte* block, [[maybe_unused]] std::size_t capacity) {
+#ifdef __SANITIZE_ADDRESS__
+  ASAN_UNPOISON_MEMORY_REGION(block, capacity);
+#endif
+}
+
 inline void mark_freed([[maybe_unused]] std::byte* block, [[maybe_unused]] std::size_t capacity) {
+  unmark(block, capacity);  // the end that nobody asked for is poisoned while the block is in use
 #ifdef TESSERA_VERIFY
-  constexpr std::size_t shown = std::size_t{1} << 20;  // all of a large block would cost more than its use
+  constexpr std::size_t shown = std::size_t{1} << 20;  // filling more costs more than it helps
   std::memset(block, 0xff, std::min(capacity, shown));
 #endif
 #ifdef __SANITIZE_ADDRESS__
@@ -21,19 +29,12 @@ inline void mark_freed([[maybe_unused]] std::byte* block, [[maybe_unused]] std::
 #endif
 }
 
-// `bytes` of it are somebody's again.
+// Marks `bytes` of the block as in use again.
 inline void mark_taken([[maybe_unused]] std::byte* block, [[maybe_unused]] std::size_t bytes,
                        [[maybe_unused]] std::size_t capacity) {
 #ifdef __SANITIZE_ADDRESS__
   ASAN_UNPOISON_MEMORY_REGION(block, bytes);
   ASAN_POISON_MEMORY_REGION(block + bytes, capacity - bytes);
-#endif
-}
-
-// Before it goes back to the system.
-inline void unmark([[maybe_unused]] std::byte* block, [[maybe_unused]] std::size_t capacity) {
-#ifdef __SANITIZE_ADDRESS__
-  ASAN_UNPOISON_MEMORY_REGION(block, capacity);
 #endif
 }
 

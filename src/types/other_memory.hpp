@@ -1,5 +1,5 @@
-// For pools of other kinds of memory than malloc's: what they hold is part of memory_use(), and
-// release_pooled_memory() reaches them.
+// For pools of memory from other sources than malloc: memory_use() includes them, and release_pooled_memory()
+// empties them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,12 +9,12 @@ namespace tessera {
 void count_other_memory(std::int64_t live_change, std::int64_t pooled_change);
 void on_release_pooled_memory(void (*drop)());
 
-// From now on no block is handed out twice, nor unmapped: messages that were cut off may still arrive in it.
+// From now on no block is reused or unmapped: messages that were cut off may still be written to it.
 void stop_reusing_memory() noexcept;
 bool memory_is_reused() noexcept;
 
 #ifdef TESSERA_VERIFY
-// Asked before each block is handed out, with its bytes: true makes the allocation fail. For tests.
+// Called before each allocation with its bytes; if it returns true, the allocation fails. For tests.
 void refuse_memory_when(bool (*refuses)(std::size_t bytes));
 #endif
 

@@ -10,7 +10,7 @@ namespace tessera {
 template <class T> class Pooled {
  public:
   explicit Pooled(std::int64_t count = 0) { resize(count); }
-  void resize(std::int64_t count) {  // what was in it is lost
+  void resize(std::int64_t count) {  // the old contents are lost
     count_ = count;
     const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(count, 1)) * sizeof(T);
     if (buffer_.bytes() < bytes) buffer_ = Buffer(), buffer_ = Buffer::allocate(bytes);

@@ -17,16 +17,16 @@ Dtype promote_strong(Dtype a, Dtype b) {
     const Dtype s = is_signed_integer(a) ? a : b, u = is_signed_integer(a) ? b : a;
     const int log2_s = s.code - 1, log2_u = u.code - 5;
     if (log2_s > log2_u) return s;
-    return log2_u == 3 ? float32 : Dtype{1 + log2_u + 1};  // the next wider signed type; none above u64
+    return log2_u == 3 ? float32 : Dtype{1 + log2_u + 1};  // the next wider signed type; none beyond u64
   }
   if (ka == 1) return b;
   if (kb == 1) return a;
   if (ka == 3 || kb == 3)
     return a == float64 || b == float64 || a == complex128 || b == complex128 ? complex128 : complex64;
-  return a == float64 || b == float64 ? float64 : float32;  // the two halves: neither holds the other
+  return a == float64 || b == float64 ? float64 : float32;  // the two halves: neither contains the other
 }
 
-// The strongly typed operand keeps its width; a weak one of a higher kind lifts it.
+// The strongly typed operand keeps its width; a weak one of a higher kind raises the kind.
 Dtype lift(Dtype strong, Dtype weak) {
   const int ks = kind_of(strong), kw = kind_of(weak);
   if (kw <= ks) return strong;
@@ -41,11 +41,11 @@ WeakDtype promote(WeakDtype a, WeakDtype b) {
   if (a.weak == b.weak) return {promote_strong(a.dtype, b.dtype), a.weak};
   const Dtype strong = a.weak ? b.dtype : a.dtype, weak = a.weak ? a.dtype : b.dtype;
   if (is_bool(strong) && !is_bool(weak))
-    return {weak, true};  // bool has no width to keep: the number stays as weak as it was
+    return {weak, true};  // bool has no width to keep: the number stays weak
   return {lift(strong, weak), false};
 }
 
-// Strong operands first: the result must not depend on the order in which a scalar meets them.
+// Promotes strong operands first: the result must not depend on the position of a scalar among the operands.
 WeakDtype promote(std::span<const WeakDtype> types) {
   WeakDtype strong, weak;
   bool any_strong = false, any_weak = false;

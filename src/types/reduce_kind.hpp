@@ -1,4 +1,4 @@
-// How several values become one: from an op's sharding rule over the kernel to the message between ranks.
+// Ways of combining several values into one: used by sharding rules, kernels, and messages between ranks.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -10,7 +10,7 @@ enum class ReduceKind { sum, prod, max, min, any, all, bit_and, bit_or, bit_xor,
 inline constexpr int reduce_kind_count = 11;
 
 const char* name(ReduceKind);
-// nullopt for a word that names none.
+// nullopt for an unknown word.
 std::optional<ReduceKind> reduce_kind_named(std::string_view word);
 
 }  // namespace tessera

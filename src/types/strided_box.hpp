@@ -1,4 +1,4 @@
-// Boxes in tiles' memory, as the exchanges of them need it.
+// Boxes in tiles' memory, as exchanges need them.
 #pragma once
 #include <vector>
 
@@ -34,7 +34,7 @@ inline StridedBox destination_box(const Tile& tile, const Index& to) {
   return r;
 }
 
-// How many elements in the order of the box follow each other on both sides.
+// The number of elements that are contiguous on both sides, in the order of the box.
 inline std::int64_t common_run(const StridedBox& a, const StridedBox& b) {
   std::int64_t run = 1;
   for (std::size_t d = a.extents.size(); d-- > 0;) {
@@ -45,10 +45,10 @@ inline std::int64_t common_run(const StridedBox& a, const StridedBox& b) {
   return run;
 }
 
-// use(offset in a, offset in b, elements) for each common run, in order.
+// Calls use(offset in a, offset in b, elements) for each common run, in order.
 template <class F> void for_each_run(const StridedBox& a, const StridedBox& b, F&& use) {
   const std::int64_t run = common_run(a, b);
-  std::size_t outer = a.extents.size();  // dims before it are walked
+  std::size_t outer = a.extents.size();  // these dims are walked
   for (std::int64_t inside = 1; outer > 0 && inside < run;) inside *= a.extents[--outer];
   std::vector<std::int64_t> index(outer, 0);
   std::int64_t at_a = a.offset, at_b = b.offset;

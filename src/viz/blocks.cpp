@@ -60,8 +60,7 @@ BlockGrid block_grid(const Shape& shape, const Sharding& sharding, const char* c
     blocks *= parts;
   }
 
-  // The block of a device: its mesh coordinates, read as digits in the order in which the axes split the
-  // dimensions.
+  // The block of a device: its mesh coordinates as digits, in the order in which the axes split the dims.
   grid.holders.resize(blocks);
   std::vector<int> coords(sizes.size());
   for (std::size_t position = 0; position < ids.size(); ++position) {

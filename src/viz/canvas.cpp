@@ -8,7 +8,7 @@
 namespace tessera::viz {
 namespace {
 
-// ┌──┬──┐ and its kin, for these column widths.
+// A frame line such as ┌──┬──┐ for these column widths.
 Line rule(const std::vector<int>& widths, const char* left, const char* cross, const char* right) {
   std::string text = left;
   for (std::size_t c = 0; c < widths.size(); ++c)
@@ -16,7 +16,7 @@ Line rule(const std::vector<int>& widths, const char* left, const char* cross, c
   return {{text}};
 }
 
-// Line k of a cell that is `width` wide: padding and label apart, as the ANSI form writes them.
+// Line k of a cell of this width: padding and label separately, as the ANSI form writes them.
 void draw_cell_line(Line& line, const TextCell& cell, int k, int width, int colour) {
   int label_line = k - cell.top;
   if (label_line < 0 || label_line >= static_cast<int>(cell.label.size())) {
@@ -51,7 +51,7 @@ void draw_panel(std::vector<Line>& lines, const Picture& picture, const TextPane
   if (is_framed) lines.push_back(rule(panel.widths, "└", "┴", "┘"));
 }
 
-// The nearest colour of the 6x6x6 cube that terminals with 256 colours have.
+// The nearest colour in the 6x6x6 cube of 256-colour terminals.
 int cube_index(Rgb colour) {
   auto level = [](int value) { return value < 48 ? 0 : value < 115 ? 1 : (value - 35) / 40; };
   return 16 + 36 * level(colour.r) + 6 * level(colour.g) + level(colour.b);

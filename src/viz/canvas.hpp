@@ -1,4 +1,4 @@
-// Lines of coloured text, and their three spellings.
+// Lines of coloured text, and their conversion to three formats.
 #pragma once
 #include <string>
 #include <vector>

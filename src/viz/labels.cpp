@@ -68,7 +68,7 @@ std::vector<std::string> wrap_label(const std::string& label, int width, int max
     }
   }
   if (used == names.size()) return lines;
-  // The last line makes room for the count of what follows.
+  // Makes room on the last line for the count of omitted names.
   std::string& last = lines.back();
   std::string more = '+' + std::to_string(names.size() - used) + " more";
   while (display_width(last) + display_width(more) > width) {

@@ -1,4 +1,4 @@
-// The names of device sets, at several lengths.
+// The names of sets of devices, in several lengths.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,8 +15,8 @@ inline constexpr const char* strides_note = "a-b names all devices from a to b, 
 std::string full_label(const std::vector<int>& ids);   // CPU 0,1,2,3,8
 std::string short_label(const std::vector<int>& ids);  // CPU 0-3,8   and CPU 0-6:2 for 0,2,4,6
 
-// Cuts a label after commas into lines of at most `width` characters (longer only where one name alone is
-// longer). What would need more than max_lines is replaced by "+N more", N in names.
+// Breaks a label after commas into lines of at most `width` characters (longer only if a single name is).
+// Names beyond max_lines are replaced by "+N more".
 std::vector<std::string> wrap_label(const std::string& label, int width, int max_lines);
 
 std::vector<std::string> wrap_words(const std::string& text, int width);  // at blanks

@@ -14,8 +14,8 @@ using namespace viz;
 
 constexpr int page_width = 80;
 
-// A mesh seen as panels of rows and columns: the last axis across, the one before it down, the others one
-// panel per position.
+// A mesh as panels of rows and columns: the last axis across, the one before it down, and one panel per
+// position along the others.
 struct MeshPages {
   const Mesh& mesh;
   const std::vector<int>& ids = mesh.device_ids();
@@ -40,7 +40,7 @@ struct MeshPages {
     return title;
   }
 
-  // The corner above the row numbers names both directions: x\y
+  // The corner above the row numbers, which names both directions: x\y
   std::string corner() const {
     if (ndim == 0) return "";
     if (ndim == 1) return mesh.axis_names()[0];
@@ -64,7 +64,7 @@ std::string frame_line(int gutter, std::size_t columns, int width, const char* l
   return line + '\n';
 }
 
-// The table of one panel, cut where the page ends.
+// The table of one panel, truncated at the end of the page.
 std::string draw_panel(const MeshPages& pages, int panel, const std::vector<int>& rows,
                        const std::vector<int>& columns) {
   const int largest = *std::max_element(pages.ids.begin(), pages.ids.end());
@@ -98,7 +98,7 @@ std::string draw_panel(const MeshPages& pages, int panel, const std::vector<int>
   return text;
 }
 
-// node1: 0-3; node2: 4-7. Empty when all devices share a host or the hosts are unknown.
+// node1: 0-3; node2: 4-7. Empty if all devices share a host or the hosts are unknown.
 std::string hosts_of(const Mesh& mesh) {
   std::map<std::string, std::vector<int>> ids_of_host;
   for (const Device& device : mesh.devices()) ids_of_host[device.host].push_back(device.id);

@@ -15,7 +15,7 @@ std::string hex(Rgb);  // #rrggbb
 inline constexpr int palette_size = 20;
 Rgb palette(int entry);            // matplotlib's tab20b
 Rgb ink_on(Rgb background);        // black or white; JAX's rule, which leaves white on light pink
-Rgb clear_ink_on(Rgb background);  // whichever has the higher contrast
+Rgb clear_ink_on(Rgb background);  // the one with the higher contrast
 
 // The palette entry of the k-th of n cells: JAX walks the colour map in steps of half its length, so that
 // neighbours differ.

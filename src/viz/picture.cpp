@@ -16,7 +16,8 @@ std::vector<int> split_dims(const BlockGrid& grid) {
   return dims;
 }
 
-// Chooses the last two dims that are cut of three and more; trailing ones fill up where only one is cut.
+// Selects the dims to draw, of three or more: the last two split ones, completed by trailing dims if only
+// one is split.
 void choose_drawn_dims(Picture& picture) {
   const int ndim = picture.grid.shape.ndim();
   picture.row_dim = ndim - 2;
@@ -106,7 +107,7 @@ void make_panels(Picture& picture) {
                           std::to_string(grid.blocks()) + " blocks shown; left out: " + join(left_out, ", "));
 }
 
-// JAX's colours in reading order, moved on wherever they would make a block look like its left or upper
+// JAX's colours in reading order; skips colours that would make a block look like its left or upper
 // neighbour.
 void colour_blocks(Picture& picture) {
   picture.colours.assign(picture.grid.blocks(), -1);

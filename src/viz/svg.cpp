@@ -15,7 +15,7 @@ namespace {
 
 using namespace viz;
 
-// Pixels.
+// In pixels.
 constexpr int line_height = 16, swatch = 12;
 constexpr int most_width = 960, wanted_width = 720, wanted_height = 400, strip_height = 64,
               least_height = 110;
@@ -53,7 +53,7 @@ class SvgPicture {
   int row_tick_width() const { return svg_text_width(std::to_string(picture_.rows_extent())); }
   int chars_across() const { return static_cast<int>(wanted_width / (svg_font_size * svg_em)); }
 
-  // A sharding of unnamed axes over many devices prints long: three lines are enough to know it by.
+  // A sharding of unnamed axes over many devices has a long text, of which three lines suffice.
   std::vector<std::string> heading_lines(const std::string& held) const {
     std::vector<std::string> lines = wrap_words(held, chars_across());
     if (lines.size() > 3) {
@@ -74,14 +74,14 @@ class SvgPicture {
 
   // ---- labels and sizes ----
 
-  // All names where they fit on the page, else ranges; lines of a label never leave its cell, because cells
+  // Full names if they fit on the page, else ranges. Lines of a label never exceed their cell, because cells
   // are sized by them.
   void choose_labels() {
     uses_ranges_ = !try_labels(false, 40);
     if (uses_ranges_) try_labels(true, 40);
     bands_ = break_lines(column_needs_, 0, most_width);
     if (bands_.size() == 1 || !picture_.columns_even()) return;
-    // Equal blocks are drawn equal in all bands.
+    // Equal blocks have the same size in all bands.
     int widest = *std::max_element(column_needs_.begin(), column_needs_.end());
     column_needs_.assign(columns().size(), widest);
     bands_ = break_lines(column_needs_, 0, most_width);
@@ -120,7 +120,7 @@ class SvgPicture {
     return shape.elements() == 0 ? "empty" : to_string(shape);
   }
 
-  // Blocks in proportion to the array, as far as the labels allow.
+  // Sizes blocks in proportion to the array, as far as the labels allow.
   void size_cells() {
     double down = static_cast<double>(std::max<std::int64_t>(picture_.rows_extent(), 1));
     double across = static_cast<double>(std::max<std::int64_t>(picture_.columns_extent(), 1));
@@ -150,7 +150,7 @@ class SvgPicture {
 
   // ---- panels ----
 
-  // From left to right as far as the page goes, then below.
+  // Draws panels from left to right, then in further rows.
   void draw_panels() {
     const double first_y = y_;
     double x = svg_margin, row_top = first_y, row_bottom = first_y;
@@ -229,8 +229,7 @@ class SvgPicture {
     }
   }
 
-  // The places where the ticks of a direction stand, and the index that each one means; adjacent equal
-  // places once.
+  // The positions of a direction's ticks and their indices; equal adjacent positions are merged.
   struct Tick {
     double place;
     std::int64_t index;
@@ -249,7 +248,7 @@ class SvgPicture {
     return ticks;
   }
 
-  // First and last always; between them those whose text keeps its distance.
+  // Selects ticks to label: first and last always, and those between whose texts keep their distance.
   static std::vector<bool> readable(const std::vector<Tick>& ticks, auto half_extent) {
     constexpr double distance = 6;
     std::vector<bool> shown(ticks.size(), false);
@@ -352,11 +351,11 @@ class SvgPicture {
   const Picture& picture_;
   const Sharding& sharding_;
   SvgWriter svg_;
-  double y_ = 0;  // the base line of what was drawn last
+  double y_ = 0;  // the lower edge of the latest drawing
   bool uses_ranges_ = false, has_ranges_ = false;
   std::vector<std::vector<std::string>> labels_;  // [block]
   std::vector<int> column_needs_, row_needs_;     // pixels that the labels need
-  std::vector<int> bands_;                        // number of columns in each
+  std::vector<int> bands_;                        // number of columns in each band
   std::vector<int> widths_, heights_;
 };
 

@@ -47,9 +47,9 @@ bool is_terminal_device(const struct stat& file) {
 
 }  // namespace
 
-// mpirun gives each rank a pseudo-terminal of its own and forwards what is written there, to a file as well
-// as to a screen. So isatty is true in both cases, and the launcher's own standard output decides: that of
-// the first ancestor that has another one.
+// mpirun gives each rank a pseudo-terminal and forwards its output to a file as well as to a screen. So
+// isatty is always true, and the launcher's own standard output decides: that of the first ancestor with a
+// different one.
 bool stdout_ends_at_terminal() {
   if (!isatty(STDOUT_FILENO)) return false;
   if (!is_started_by_launcher()) return true;

@@ -5,11 +5,11 @@ namespace tessera::viz {
 
 enum class ColourDepth { none, indexed256, truecolour };
 
-// Also under mpirun, where isatty is true of a file as well.
+// Also correct under mpirun, where isatty is true for output to a file as well.
 bool stdout_ends_at_terminal();
 
 // none unless standard output ends at a terminal, NO_COLOR (no-color.org) is unset or empty, and TERM is not
-// dumb.
+// "dumb".
 ColourDepth stdout_colour_depth();
 
 }  // namespace tessera::viz

@@ -10,15 +10,15 @@ namespace tessera::viz {
 namespace {
 
 constexpr int most_label_lines = 6;    // before "+N more"
-constexpr int most_uneven_lines = 24;  // of all rows together, as long as the labels fit
+constexpr int most_uneven_lines = 24;  // of all rows together, if the labels fit
 constexpr int gap_width = 3;
-constexpr double character_aspect = 2.5;  // height over width
+constexpr double character_aspect = 2.5;  // height divided by width
 
 enum class Naming { full, ranges };
 
 int sum(const std::vector<int>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0); }
 
-// Splits n, which may be negative, the way JAX does: -1 is -1 + 0, and what is odd goes to the far side.
+// Splits n, which may be negative, as JAX does: -1 is -1 + 0, and an odd remainder goes to the far side.
 struct Padding {
   int near = 0, far = 0;
 };
@@ -27,7 +27,7 @@ Padding jax_padding(int n, int more) {
   return {std::max(near + more, 0), std::max(far + more, 0)};
 }
 
-// The slots of one direction: how large the blocks are in the array.
+// The extents of the blocks in the slots of one direction.
 std::vector<double> slot_weights(const std::vector<int>& slots, std::int64_t extent, auto size_of) {
   std::vector<double> weights;
   for (int slot : slots)
@@ -35,7 +35,7 @@ std::vector<double> slot_weights(const std::vector<int>& slots, std::int64_t ext
   return weights;
 }
 
-// The total that gives the smallest block that is not empty what its label needs, the others in proportion.
+// The total size at which the smallest nonempty block fits its label, with the others in proportion.
 int proportional_total(const std::vector<double>& weights, const std::vector<int>& needs, int most) {
   double unit = 0, all = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -53,7 +53,7 @@ class Layouter {
         is_coloured_(form == Form::coloured),
         frame_(is_coloured_ ? 0 : 1) {
     base_height_ = static_cast<int>(10 * options.scale);
-    bool is_flat = picture.row_dim < 0;  // JAX draws (n,) as if it were n rows of 1, then lays it down
+    bool is_flat = picture.row_dim < 0;  // JAX draws (n,) as n rows of 1, then transposes it
     double down = static_cast<double>(is_flat ? picture.columns_extent() : picture.rows_extent());
     double across = static_cast<double>(is_flat ? 1 : picture.columns_extent());
     base_width_ = std::floor(base_height_ * (down == 0 || across == 0 ? 1.0 : across / down));
@@ -81,7 +81,7 @@ class Layouter {
     return picture_.panels.front().columns;
   }  // the same in every panel
   const std::vector<int>& rows() const { return picture_.panels.front().rows; }
-  int inner_pad() const { return is_coloured_ ? 1 : 0; }  // labels on adjacent colours stay apart
+  int inner_pad() const { return is_coloured_ ? 1 : 0; }  // separates labels on adjacent colours
   bool fits() const {
     return sum(needs_) + frame_ * (static_cast<int>(needs_.size()) + 1) <= options_.max_width;
   }
@@ -128,7 +128,8 @@ class Layouter {
     return width;
   }
 
-  // Every cell as wide as its share of the array, with JAX's limits; a column as wide as its widest cell.
+  // Each cell is as wide as its share of the array, within JAX's limits; a column is as wide as its widest
+  // cell.
   void pad_like_jax() {
     needs_.assign(columns().size(), 0);
     for (std::vector<TextCell>& cells : cells_) {
@@ -147,12 +148,12 @@ class Layouter {
         cells[i].right = padding.far;
         needs_[c] = std::max(needs_[c], padding.near + label_width(cells[i]) + padding.far);
         if (cells[i].label.size() > 1)
-          cells[i].left = cells[i].right = 0;  // its lines differ in length: each in the middle
+          cells[i].left = cells[i].right = 0;  // lines of different lengths are centered one by one
       }
     }
   }
 
-  // Measures the least width that the labels need.
+  // Computes the minimum widths that the labels need.
   void measure() {
     needs_.assign(columns().size(), 0);
     for (std::vector<TextCell>& cells : cells_) {
@@ -164,7 +165,7 @@ class Layouter {
     }
   }
 
-  // Column widths in proportion to the blocks, band by band; `counts` columns in each band.
+  // Column widths in proportion to the blocks, band by band; `counts` gives the columns of each band.
   TextLayout fill(const std::vector<int>& counts) {
     std::vector<double> weights = slot_weights(columns(), picture_.columns_extent(),
                                                [this](int slot) { return picture_.column_size(slot); });
@@ -261,7 +262,7 @@ class Layouter {
   const Picture& picture_;
   const debug::VisualizeOptions& options_;
   const bool is_coloured_;
-  const int frame_;  // characters between two columns and at both ends
+  const int frame_;  // characters between columns and at both ends
   int base_height_ = 0;
   double base_width_ = 0;
   bool has_strides_ = false, has_ranges_ = false;
@@ -275,8 +276,8 @@ std::vector<int> share_out(int total, const std::vector<double>& weights, const 
   std::vector<int> sizes = needs;
   std::vector<bool> is_fixed(needs.size(), false);
   double unit = 0;
-  // Items whose share is below their need keep the need; what is left for the others shrinks, until nobody
-  // else falls below.
+  // Items whose share is below their need get their need; this reduces the others' shares, until no further
+  // item falls below.
   for (bool changed = true; changed;) {
     changed = false;
     double rest = total, weight = 0;
@@ -292,7 +293,7 @@ std::vector<int> share_out(int total, const std::vector<double>& weights, const 
       is_fixed[i] = changed = true;
     }
   }
-  // Whole parts first, then one more to those that lost the largest fractions.
+  // Rounds down, then adds one to the items with the largest fractions.
   std::vector<std::size_t> free_items;
   int rest = total;
   for (std::size_t i = 0; i < needs.size(); ++i) {
@@ -310,7 +311,7 @@ std::vector<int> share_out(int total, const std::vector<double>& weights, const 
 }
 
 std::vector<int> break_lines(const std::vector<int>& widths, int separator, int most) {
-  // As few lines as greedy filling gives; then the widest even filling that needs no more.
+  // Uses as few lines as greedy filling, then the widest even filling with that number of lines.
   auto count_with = [&](int per_line) {
     std::vector<int> counts;
     int used = most + 1;

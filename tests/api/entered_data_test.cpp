@@ -1,4 +1,4 @@
-// Data that every rank brings are compared where they are used first.
+// Data that every rank passes in must be equal on all ranks; it is compared at its first use.
 #include <gmock/gmock.h>
 #include <tessera/jit.hpp>
 #include <tessera/tessera.hpp>

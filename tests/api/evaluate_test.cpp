@@ -1,5 +1,5 @@
-// Sharded equals unsharded, jit(f) equals f, and what was predicted is what was moved: random graphs, meshes
-// and layouts.
+// Random graphs, meshes and layouts: sharded equals unsharded, jit(f) equals f, and counted traffic equals
+// predicted traffic.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tessera/control.hpp>
@@ -18,7 +18,7 @@
 namespace tessera {
 namespace {
 
-// The same stream on every rank.
+// The same random stream on every rank.
 using Random = std::mt19937;
 int pick(Random& random, int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
 
@@ -102,7 +102,7 @@ void expect_close(const Outcome& got, const Outcome& expected, const char* what,
 
 class RandomPrograms : public testing::TestWithParam<unsigned> {};
 
-TEST_P(RandomPrograms, ShardedEqualsUnshardedAndJitEqualsEager) {
+TEST_P(RandomPrograms, sharded_equals_unsharded_and_jit_equals_eager) {
   for (unsigned seed = GetParam() * 100; seed < GetParam() * 100 + 12; ++seed) {
     Random random(seed);
     const int m = 1 + pick(random, 9), k = 1 + pick(random, 9), n = 1 + pick(random, 9);
@@ -125,7 +125,7 @@ TEST_P(RandomPrograms, ShardedEqualsUnshardedAndJitEqualsEager) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, testing::Range(0u, 8u));
 
 // Predicted bytes are those of the busiest rank; with even blocks every rank is that one.
-TEST(Traffic, CountedBytesEqualPredictedBytes) {
+TEST(Traffic, counted_bytes_equal_predicted_bytes) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const int n = 4 * device_count();
   const Array a = device_put(values({n, n}, 0.3f), mesh, P("x", None)),
@@ -139,7 +139,7 @@ TEST(Traffic, CountedBytesEqualPredictedBytes) {
   EXPECT_EQ(comm::traffic().bytes - before.bytes, plan.bytes()) << plan;
 }
 
-TEST(DevicePut, AnyLayoutToAnyLayoutAcrossMeshesAndSubsets) {
+TEST(DevicePut, any_layout_to_any_layout_across_meshes_and_subsets) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     Random random(seed);
     const Array plain = values({1 + pick(random, 9), 1 + pick(random, 7), 1 + pick(random, 4)}, 0.31f);
@@ -150,8 +150,8 @@ TEST(DevicePut, AnyLayoutToAnyLayoutAcrossMeshesAndSubsets) {
   }
 }
 
-// Long runs are read where they lie when that is on the same host.
-TEST(DevicePut, LargeBlocksOfAnyLayoutToAnyLayout) {
+// Long runs are read in place if they are on the same host.
+TEST(DevicePut, large_blocks_of_any_layout_to_any_layout) {
   const auto read_before = comm::bytes_read_directly();
   const int p = device_count();
   for (unsigned seed = 0; seed < 12; ++seed) {
@@ -175,18 +175,18 @@ TEST(DevicePut, LargeBlocksOfAnyLayoutToAnyLayout) {
   }
 }
 
-TEST(Pending, LongChainsAreComputedOnTheWay) {
+TEST(Pending, long_chains_are_computed_on_the_way) {
   Array x = device_put(values({7}, 0.3f), make_mesh({device_count()}, {"x"}), P("x"));
   for (int i = 0; i < 9000; ++i) x = x * 0.5f + 1;
   for (const float v : to_vector<float>(x)) EXPECT_FLOAT_EQ(v, 2);
 }
 
-TEST(Errors, AValueOfATracedArrayIsRefused) {
+TEST(Errors, a_value_of_a_traced_array_is_refused) {
   const auto f = jit([](Array x) { return item<float>(sum(x)) > 0 ? x : -x; });
   EXPECT_THROW(f(values({3}, 1)), ArgumentError);
 }
 
-TEST(Errors, ADeletedArrayIsRefused) {
+TEST(Errors, a_deleted_array_is_refused) {
   Array x = device_put(values({4}, 1), make_mesh({device_count()}, {"x"}), P("x"));
   eval(x);
   x.delete_();
@@ -195,13 +195,13 @@ TEST(Errors, ADeletedArrayIsRefused) {
   EXPECT_TRUE(x.is_deleted());
 }
 
-TEST(Errors, MoreMemoryThanTheHostHasIsRefusedBeforeAllocating) {
+TEST(Errors, more_memory_than_the_host_has_is_refused_before_allocating) {
   const Array huge = zeros({1 << 22, 1 << 22});
   EXPECT_THROW(eval(huge + 1), MemoryError);
 }
 
-// The plan is the same each time; what lives beside it is not.
-TEST(Errors, MoreMemoryThanARankMayUseIsRefusedAtEachRun) {
+// The plan is the same at each run; the memory in use besides it is not.
+TEST(Errors, more_memory_than_a_rank_may_use_is_refused_at_each_run) {
   const Array x = device_put(ones({1 << 20}), make_mesh({device_count()}, {"x"}), P());
   eval(x + 1);
   const SettingScope limit("TESSERA_MEM_LIMIT", std::to_string((memory_use().live_bytes >> 20) + 40) + "M");
@@ -228,8 +228,8 @@ TEST(Errors, MoreMemoryThanARankMayUseIsRefusedAtEachRun) {
   }
 }
 
-// Packed data travel in pieces: no rank holds a second copy of what leaves or arrives.
-TEST(Memory, AReshardTakesSourceAndDestination) {
+// Packed data are sent in pieces: no rank holds a second copy of sent or received data.
+TEST(Memory, a_reshard_takes_source_and_destination) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const std::int64_t n = 2048 + 7;
   const Array rows = device_put(values({n, n}, 1e-3f), mesh, P("x", None));
@@ -243,7 +243,7 @@ TEST(Memory, AReshardTakesSourceAndDestination) {
   EXPECT_LE(memory_use().peak_bytes - before, block + pieces);
 }
 
-TEST(Memory, PartsOfAnExpressionAreNotStored) {
+TEST(Memory, parts_of_an_expression_are_not_stored) {
   constexpr std::int64_t n = 1 << 20, bytes = 4 * n;
   const Array x = device_put(full({n}, 0.5f), make_mesh({device_count()}, {"x"}), P());
   eval(x);
@@ -256,7 +256,7 @@ TEST(Memory, PartsOfAnExpressionAreNotStored) {
   EXPECT_LT(memory_use().peak_bytes - before, 2 * bytes) << "one result";
 }
 
-TEST(Memory, WhatHasANameIsStoredWithTheRest) {
+TEST(Memory, what_has_a_name_is_stored_with_the_rest) {
   const Array x = device_put(full({1000}, 3.f), make_mesh({device_count()}, {"x"}), P());
   const Array twice = x * 2;
   const Array& bound = x * 3;  // lives as long as its name
@@ -272,7 +272,7 @@ TEST(Memory, WhatHasANameIsStoredWithTheRest) {
   EXPECT_EQ(to_vector<float>(other)[999], std::exp(12.f));
 }
 
-TEST(Donation, TheArgumentIsGone) {
+TEST(Donation, the_argument_is_gone) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const auto f = jit([](Array x) { return x + 1; }, JitOptions{.donate_argnums = {0}});
   Array x = device_put(values({8}, 1), mesh, P("x"));
@@ -282,7 +282,7 @@ TEST(Donation, TheArgumentIsGone) {
   EXPECT_FLOAT_EQ(to_vector<float>(y)[3], before[3] + 1);
 }
 
-TEST(While, InsideJitStopsWhereTheLoopOutsideStops) {
+TEST(While, inside_jit_stops_where_the_loop_outside_stops) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const Array x = device_put(values({10}, 0.3f), mesh, P("x"));
   const auto f = [](Array x, Array y) {

@@ -1,4 +1,4 @@
-// explain on arithmetic, on many collectives, and on names.
+// explain: arithmetic, many collectives, and names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::Not;
 Mesh ranks() { return make_mesh({device_count()}, {"x"}); }
 Array rows(const Array& x) { return device_put(x, ranks(), P("x")); }
 
-TEST(Explain, CountsFiveNLogNOfAnFft) {
+TEST(Explain, counts_five_n_log_n_of_an_fft) {
   const std::int64_t n = 16 * device_count(), m = 32;
   const double points = static_cast<double>(n * m),
                expected = 5 * points * std::log2(points) / device_count();
@@ -27,7 +27,7 @@ TEST(Explain, CountsFiveNLogNOfAnFft) {
   const auto real = explain([](const Array& a) { return fft::rfft2(a); }, rows(ones({n, m}))).cost;
   EXPECT_NEAR(real.flops, expected / 2, 0.15 * expected);
 }
-TEST(Explain, NamesWhatTheUserCalled) {
+TEST(Explain, names_what_the_user_called) {
   const Array x = rows(ones({8 * device_count(), 8}));
   const auto text = to_string(explain([](const Array& a) { return fft::rfftn(a); }, x));
   EXPECT_THAT(text, Not(HasSubstr("fft_on_host")));
@@ -35,7 +35,7 @@ TEST(Explain, NamesWhatTheUserCalled) {
     EXPECT_THAT(text, HasSubstr("rfftn at explain_test.cpp:"));
   }
 }
-TEST(Explain, CountsTheCollectivesThatShareARow) {
+TEST(Explain, counts_the_collectives_that_share_a_row) {
   const auto f = [](const Array& x) {
     return fori_loop(
         0, 100, [](const Array&, const Array& value) { return value / sum(value); }, x);

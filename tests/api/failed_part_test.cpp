@@ -1,5 +1,5 @@
-// An evaluation that fails on a part of the ranks: what it had computed is kept, what failed is told to
-// whoever uses it with them, and everything else goes on.
+// An evaluation that fails on some of the ranks: results computed before the failure are kept, later uses of
+// failed values raise the error, and everything else continues.
 #include <gmock/gmock.h>
 #include <tessera/jit.hpp>
 #include <tessera/tessera.hpp>
@@ -18,7 +18,7 @@ Mesh part() {
 Mesh everybody() { return make_mesh({device_count()}, {"w"}); }
 bool is_member() { return process_index() < part().size(); }
 
-// "": no LinAlgError.
+// Returns "" if there is no LinAlgError.
 std::string error_of(const std::function<void()>& work) {
   try {
     work();

@@ -1,5 +1,5 @@
-// Plans that no machine has memory for are refused before they are bound to ranks: a transfer of 2^50
-// elements has more pieces than there is memory for.
+// Plans that exceed any machine's memory are refused before they are bound to ranks: a transfer of 2^50
+// elements has more pieces than fit in memory.
 #include <gmock/gmock.h>
 
 #include <tessera/error.hpp>

@@ -5,20 +5,17 @@
 
 #include <cmath>
 
+#include "support/compare.hpp"
+
 namespace {
 
 using namespace tessera;
+using test::expect_close;
 
 Mesh line() { return make_mesh({device_count()}, {"x"}); }
-void expect_close(const Array& got, const Array& wanted, const std::string& what, double tolerance = 1e-5) {
-  ASSERT_EQ(got.shape(), wanted.shape()) << what;
-  const auto a = to_vector<double>(got), b = to_vector<double>(wanted);
-  for (std::size_t i = 0; i < a.size(); ++i)
-    ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << what << " element " << i;
-}
 Array data(Shape shape) { return random::uniform(random::key(7), shape); }
 
-TEST(Inside, LoopsWithCollectives) {
+TEST(Inside, loops_with_collectives) {
   const int p = device_count();
   const Array x = data({2 * p, 3});
   const auto step = [](const Array& b) { return b * 0.5f + pmean(b, "x"); };
@@ -43,9 +40,9 @@ TEST(Inside, LoopsWithCollectives) {
   expect_close(mapped(scanned), mapped(by_hand), "scan");
 }
 
-TEST(Inside, RingProduct) {
-  // C = A B with B's rows passed around a ring: every rank multiplies with the block that it holds, then
-  // sends it on.
+TEST(Inside, ring_product) {
+  // C = A B with B's rows passed around a ring: every rank multiplies by the block that it holds, then sends
+  // the block on.
   const int p = device_count();
   const Array a = data({2 * p, 3 * p}), b = data({3 * p, 4});
   std::vector<std::pair<int, int>> ring;
@@ -70,7 +67,7 @@ TEST(Inside, RingProduct) {
   expect_close(gb, wb, "gradient of b");
 }
 
-TEST(Inside, RandomStreamsPerRank) {
+TEST(Inside, random_streams_per_rank) {
   const int p = device_count();
   const auto f =
       pmap([](const Array&) { return random::normal(random::fold_in(random::key(3), axis_index("i")), {4}); },
@@ -81,7 +78,7 @@ TEST(Inside, RandomStreamsPerRank) {
                  "rank " + std::to_string(i), 0);
 }
 
-TEST(Inside, PrintShowsTheBlocksOfAllRanks) {
+TEST(Inside, print_shows_the_blocks_of_all_ranks) {
   const int p = device_count();
   std::string text, traced;
   const auto f =
@@ -92,7 +89,7 @@ TEST(Inside, PrintShowsTheBlocksOfAllRanks) {
   EXPECT_EQ(text.substr(0, 7), "Traced<");
 }
 
-TEST(Inside, TransformsOfBlocks) {
+TEST(Inside, transforms_of_blocks) {
   const int p = device_count();
   const Array x = data({2 * p, 8});
   const auto f = shard_map([](const Array& b) { return abs(fft::fft(b)) + sort(b) + cumsum(b, 1); }, line(),
@@ -108,7 +105,7 @@ TEST(Inside, TransformsOfBlocks) {
   expect_close(g(x), concatenate(wanted), "solve", 1e-4);
 }
 
-TEST(Inside, CheckpointCustomVjpAndSecondDerivatives) {
+TEST(Inside, checkpoint_custom_vjp_and_second_derivatives) {
   const int p = device_count();
   const Array x = data({2 * p, 3});
   const auto layer = [](const Array& b) { return tanh(b) * pmean(b, "x"); };
@@ -128,8 +125,7 @@ TEST(Inside, CheckpointCustomVjpAndSecondDerivatives) {
     return [=](const Array& x) { return grad([=](const Array& x) { return sum(square(grad(f)(x))); })(x); };
   };
   expect_close(curvature(loss(layer))(x), curvature(whole)(x), "second derivative", 1e-4);
-  // The names that the function saw are known to its backward pass too, also when a vmap's examples are put
-  // together.
+  // Axis names bound in the forward pass are bound in the backward pass too, also inside a vmap.
   const auto scaled =
       custom_vjp([](const Array& b) { return pmean(b, "x"); },
                  [](const Array& b) {

@@ -1,4 +1,4 @@
-// Blocks that other libraries read in place, and theirs that arrays are made of.
+// Zero-copy exchange with other libraries: they read blocks in place, and arrays are made from their memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ Array rows_of(std::int64_t rows, std::int64_t columns) {
                     P("x", None));
 }
 
-// Somebody else's tensor over memory that the test keeps.
+// A foreign tensor over memory that the test owns.
 struct Foreign {
   std::vector<double> values = std::vector<double>(12);
   std::vector<std::int64_t> shape{3, 4}, strides{4, 1};
@@ -138,7 +138,7 @@ TEST(DLPack, what_goes_out_comes_back_as_a_block_of_each_rank) {
   EXPECT_EQ(to_vector<double>(y), to_vector<double>(x));
 }
 
-// A struct of the same layout, as <dlpack/dlpack.h> has.
+// A struct with the layout of the one in <dlpack/dlpack.h>.
 struct OtherTensor {
   dlpack::Tensor dl_tensor;
   void* manager_ctx;
@@ -163,7 +163,7 @@ TEST(DLPack, what_it_cannot_read_is_refused) {
   EXPECT_THROW((void)from_dlpack(none), ArgumentError);
 }
 
-// The members that Eigen::Map<const Matrix<double, Dynamic, Dynamic, RowMajor>> is made from.
+// The members from which Eigen::Map<const Matrix<double, Dynamic, Dynamic, RowMajor>> is constructed.
 struct MatrixMap {
   using Scalar = double;
   MatrixMap(const double* data, std::int64_t rows, std::int64_t columns)

@@ -1,4 +1,4 @@
-// Compiled functions called with arguments that lie elsewhere.
+// Compiled functions called with arguments in other layouts.
 #include <tessera/runtime.hpp>
 #include <tessera/transforms.hpp>
 
@@ -11,7 +11,7 @@
 namespace tessera::test {
 namespace {
 
-TEST(Jit, ACompiledFunctionPlacesUncommittedArgumentsAndRefusesCommittedOnesElsewhere) {
+TEST(Jit, a_compiled_function_places_uncommitted_arguments_and_refuses_committed_ones_elsewhere) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const Array x = device_put(arange(12), mesh, P("x"));
   const auto compiled = jit([](Array a) { return a + 1; }).lower(x).compile();
@@ -24,7 +24,7 @@ TEST(Jit, ACompiledFunctionPlacesUncommittedArgumentsAndRefusesCommittedOnesElse
   }
 }
 
-TEST(Jit, CallsThatSendNothingAgreeWithTheNextThatDoes) {
+TEST(Jit, calls_that_send_nothing_agree_with_the_next_that_does) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   Array x = device_put(zeros({2 * device_count()}), mesh, P("x"));
   const auto next = jit([](Array a) { return a + 1; });
@@ -34,12 +34,12 @@ TEST(Jit, CallsThatSendNothingAgreeWithTheNextThatDoes) {
   }
   EXPECT_EQ(item<float>(sum(x)), 600.f * static_cast<float>(device_count()));
   if (device_count() == 1) return;
-  if (process_index() == 0) x = next(x);  // one call more than the others
+  if (process_index() == 0) x = next(x);  // one more call than on the other ranks
   EXPECT_THROW((void)item<float>(sum(x)), DisagreementError);
   EXPECT_EQ(item<float>(sum(x)), 600.f * static_cast<float>(device_count()) + 2);
 }
 
-TEST(Jit, AnArrayThatLeftItsFunctionIsAnErrorWhenItIsPrintedOrRead) {
+TEST(Jit, an_array_that_left_its_function_is_an_error_when_it_is_printed_or_read) {
   Array leaked;
   const auto f = jit([&](const Array& a) {
     leaked = a + 1;
@@ -56,7 +56,7 @@ TEST(Jit, AnArrayThatLeftItsFunctionIsAnErrorWhenItIsPrintedOrRead) {
                                testing::HasSubstr("Return it from the function")));
 }
 
-TEST(Jit, KeepsTheSignaturesThatWereUsedLast) {
+TEST(Jit, keeps_the_signatures_that_were_used_last) {
   int traces = 0;
   const auto f = jit([&](Array a) {
     ++traces;
@@ -71,7 +71,7 @@ TEST(Jit, KeepsTheSignaturesThatWereUsedLast) {
   const Array first = of_size(1), second = of_size(2);
   f(first), f(second);
   for (int n = 3; n <= many + 1;
-       ++n) {  // one too many: the second, since the first is called again and again
+       ++n) {  // one program too many evicts the second: the first is called repeatedly
     f(of_size(n));
     f(first);
   }

@@ -1,4 +1,4 @@
-// Memory of one's own: taken over, looked at where it lies, given back.
+// User-owned memory: adopted, viewed in place, returned.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST(HostMemory, an_array_takes_a_moved_vector_over) {
   EXPECT_THROW(array(counted(5), Shape{2, 3}), ShapeError);
 }
 
-// The most that this process had in memory so far.
+// The peak resident memory of this process so far.
 std::int64_t peak_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;)
@@ -98,7 +98,7 @@ TEST(HostMemory, somebody_elses_memory_is_released_when_nobody_looks_at_it) {
   EXPECT_EQ(released, 1);
 }
 
-// A file that is mapped for reading.
+// Adopts a file that is mapped read-only.
 TEST(HostMemory, adopted_memory_is_only_read) {
   constexpr std::size_t bytes = 1 << 16;
   void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

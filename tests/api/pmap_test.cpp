@@ -1,4 +1,4 @@
-// pmap: example i on device i.
+// pmap: example i runs on device i.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ Array data(Shape shape, int seed = 1) {
   return array(HostArray(values, shape));
 }
 
-TEST(Pmap, OneExamplePerDeviceForAnyNumberUpToAll) {
+TEST(Pmap, one_example_per_device_for_any_number_up_to_all) {
   for (int n = 1; n <= device_count(); ++n) {
     const Array x = data({n, 4, 3}), y = data({n, 3, 2}, 2);
     const Array z = pmap([](const Array& a, const Array& b) {
@@ -38,7 +38,7 @@ TEST(Pmap, OneExamplePerDeviceForAnyNumberUpToAll) {
   }
 }
 
-TEST(Pmap, NamesNormaliseOverTheExamples) {
+TEST(Pmap, names_normalise_over_the_examples) {
   const int n = device_count();
   const Array x = data({n, 3});
   const Array y = pmap([](const Array& a) { return a / psum(a, "i") + axis_index("i") * axis_size("i"); },
@@ -46,7 +46,7 @@ TEST(Pmap, NamesNormaliseOverTheExamples) {
   expect_equal(y, x / sum(x, 0, true) + reshape(arange(n) * n, {n, 1}), "normalise", 1e-6);
 }
 
-TEST(Pmap, InAndOutAxesAtAnyDimension) {
+TEST(Pmap, in_and_out_axes_at_any_dimension) {
   const int n = device_count();
   const Array x = data({4, n, 3}), y = data({3, n}, 2), shared = data({4}, 3);
   for (const int out : {0, 1, 2, -1, -2}) {
@@ -67,7 +67,7 @@ TEST(Pmap, InAndOutAxesAtAnyDimension) {
   EXPECT_EQ(total.shape(), (Shape{2}));
 }
 
-TEST(Pmap, TreesAndNumbersPassThrough) {
+TEST(Pmap, trees_and_numbers_pass_through) {
   const int n = device_count();
   struct Model {
     Array w;
@@ -83,7 +83,7 @@ TEST(Pmap, TreesAndNumbersPassThrough) {
   EXPECT_EQ(next.rate, 0.25);
 }
 
-TEST(Pmap, OnGivenDevices) {
+TEST(Pmap, on_given_devices) {
   const int n = device_count();
   std::vector<Device> backwards;
   for (int i = n; i-- > 0;) backwards.push_back(devices()[i]);
@@ -97,7 +97,7 @@ TEST(Pmap, OnGivenDevices) {
   expect_equal(y, data({n, 2}) * (mask + 2), "values");
 }
 
-TEST(Pmap, NestsOverAProductOfDevices) {
+TEST(Pmap, nests_over_a_product_of_devices) {
   const int p = device_count();
   for (int n = 1; n <= p; ++n) {
     const int m = p / n;
@@ -130,7 +130,7 @@ TEST(Pmap, NestsOverAProductOfDevices) {
   }
 }
 
-TEST(Pmap, SiblingsOfDifferentSizesInside) {
+TEST(Pmap, siblings_of_different_sizes_inside) {
   const int p = device_count();
   if (p < 4) return;
   const Array x = data({2, 2}), y = data({2, 1, 3}, 2);
@@ -142,7 +142,7 @@ TEST(Pmap, SiblingsOfDifferentSizesInside) {
   expect_equal(b, y * 2, "another size");
 }
 
-TEST(Pmap, DonatedArgumentsAreGoneAndTheOthersStay) {
+TEST(Pmap, donated_arguments_are_gone_and_the_others_stay) {
   const int n = device_count();
   Array x = device_put(data({n, 2}), make_mesh({n}, {"i"}), P("i")), y = data({n, 2}, 2);
   const Array wanted = x + y;
@@ -153,7 +153,7 @@ TEST(Pmap, DonatedArgumentsAreGoneAndTheOthersStay) {
   expect_equal(z, wanted, "sum");
 }
 
-TEST(Pmap, UnderJitAndGrad) {
+TEST(Pmap, under_jit_and_grad) {
   const int n = device_count();
   const Array x = data({n, 3}), w = data({3}, 2);
   const auto loss = pmap([](const Array& a, const Array& w) { return pmean(square(sum(a * w)), "i"); },
@@ -165,7 +165,7 @@ TEST(Pmap, UnderJitAndGrad) {
   expect_equal(grad([&](const Array& w) { return mean(loss(x, w)); })(w), grad(plain)(w), "gradient", 1e-5);
 }
 
-TEST(PmapErrors, NameSizesAndDevices) {
+TEST(PmapErrors, name_sizes_and_devices) {
   const int p = device_count();
   const auto keep = [](const Array& a) { return a; };
   expect_error<ShardingError>([&] { pmap(keep)(data({p + 1})); },

@@ -1,4 +1,4 @@
-// shard_map: blocks in, blocks out.
+// shard_map: the function maps blocks to blocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ Mesh grid() {
   return make_mesh({p / a, a}, {"x", "y"});
 }
 
-TEST(ShardMap, TheFunctionSeesBlocksAndResultsAreArrays) {
+TEST(ShardMap, the_function_sees_blocks_and_results_are_arrays) {
   const Mesh mesh = grid();
   const int nx = mesh.axis_size("x"), ny = mesh.axis_size("y");
   const Array x = data({4 * nx, 3 * ny});
@@ -51,7 +51,7 @@ TEST(ShardMap, TheFunctionSeesBlocksAndResultsAreArrays) {
   expect_equal(jit(f)(x), x * 2, "under jit");
 }
 
-TEST(ShardMap, SpecsMayNameSeveralAxesPerDimensionAndStandForSubtrees) {
+TEST(ShardMap, specs_may_name_several_axes_per_dimension_and_stand_for_subtrees) {
   const Mesh mesh = grid();
   const int p = mesh.size();
   const std::pair<Array, std::vector<Array>> tree{data({2 * p}), {data({p, 2}, 2), data({3 * p}, 3)}};
@@ -68,7 +68,7 @@ TEST(ShardMap, SpecsMayNameSeveralAxesPerDimensionAndStandForSubtrees) {
   EXPECT_TRUE(c.is_fully_replicated());
 }
 
-TEST(ShardMap, ResultsThatAreTheSameOnAllRanksNeedNoAxis) {
+TEST(ShardMap, results_that_are_the_same_on_all_ranks_need_no_axis) {
   const Mesh mesh = grid();
   const Array x = data({mesh.axis_size("x") * 2, mesh.axis_size("y") * 3});
   const auto total =
@@ -82,7 +82,7 @@ TEST(ShardMap, ResultsThatAreTheSameOnAllRanksNeedNoAxis) {
   expect_equal(gathered(x), x, "gathered");
 }
 
-TEST(ShardMap, CheckerNamesTheResultAndTheAxes) {
+TEST(ShardMap, checker_names_the_result_and_the_axes) {
   const Mesh mesh = grid();
   const Array x = data({mesh.axis_size("x") * 2, mesh.axis_size("y")});
   const auto keep = [](const Array& b) { return b; };
@@ -100,7 +100,7 @@ TEST(ShardMap, CheckerNamesTheResultAndTheAxes) {
       shard_map([](const Array& b) { return pmax(sum(b), "x") + axis_size("x"); }, mesh, P("x"), P())(x));
 }
 
-TEST(ShardMap, ConstantsAndArraysFromOutsideAreSeenWhole) {
+TEST(ShardMap, constants_and_arrays_from_outside_are_seen_whole) {
   const Mesh mesh = line();
   const int p = mesh.size();
   const Array x = data({2 * p, 3}), w = device_put(data({3, 2 * p}, 2), mesh, P(None, "x")), c = arange(3.0f);
@@ -114,7 +114,7 @@ TEST(ShardMap, ConstantsAndArraysFromOutsideAreSeenWhole) {
   expect_equal(g(x), reshape(broadcast_to(arange(2.0f), {p, 2}), {-1}), "a constant as result");
 }
 
-TEST(ShardMap, OtherAxesStayWithThePlanner) {
+TEST(ShardMap, other_axes_stay_with_the_planner) {
   const Mesh mesh = grid();
   const int nx = mesh.axis_size("x"), ny = mesh.axis_size("y");
   const Array x = data({2 * nx, 3 * ny, 2}), w = data({3 * ny, 4}, 2);
@@ -137,7 +137,7 @@ TEST(ShardMap, OtherAxesStayWithThePlanner) {
   expect_equal(keep(device_put(x, mesh, P(axes("y", "x")))), x + 1, "manual axis minor");
 }
 
-TEST(ShardMap, NestsOverDifferentAxes) {
+TEST(ShardMap, nests_over_different_axes) {
   const Mesh mesh = grid();
   const int nx = mesh.axis_size("x"), ny = mesh.axis_size("y");
   const Array x = data({2 * nx, 3 * ny});
@@ -178,7 +178,7 @@ TEST(ShardMap, NestsOverDifferentAxes) {
         {"same mesh"});
 }
 
-TEST(ShardMap, OnSomeOfTheDevices) {
+TEST(ShardMap, on_some_of_the_devices) {
   const int p = device_count();
   for (int n = 1; n <= p; ++n) {
     std::vector<Device> chosen;
@@ -201,7 +201,7 @@ TEST(ShardMap, OnSomeOfTheDevices) {
   }
 }
 
-TEST(ShardMap, UnevenBlocksWhereTheBodyAgrees) {
+TEST(ShardMap, uneven_blocks_where_the_body_agrees) {
   const int p = device_count();
   const Mesh mesh = line();
   for (std::int64_t n = 1; n <= 4 * p + 1; ++n) {
@@ -223,7 +223,7 @@ TEST(ShardMap, UnevenBlocksWhereTheBodyAgrees) {
   }
 }
 
-TEST(ShardMap, UnevenBlocksWhoseResultsAreNoBlocksAreRefused) {
+TEST(ShardMap, uneven_blocks_whose_results_are_no_blocks_are_refused) {
   const int p = device_count();
   if (p < 2) return;
   const Array x = data({2 * p + p - 1});  // the last block is shorter
@@ -240,7 +240,7 @@ TEST(ShardMap, UnevenBlocksWhoseResultsAreNoBlocksAreRefused) {
   if (p > 2) expect_error<ShardingError>([&] { squared(x); }, {"result 0", "sizes", "multiples"});
 }
 
-TEST(ShardMap, RefusesSpecsThatDoNotFit) {
+TEST(ShardMap, refuses_specs_that_do_not_fit) {
   const Mesh mesh = grid();
   const auto keep = [](const Array& b) { return b; };
   const Array x = data({mesh.size() * 2});
@@ -287,7 +287,7 @@ TEST(ShardMap, RefusesSpecsThatDoNotFit) {
 }
 
 // ---- gradients ----
-TEST(ShardMapGrad, LossOverBlocksHasTheGradientOfTheWhole) {
+TEST(ShardMapGrad, loss_over_blocks_has_the_gradient_of_the_whole) {
   const Mesh mesh = grid();
   const Array x = data({2 * mesh.axis_size("x"), 3}), w = data({3, 2 * mesh.axis_size("y")}, 2);
   const auto whole = [](const Array& x, const Array& w) { return sum(square(matmul(x, w))); };
@@ -307,7 +307,7 @@ TEST(ShardMapGrad, LossOverBlocksHasTheGradientOfTheWhole) {
   }
 }
 
-TEST(ShardMapGrad, OfEveryCollectiveIsThatOfTheSameArithmeticOnTheWhole) {
+TEST(ShardMapGrad, of_every_collective_is_that_of_the_same_arithmetic_on_the_whole) {
   const Mesh mesh = line();
   const int p = mesh.size();
   const Array x = data({p, p, 2}), weights = data({p, p, 2}, 3);
@@ -362,10 +362,10 @@ TEST(ShardMapGrad, OfEveryCollectiveIsThatOfTheSameArithmeticOnTheWhole) {
   }
 }
 
-// JAX's two conventions for gradients that are taken inside: with the checker a value that is the same on
-// all ranks has one gradient; without it each rank differentiates its own copy, and the cotangents of psum's
-// copies add up.
-TEST(ShardMapGrad, InsideTheFunctionFollowsTheChecker) {
+// JAX's two conventions for gradients taken inside: with the checker a value that is equal on all ranks has
+// one gradient; without it each rank differentiates its own copy, and the cotangents of psum's copies are
+// summed.
+TEST(ShardMapGrad, inside_the_function_follows_the_checker) {
   const Mesh mesh = line();
   const int p = mesh.size();
   const Array x = arange(static_cast<float>(p)), w = full({}, 2.0f);
@@ -387,7 +387,7 @@ TEST(ShardMapGrad, InsideTheFunctionFollowsTheChecker) {
   expect_equal(run1(false), x * 2 * p, "psum transposes to psum");
 }
 
-TEST(ShardMapGrad, OfUnevenBlocks) {
+TEST(ShardMapGrad, of_uneven_blocks) {
   const int p = device_count();
   const Array x = data({3 * p - 1}), w = data({}, 4);
   if (p > 2) {
@@ -401,7 +401,7 @@ TEST(ShardMapGrad, OfUnevenBlocks) {
 }
 
 // ---- vmap ----
-TEST(ShardMapVmap, MapsOverExamplesOfBlocks) {
+TEST(ShardMapVmap, maps_over_examples_of_blocks) {
   const Mesh mesh = line();
   const int p = mesh.size();
   const Array x = data({3, 2 * p, 2});
@@ -432,7 +432,7 @@ TEST(ShardMapVmap, MapsOverExamplesOfBlocks) {
                "a vmap inside");
 }
 
-TEST(ShardMapVmap, EveryCollectiveOverAMixOfNames) {
+TEST(ShardMapVmap, every_collective_over_a_mix_of_names) {
   const Mesh mesh = line();
   const int p = mesh.size(), n = 2 * p;
   const Array x =
@@ -460,7 +460,7 @@ TEST(ShardMapVmap, EveryCollectiveOverAMixOfNames) {
                broadcast_to(expand_dims(argmax(x, 0), 0), {n, n, 3}), "pargmax");
 }
 
-TEST(ShardMap, RanksThatReachDifferentCollectivesGetAnError) {
+TEST(ShardMap, ranks_that_reach_different_collectives_get_an_error) {
   if (device_count() < 2) return;
   const Mesh mesh = line();
   const Array x = data({2 * mesh.size()});

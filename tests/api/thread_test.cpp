@@ -1,4 +1,4 @@
-// tessera is used from one thread: a call from a second one is an error there, and changes nothing here.
+// tessera is used from one thread: a call from a second one is an error there and has no effect on the first.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tessera/tessera.hpp>
@@ -31,7 +31,7 @@ Array split_arange(std::int64_t n) {
   return device_put(arange(static_cast<int>(n)), make_mesh({device_count()}, {"x"}), P("x"));
 }
 
-TEST(Threads, RecordingOnASecondOneIsAnErrorThatNamesBothAndTheLine) {
+TEST(Threads, recording_on_a_second_one_is_an_error_that_names_both_and_the_line) {
   const Array x = split_arange(24);
   const std::string text = error_on_another_thread([&] { x + x; });
   EXPECT_THAT(text, ContainsRegex("^add at thread_test.cpp:[0-9]+ was called on thread [0-9]+"));
@@ -39,23 +39,23 @@ TEST(Threads, RecordingOnASecondOneIsAnErrorThatNamesBothAndTheLine) {
   EXPECT_THAT(text, HasSubstr("Hand the work to that thread"));
 }
 
-TEST(Threads, EvaluationOnASecondOneIsAnErrorAndTheValueComesHereAllTheSame) {
+TEST(Threads, evaluation_on_a_second_one_is_an_error_and_the_value_comes_here_all_the_same) {
   const Array y = split_arange(24) * 2;
   EXPECT_THAT(error_on_another_thread([&] { eval({y}); }), HasSubstr("was called on thread"));
   EXPECT_EQ(to_vector<int>(y)[23], 46);
 }
 
-TEST(Threads, ReadingAValueOnASecondOneIsAnError) {
+TEST(Threads, reading_a_value_on_a_second_one_is_an_error) {
   const Array x = split_arange(24);
   EXPECT_THAT(error_on_another_thread([&] { to_vector<int>(x); }), HasSubstr("was called on thread"));
 }
 
-TEST(Threads, MakingAnArrayOnASecondOneIsAnError) {
+TEST(Threads, making_an_array_on_a_second_one_is_an_error) {
   EXPECT_THAT(error_on_another_thread([] { zeros({4}); }), HasSubstr("was called on thread"));
   EXPECT_THAT(error_on_another_thread([] { array({1.f, 2.f}); }), HasSubstr("was called on thread"));
 }
 
-TEST(Threads, TransformedFunctionsRefuseASecondOne) {
+TEST(Threads, transformed_functions_refuse_a_second_one) {
   const Array x = split_arange(24);
   const auto twice = [](Array a) { return a * 2; };
   const auto jitted = jit(twice);
@@ -66,8 +66,8 @@ TEST(Threads, TransformedFunctionsRefuseASecondOne) {
   EXPECT_THAT(error_on_another_thread([&] { explain(x); }), HasSubstr("was called on thread"));
 }
 
-// Shapes that no plan is known for: what raced in the plan cache.
-TEST(Threads, ManyShapesOnTwoAtOnceGiveRightValuesHereAndErrorsThere) {
+// Uses shapes without a cached plan, because the race was in the plan cache.
+TEST(Threads, many_shapes_on_two_at_once_give_right_values_here_and_errors_there) {
   const Array theirs = split_arange(24);
   std::atomic<int> refused{0}, wrong_there{0};
   std::atomic<bool> stop{false};
@@ -94,7 +94,7 @@ TEST(Threads, ManyShapesOnTwoAtOnceGiveRightValuesHereAndErrorsThere) {
   EXPECT_EQ(wrong_there, 0);
 }
 
-TEST(Threads, HandlesMayBeCopiedAndReleasedOnASecondOneWhileThisOneComputes) {
+TEST(Threads, handles_may_be_copied_and_released_on_a_second_one_while_this_one_computes) {
   std::vector<std::vector<Array>> shares;
   Array last = split_arange(24);
   for (int i = 0; i < 50; ++i) {

@@ -1,4 +1,4 @@
-// Errors know their name and what a job ends with.
+// Errors have a name and an exit status.
 #include <gtest/gtest.h>
 #include <tessera/error.hpp>
 
@@ -13,7 +13,7 @@ template <class E> std::string kind_when_caught_as_error(auto... more) {
   }
 }
 
-TEST(Errors, NameTheirTypeHoweverTheyAreCaught) {
+TEST(Errors, name_their_type_however_they_are_caught) {
   EXPECT_EQ(kind_when_caught_as_error<ShapeError>(), "ShapeError");
   EXPECT_EQ(kind_when_caught_as_error<DtypeError>(), "DtypeError");
   EXPECT_EQ(kind_when_caught_as_error<ShardingError>(), "ShardingError");
@@ -30,7 +30,7 @@ TEST(Errors, NameTheirTypeHoweverTheyAreCaught) {
   EXPECT_EQ(kind_when_caught_as_error<FailedJobError>(70), "FailedJobError");
 }
 
-TEST(Errors, KnowTheStatusThatAJobEndsWith) {
+TEST(Errors, know_the_status_that_a_job_ends_with) {
   EXPECT_EQ(ShapeError("").exit_status(), 70);
   EXPECT_EQ(LinAlgError("").exit_status(), 70);
   EXPECT_EQ(InternalError("").exit_status(), 70);
@@ -41,7 +41,7 @@ TEST(Errors, KnowTheStatusThatAJobEndsWith) {
   EXPECT_EQ(FailedJobError("", 71).exit_status(), 71);
 }
 
-TEST(Errors, ABugInTesseraSaysThatItIsOne) {
+TEST(Errors, a_bug_in_tessera_says_that_it_is_one) {
   EXPECT_EQ(kind_when_caught_as_error<InternalError>(), "InternalError (a bug in tessera)");
 }
 

@@ -1,7 +1,7 @@
-// Formats as Python writes them: the expected texts are those of Python 3.11's format().
+// Python's format specifications: the expected texts are those of Python 3.11's format().
 #include <gtest/gtest.h>
 
-#include "base/format_spec.hpp"
+#include "base/text/format_spec.hpp"
 
 namespace tessera {
 namespace {

@@ -1,8 +1,12 @@
 #include "base/rates.hpp"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <tessera/error.hpp>
 
+#include <filesystem>
+
+#include "base/own_file.hpp"
 #include "support/errors.hpp"
 
 namespace tessera {
@@ -32,6 +36,45 @@ TEST(Rates, are_numbers_above_zero) {
             "m.json: latency_s is -1, and must be a number above 0");
   EXPECT_EQ(test::error_of<ArgumentError>([] { parse_rates("[]", "m.json"); }),
             "m.json holds no JSON object of rates");
+}
+TEST(Rates, that_no_machine_has_are_not_measured) {
+  Rates r, built_in;
+  r.inside = {199e-6, 1.1e8};
+  r.flops_per_s = r.memory_bytes_per_s = 1.1e8;
+  r.between = {0.5, 1e3};  // a slow network exists
+  r.has_inside = r.has_compute = r.has_between = true;
+  EXPECT_EQ(without_implausible(r), r);
+  for (const Link poor : {Link{201e-6, 4e9}, Link{1e-6, 9e7}, Link{1e-6, 1e15}}) {
+    Rates poisoned = r, expected = r;
+    poisoned.inside = poor;
+    expected.inside = built_in.inside;
+    expected.has_inside = false;
+    EXPECT_EQ(without_implausible(poisoned), expected);
+  }
+  for (double Rates::*rate : {&Rates::flops_per_s, &Rates::memory_bytes_per_s}) {
+    Rates poisoned = r;
+    poisoned.*rate = 9e7;
+    EXPECT_FALSE(without_implausible(poisoned).has_compute);
+    EXPECT_EQ(without_implausible(poisoned).flops_per_s, built_in.flops_per_s);
+    EXPECT_EQ(without_implausible(poisoned).memory_bytes_per_s, built_in.memory_bytes_per_s);
+  }
+}
+TEST(Rates, of_a_poisoned_file_are_measured_again) {
+  std::string folder = (std::filesystem::temp_directory_path() / "tessera-rates-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/machine.json";
+  EXPECT_EQ(kept_rates(path), Rates{}) << "no file";
+  // A start on an overloaded machine once kept a latency of 4 ms.
+  replace_own_file(path, R"({"flops_per_s": 5e10, "memory_bytes_per_s": 9e9, "latency_s": 4e-3,
+                             "bytes_per_s": 2e9})");
+  Rates expected;
+  expected.flops_per_s = 5e10;
+  expected.memory_bytes_per_s = 9e9;
+  expected.has_compute = true;
+  EXPECT_EQ(kept_rates(path), expected);
+  replace_own_file(path, "{damaged");
+  EXPECT_EQ(kept_rates(path), Rates{});
+  std::filesystem::remove_all(folder);
 }
 TEST(Rates, weigh_arithmetic_against_the_link_inside_a_host) {
   EXPECT_DOUBLE_EQ(Rates{}.flops_per_moved_byte(), 5);

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-TEST(RecentMap, WhatNobodyAskedForLongestGoesFirst) {
+TEST(RecentMap, what_nobody_asked_for_longest_goes_first) {
   RecentMap<std::string, int> map(2);
   map.insert("a", 1);
   map.insert("b", 2);
@@ -19,21 +19,21 @@ TEST(RecentMap, WhatNobodyAskedForLongestGoesFirst) {
   EXPECT_EQ(*map.find("c"), 3);
 }
 
-TEST(RecentMap, NeverHoldsMoreThanItMay) {
+TEST(RecentMap, never_holds_more_than_it_may) {
   RecentMap<int, int> map(8);
   for (int i = 0; i < 100; ++i) map.insert(i, i);
   EXPECT_EQ(map.size(), 8u);
   for (int i = 92; i < 100; ++i) EXPECT_EQ(*map.find(i), i);
 }
 
-TEST(RecentMap, AKnownKeyGetsTheNewValue) {
+TEST(RecentMap, a_known_key_gets_the_new_value) {
   RecentMap<int, std::string> map(1);
   map.insert(1, "old");
   EXPECT_EQ(map.insert(1, "new"), "new");
   EXPECT_EQ(map.size(), 1u);
 }
 
-TEST(RecentMap, ValuesLeaveWithTheirEntry) {
+TEST(RecentMap, values_leave_with_their_entry) {
   const auto shared = std::make_shared<int>(1);
   RecentMap<int, std::shared_ptr<int>> map(1);
   map.insert(1, shared);

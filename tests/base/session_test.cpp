@@ -1,4 +1,4 @@
-// State that lives from one end of a runtime to the next, and the thread that may ask for it.
+// State whose lifetime is one runtime, and the thread that may access it.
 #include "base/session.hpp"
 
 #include <gmock/gmock.h>
@@ -35,20 +35,20 @@ struct Session : testing::Test {
   ~Session() { end_session(); }
 };
 
-TEST_F(Session, IsMadeAtFirstUseAndKeptUntilItEnds) {
+TEST_F(Session, is_made_at_first_use_and_kept_until_it_ends) {
   state<First>().value = 3;
   EXPECT_EQ(state<First>().value, 3);
   end_session();
   EXPECT_EQ(state<First>().value, 0);
 }
 
-TEST_F(Session, GoesInTheReverseOrderOfItsMaking) {
+TEST_F(Session, goes_in_the_reverse_order_of_its_making) {
   state<Second>().needed.value = 5;
   end_session();
   EXPECT_THAT(gone, ElementsAre("second, which sees 5", "first"));
 }
 
-TEST_F(Session, WhatAsksWhileItGoesGetsANewOneThatGoesToo) {
+TEST_F(Session, what_asks_while_it_goes_gets_a_new_one_that_goes_too) {
   struct Asks {
     ~Asks() { state<First>().value = 7; }
   };
@@ -61,7 +61,7 @@ TEST_F(Session, WhatAsksWhileItGoesGetsANewOneThatGoesToo) {
   EXPECT_EQ(state<First>().value, 0);
 }
 
-TEST_F(Session, AStateThatCannotBeMadeIsMadeAtTheNextUse) {
+TEST_F(Session, a_state_that_cannot_be_made_is_made_at_the_next_use) {
   static bool fails = true;
   struct Fragile {
     Fragile() {
@@ -73,13 +73,13 @@ TEST_F(Session, AStateThatCannotBeMadeIsMadeAtTheNextUse) {
   EXPECT_NO_THROW(state<Fragile>());
 }
 
-TEST_F(Session, EachHasItsNumber) {
+TEST_F(Session, each_has_its_number) {
   const int before = session_number();
   end_session();
   EXPECT_NE(session_number(), before);
 }
 
-TEST_F(Session, ReadsTheEnvironmentAfresh) {
+TEST_F(Session, reads_the_environment_afresh) {
   EXPECT_EQ(settings().message_limit, std::int64_t{1} << 30);
   setenv("TESSERA_MESSAGE_LIMIT", "1000", 1);
   EXPECT_EQ(settings().message_limit, std::int64_t{1} << 30);
@@ -101,7 +101,7 @@ std::string refusal_on_another_thread(const std::string& name = "") {
   return text;
 }
 
-TEST_F(Session, ASecondThreadIsToldWhichThreadMayCallAndWhatToDo) {
+TEST_F(Session, a_second_thread_is_told_which_thread_may_call_and_what_to_do) {
   check_thread("matmul");
   const std::string text = refusal_on_another_thread("worker");
   EXPECT_THAT(text, HasSubstr("matmul at session_test.cpp:"));
@@ -110,7 +110,7 @@ TEST_F(Session, ASecondThreadIsToldWhichThreadMayCallAndWhatToDo) {
   EXPECT_THAT(text, HasSubstr("Hand the work to that thread"));
 }
 
-TEST_F(Session, TheThreadThatStartsTheRuntimeTakesOver) {
+TEST_F(Session, the_thread_that_starts_the_runtime_takes_over) {
   std::thread([] { check_thread("matmul"); }).join();
   EXPECT_THROW(check_thread("matmul"), ThreadError);
   begin_session();
@@ -118,7 +118,7 @@ TEST_F(Session, TheThreadThatStartsTheRuntimeTakesOver) {
   EXPECT_THAT(refusal_on_another_thread(), HasSubstr("started the runtime"));
 }
 
-TEST_F(Session, AnotherThreadMayFollowWhenTheSessionHasEnded) {
+TEST_F(Session, another_thread_may_follow_when_the_session_has_ended) {
   check_thread("matmul");
   end_session();
   EXPECT_EQ(refusal_on_another_thread(), "no error");

@@ -87,7 +87,7 @@ TEST(ParseBytes, takes_powers_of_1024) {
     EXPECT_THROW(parse_bytes("x", text), ArgumentError) << text;
 }
 
-// A locale with a decimal comma, made here: no machine has to have one.
+// Makes a locale with a decimal comma, so that the machine need not have one.
 class InCommaLocale : public testing::Test {
  protected:
   void SetUp() override {

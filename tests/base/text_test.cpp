@@ -24,8 +24,8 @@ TEST(Text, a_quoted_name_shows_what_a_terminal_would_act_on) {
   EXPECT_EQ(quoted("\xc2\x9b"
                    "2J"),
             "'\\xc2\\x9b2J'");                             // a control character in two bytes
-  EXPECT_EQ(quoted("\xe2\x80\xae"), "'\\xe2\\x80\\xae'");  // turns the line around
-  EXPECT_EQ(quoted("\xff\xc0\xaf\xe2\x82"), "'\\xff\\xc0\\xaf\\xe2\\x82'");  // no UTF-8
+  EXPECT_EQ(quoted("\xe2\x80\xae"), "'\\xe2\\x80\\xae'");  // reverses the direction of text
+  EXPECT_EQ(quoted("\xff\xc0\xaf\xe2\x82"), "'\\xff\\xc0\\xaf\\xe2\\x82'");  // invalid UTF-8
 }
 
 TEST(Text, ids_are_gathered_into_ranges) {

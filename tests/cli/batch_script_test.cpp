@@ -24,7 +24,8 @@ BatchOrder heat() {
   order.words = {"./heat", "--title", "two words"};
   return order;
 }
-const Place here{"/home/ada/run", {"srun", "--mpi=pmix"}, {{"TESSERA_LOG", "info"}, {"TESSERA_DUMP", "a b"}}};
+const JobEnvironment here{
+    "/home/ada/run", {"srun", "--mpi=pmix"}, {{"TESSERA_LOG", "info"}, {"TESSERA_DUMP", "a b"}}};
 
 TEST(seconds_of_limit, reads_the_six_forms_of_slurm) {
   EXPECT_EQ(seconds_of_limit("90"), 90 * 60);
@@ -63,7 +64,7 @@ TEST(batch_script, quotes_what_has_blanks_and_comment_signs) {
 
 TEST(batch_script, refuses_what_would_write_lines_of_its_own) {
   const std::string evil = "x\ntouch pwned #";
-  const auto refused = [](const BatchOrder& order, const Place& place) {
+  const auto refused = [](const BatchOrder& order, const JobEnvironment& place) {
     try {
       return batch_script(order, place);
     } catch (const UsageError& error) {

@@ -78,6 +78,10 @@ check("what is here", ["info", "--json"], 0, test=lambda s: len(json.loads(s)["d
 check("what two ranks have", ["run", "-n", 2, tessera, "info", "--json"], 0, test=lambda s: [d["id"] for d in json.loads(s)["devices"]] == [0, 1])
 check("ranks as mpirun counts them", ["run", "-np", 2, "--", "sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK"], 0, "rank 1")
 check("mpirun's own lines are hidden", ["run", "-q", "-n", 2, "sh", "-c", "[ $OMPI_COMM_WORLD_RANK = 0 ] && echo this is wrong >&2; exit 3"], 3, errors=["this is wrong"])
+check("a module of Python", ["run", "-n", 2, "--dry-run", "-m", "tessera.jax", "program.py", "two words"], 0, " python3 -m tessera.jax program.py 'two words'\n")
+check("a module with the interpreter of one's own", ["run", "-n", 1, "-m", "this"], 0, "Beautiful is better than ugly", TESSERA_PYTHON=sys.executable)
+check("no module", ["run", "-n", 2, "-m"], 2, err="run: which module?")
+check("no interpreter", ["run", "-n", 2, "-m", "this"], 2, err="TESSERA_PYTHON names the interpreter", TESSERA_PYTHON="no-such-python")
 check("the status of the program", ["run", "-n", 1, "sh", "-c", "exit 7"], 7, err="")
 
 # Places with SLURM and without, as programs of those names that say what they are asked for.
@@ -107,6 +111,7 @@ program = folder / "words"
 program.write_text("#!/bin/sh\n")
 program.chmod(0o755)
 here = {"PATH": f"{place}:{os.environ['PATH']}"}
+check("a batch script of a module", ["sbatch", "-n", 4, "--time", "1:00:00", "-o", "-", "-m", "tessera.jax", "program.py"], 0, "python3 -m tessera.jax program.py", **here)
 check("a batch script", ["sbatch", "-N", 4, "-n", 128, "--time", "1:00:00", "-o", "-", "./words", "-n", "a b"], 0,
       "srun --mpi=pmix --ntasks=128 --cpu-bind=cores --kill-on-bad-exit=1 --export=ALL ./words -n 'a b' &\n", **here)
 check("a batch script takes settings along", ["sbatch", "-n", 2, "-c", 3, "-o", "-", "./words"], 0,
@@ -136,6 +141,15 @@ check("a product that moves nothing", ["explain", "matmul", "4096x4096", "4096x1
 check("a product over 2048 ranks", ["explain", "matmul", "65536x65536", "65536x65536", "--mesh", "x=64,y=32", "--spec", "x,y", "--json"], 0,
       test=lambda s: sorted((c["kind"], c["axes"]) for c in json.loads(s)["collectives"]) == [("panels", "x,y")]
       and json.loads(s)["peak_bytes_per_rank"] < 32 * 2**20)  # three blocks of 8 MiB and a few panels
+check("layouts for a product", ["advise", "matmul", "4096x4096", "4096x1024", "--mesh", "x=4,y=2"], 0, "every combination")
+check("layouts for thousands of ranks", ["advise", "matmul", "65536x65536", "65536x1024", "-n", "4096", "--memory", "1G", "--json"], 0,
+      test=lambda s: len(json.loads(s)["best"]) == 3 and all(b["peak_bytes_per_rank"] <= 1 << 30 for b in json.loads(s)["best"]))
+check("a simulated transform", ["simulate", "fft", "64x64x64", "--mesh", "x=4,y=4", "--spec", "x,y,None", "--json"], 0,
+      test=lambda s: json.loads(s)["ranks"] == 16 and json.loads(s)["hosts"] == 1 and json.loads(s)["seconds"] > 0 and json.loads(s)["notes"] != [])
+check("a simulated training step", ["simulate", "train", "512x64", "64x32", "32x8", "--mesh", "x=8", "--spec", "x,None"], 0, "all-reduce for")
+check("a simulation without ranks", ["simulate", "fft", "64x64"], 2, err="give -n or --mesh")
+check("a training step without weights", ["simulate", "train", "512x64", "-n", "4"], 2, err="the weights of each layer")
+check("a limit that is no size", ["advise", "fft", "64x64", "--memory", "much"], 2, err="--memory")
 check("a reshard", ["explain", "reshard", "8x8", "--mesh", "x=4", "--spec", "x,None", "--spec", "None,x", "--json"], 0,
       test=lambda s: [(c["kind"], c["bytes_per_rank"]) for c in json.loads(s)["collectives"]] == [("all-to-all", 48)])
 check("one operand too few", ["explain", "matmul", "8x8"], 2, err="takes 2 operands, got 1")

@@ -1,5 +1,5 @@
-// Bytes between hosts, three times: as explain() predicts them, as CommStats counts them, and as the network
-// devices of the hosts do. Started over namespace hosts by tests/cluster/hosts.py.
+// Compares the bytes between hosts as predicted by explain(), counted by CommStats, and counted by the hosts'
+// network devices. Started over namespace hosts by tests/cluster/hosts.py.
 #include <gmock/gmock.h>
 #include <tessera/tessera.hpp>
 
@@ -17,7 +17,7 @@
 namespace tessera {
 namespace {
 
-// The bytes that have arrived at this host's eth0; -1 where there is none.
+// The bytes received so far by this host's eth0; -1 if there is none.
 double received_on_wire() {
   std::ifstream table("/proc/self/net/dev");
   for (std::string line; std::getline(table, line);)
@@ -30,7 +30,7 @@ struct Figures {
   double counted_by_host = 0, wire = 0;  // of this rank's host, all its ranks
 };
 
-// Each rank's value, on every rank.
+// Gathers each rank's value on every rank.
 std::vector<double> of_all(double mine) {
   std::vector<double> all(process_count());
   comm::all_gather(comm::world(), &mine, sizeof mine, all.data());
@@ -40,7 +40,7 @@ std::vector<double> of_all(double mine) {
 template <class F, class... A> Figures measure(F f, const A&... operands) {
   Figures figures;
   figures.predicted = static_cast<double>(explain(f, operands...).host_crossing_bytes());
-  eval(f(operands...));  // connections are made
+  eval(f(operands...));  // establishes connections
   comm::barrier(comm::world());
   const double before = received_on_wire();
   debug::CommStats stats;
@@ -55,7 +55,7 @@ template <class F, class... A> Figures measure(F f, const A&... operands) {
   return figures;
 }
 
-// Headers, acknowledgements, agreements and barriers come on top.
+// The wire also carries headers, acknowledgements, agreements and barriers.
 void expect_agreement(const std::string& name, const Figures& f) {
   std::ostringstream text;
   text << name << ": predicted " << f.predicted << ", counted " << f.counted

@@ -1,4 +1,5 @@
-// endless SECONDS: evaluations in which every rank meets every other, for so long. What a fault is done to.
+// endless SECONDS: runs evaluations with all-to-all communication for that time, as a target of injected
+// faults.
 #include <tessera/tessera.hpp>
 
 #include <unistd.h>
@@ -13,7 +14,7 @@ using namespace tessera;
 int main(int argc, char** argv) {
   return tessera::run(argc, argv, [&] {
     const double wanted_s = argc > 1 ? std::atof(argv[1]) : 5;
-    const int idler = argc > 2 ? std::atoi(argv[2]) : -1;  // this rank falls asleep in the middle
+    const int idler = argc > 2 ? std::atoi(argv[2]) : -1;  // this rank falls asleep midway
     const auto start = std::chrono::steady_clock::now();
     const Mesh mesh = make_mesh({device_count()}, {"x"});
     const Array x = device_put(ones({64, 64}), mesh, P("x"));

@@ -1,8 +1,9 @@
-// A switch whose cables are long: every frame leaves so much later than it came.
+// A switch with long cables: every frame is forwarded after a delay.
 //
 //   wire 2ms cable1 cable2 ...        us, ms or s; the ends of the hosts' cables in this network namespace
 //
-// The kernel's netem does this too, where it is built in. Frames carry their offload header, so that TCP goes on handing over 64 KiB at a time.
+// The kernel's netem does the same, where it is available. Frames carry their offload header, so that TCP
+// still passes 64 KiB at a time.
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -26,7 +27,7 @@
 namespace {
 
 using Address = std::array<unsigned char, 6>;
-constexpr std::size_t offload_bytes = 10;  // virtio_net_hdr, whose header C++ does not read
+constexpr std::size_t offload_bytes = 10;  // virtio_net_hdr, whose header is not valid C++
 constexpr std::size_t most_bytes = offload_bytes + 70'000;
 
 std::int64_t now_ns() {
@@ -116,13 +117,13 @@ class Switch {
     }
   }
 
-  // To the cable where its receiver was last heard, or to all others.
+  // Forwards to the cable on which the destination was last seen, or to all others.
   void pass_on(const Frame& frame) {
     const auto known = cable_of_.find(address(frame.bytes, 0));
     for (std::size_t c = 0; c < cables_.size(); ++c)
       if (c != frame.from && (known == cable_of_.end() || known->second == c)) {
         const auto sent = send(cables_[c], frame.bytes.data(), frame.bytes.size(), 0);
-        static_cast<void>(sent);  // a frame that is lost is sent again by TCP
+        static_cast<void>(sent);  // TCP resends a lost frame
       }
   }
 

@@ -54,7 +54,7 @@ TEST(Agreement, holds_within_a_group_only) {
 TEST(Agreement, what_sends_nothing_is_put_off_to_the_next_agreement_and_seldom_longer) {
   if (world().size() == 1) return;
   constexpr std::uint64_t call = 1234567;
-  agree(world(), 1, [] { return std::string("before"); });  // settles what other tests have put off
+  agree(world(), 1, [] { return std::string("before"); });  // flushes what other tests deferred
   EXPECT_FALSE(put_off(world(), call)) << "never agreed on";
   may_put_off(world(), call, "tanh at a.cpp:3");
   for (int i = 0; i < 127; ++i) EXPECT_TRUE(put_off(world(), call));
@@ -81,8 +81,8 @@ TEST(Agreement, finds_calls_that_were_put_off_on_some_ranks_only) {
   EXPECT_EQ(disagreement(world(), 9, "sum(x)"), "") << "nothing is left of them";
 }
 
-// The next agreement of any ranks that share the channel finds what a rank puts off once more than the
-// others.
+// The next agreement among any ranks that share the channel must detect a rank that deferred one check more
+// than the others.
 struct Parts {
   const char* name;
   std::vector<int> put_off_on, agreed_on;
@@ -98,7 +98,7 @@ std::vector<Parts> parts_of_three_or_more() {
 bool is_member(const std::vector<int>& ids) {
   return std::find(ids.begin(), ids.end(), world().rank()) != ids.end();
 }
-// "": agreed, or not asked.
+// Returns "" if the ranks agreed or this rank did not take part.
 std::string agreement_of(std::vector<int> ids) {
   if (!is_member(ids)) return "";
   std::sort(ids.begin(), ids.end());
@@ -236,7 +236,7 @@ TEST(FlightRecorder, remembers_calls_and_what_they_were_for) {
   EXPECT_THAT(recent_calls(1), Not(HasSubstr("main.cpp")));
 }
 
-TEST(JobPlace, knows_ranks_and_hosts) {
+TEST(JobPosition, knows_ranks_and_hosts) {
   const auto& job = place_in_job();
   EXPECT_EQ(job.size, world().size());
   EXPECT_EQ(static_cast<int>(job.hosts.size()), job.size);

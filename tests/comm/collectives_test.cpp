@@ -15,7 +15,7 @@
 namespace tessera::comm {
 namespace {
 
-// How a collective may travel: the MPI library's way, the own one, and in pieces of a few elements.
+// The implementations of a collective: the MPI library's, our own, and either in pieces of a few elements.
 struct Way {
   const char* collectives;
   const char* message_limit;
@@ -161,7 +161,7 @@ TEST_P(Collectives, all_gather_puts_blocks_in_rank_order) {
   }
 }
 
-// Rank r's block: r * 700 bytes (rank 0 has none), laid out backwards with gaps.
+// Rank r's block: r * 700 bytes (rank 0 has none), stored in reverse order with gaps.
 TEST_P(Collectives, all_gather_v_takes_any_sizes_and_places) {
   std::vector<std::int64_t> bytes_of, offset_of;
   std::int64_t end = 0;
@@ -226,7 +226,8 @@ TEST_P(Collectives, several_collectives_under_way_at_once_do_not_mix) {
   for (int r = 0; r < ranks_; ++r) EXPECT_EQ(gathered[r * n + n - 1], static_cast<float>(r));
 }
 
-// Their second rounds start in no order that ranks share: half of the ranks ask for the later one first.
+// The second rounds start in different orders on different ranks: half of the ranks wait for the later one
+// first.
 TEST_P(Collectives, large_all_reduces_under_way_do_not_mix_whichever_is_ready_first) {
   const std::int64_t n = 70'001 * ranks_;
   std::vector<double> a(n), b(2 * n + 1), sum_a(a.size()), whole(a.size());
@@ -244,7 +245,7 @@ TEST_P(Collectives, large_all_reduces_under_way_do_not_mix_whichever_is_ready_fi
     in_place.wait();
   }
   if (std::string(GetParam().collectives) != "mpi")
-    EXPECT_EQ(sum_a, whole);  // the same bits as at once; MPI promises that of neither way
+    EXPECT_EQ(sum_a, whole);  // the same bits as blocking; MPI guarantees neither
   else
     EXPECT_THAT(sum_a, testing::Pointwise(testing::DoubleNear(1e-12), whole));
   for (std::size_t i = 0; i < b.size(); i += 997)

@@ -13,7 +13,7 @@
 namespace tessera::comm {
 namespace {
 
-// Everybody sends everybody (r + 1) * 600 bytes, twice, and one empty message.
+// Every rank sends (r + 1) * 600 bytes to every rank, twice, and one empty message.
 struct Pattern {
   std::vector<std::vector<std::byte>> out, in;
   std::vector<Message> sends, receives;
@@ -34,7 +34,7 @@ struct Pattern {
     }
   }
 
-  // Whether receives[i] holds what its peer sent: messages of a pair in order.
+  // Whether receives[i] has its peer's data: messages of a pair arrive in order.
   bool is_right(std::size_t i) const {
     const auto value = static_cast<std::byte>(10 * static_cast<int>(i % 3) + receives[i].peer);
     return std::all_of(receives[i].data, receives[i].data + receives[i].bytes,
@@ -91,8 +91,8 @@ TEST(Exchange, refuses_itself_and_strangers) {
   EXPECT_THROW(exchange(world(), {}, {&to_nobody, 1}, nullptr, "x"), InternalError);
 }
 
-// Everybody sends everybody (r + 1) pieces of different lengths; the odd ones are packed and unpacked, the
-// even ones lie in their place.
+// Every rank sends (r + 1) pieces of different lengths to every rank; odd pieces are packed and unpacked,
+// even ones are sent in place.
 void expect_piecewise_exchange(std::int64_t unit) {
   const auto& all = world();
   const auto length = [&](std::size_t piece) { return unit * static_cast<std::int64_t>(1 + piece % 3); };

@@ -95,7 +95,7 @@ TEST(FlightRecord, is_written_by_a_signal_and_read_again) {
   const auto& job = place_in_job();
   const auto folder =
       std::filesystem::temp_directory_path() / ("tessera-flight-test-" + std::to_string(getpid()));
-  const RankPlace place{job.rank, job.size, "h1"};
+  const RankContext place{job.rank, job.size, "h1"};
   disarm_flight_record();
   keep_flight_record(place, folder.string());
   {

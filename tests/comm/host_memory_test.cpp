@@ -1,4 +1,4 @@
-// Memory that the ranks of a host see in each other.
+// Memory shared by the ranks of a host.
 #include "comm/host/host_memory.hpp"
 
 #include <fcntl.h>
@@ -29,10 +29,9 @@ std::vector<HostAddress> addresses_of_all(const void* place) {
 
 bool everybody_shares() { return world().size() > 1 && share_memory(world().device_ids()); }
 
-TEST(HostMemory, WhatAPeerWritesIsThere) {
+TEST(HostMemory, what_a_peer_writes_is_there) {
   if (!everybody_shares()) GTEST_SKIP() << "no rank shares memory with this one";
-  for (int round = 0; round < 3;
-       ++round) {  // from the second on blocks come from the pool, and are mapped already
+  for (int round = 0; round < 3; ++round) {  // from round 2 on blocks come from the pool, already mapped
     const Buffer block = allocate_on_host(bytes);
     std::memset(block.data(), 0xff, bytes);
     const std::size_t shift = 4096 + 24;  // an address may point into a block
@@ -56,7 +55,7 @@ int open_files() {
   return count;
 }
 
-// From now on this process can open no file more, until the scope ends.
+// Prevents this process from opening files until the scope ends.
 class NoMoreFiles {
  public:
   NoMoreFiles() {
@@ -73,14 +72,14 @@ class NoMoreFiles {
   rlimit before_{};
 };
 
-TEST(HostMemory, HoldsOneFileHoweverManyBlocks) {
+TEST(HostMemory, holds_one_file_however_many_blocks) {
   const int before = open_files();
   std::vector<Buffer> blocks;
   for (int i = 0; i < 100; ++i) blocks.push_back(allocate_on_host(bytes / 8));
   EXPECT_EQ(open_files(), before);
 }
 
-TEST(HostMemory, IsSharedWhenNoFileCanBeOpened) {
+TEST(HostMemory, is_shared_when_no_file_can_be_opened) {
   if (!everybody_shares()) GTEST_SKIP() << "no rank shares memory with this one";
   const NoMoreFiles limit;
   const Buffer block = allocate_on_host(bytes + 4096);
@@ -94,8 +93,8 @@ TEST(HostMemory, IsSharedWhenNoFileCanBeOpened) {
   barrier(world());
 }
 
-// A child's copy of a block: neither sees what the other writes or frees.
-TEST(HostMemory, IsACopyInAChildAfterFork) {
+// After fork a child has its own copy of a block: neither process sees the other's writes or frees.
+TEST(HostMemory, is_a_copy_in_a_child_after_fork) {
   const Buffer block = allocate_on_host(bytes);
   std::memset(block.data(), 3, bytes);
   auto freed = std::make_unique<Buffer>(allocate_on_host(bytes));
@@ -123,7 +122,7 @@ TEST(HostMemory, IsACopyInAChildAfterFork) {
   for (const int file : changed) close(file);
 }
 
-TEST(HostMemory, IsPartOfMemoryUse) {
+TEST(HostMemory, is_part_of_memory_use) {
   release_pooled_memory();
   const auto before = memory_use();
   {
@@ -136,14 +135,14 @@ TEST(HostMemory, IsPartOfMemoryUse) {
   EXPECT_EQ(memory_use().pooled_bytes, 0);
 }
 
-TEST(HostMemory, OrdinaryMemoryHasNoAddress) {
+TEST(HostMemory, ordinary_memory_has_no_address) {
   const Buffer small = allocate_on_host(100), ordinary = Buffer::allocate(bytes);
   EXPECT_FALSE(host_address(small.data()).is_visible());
   EXPECT_FALSE(host_address(ordinary.data()).is_visible());
   EXPECT_FALSE(host_address(nullptr).is_visible());
 }
 
-TEST(HostMemory, NobodySharesWithRanksThatAreNotThere) {
+TEST(HostMemory, nobody_shares_with_ranks_that_are_not_there) {
   const int outside[] = {0, world().size()};
   EXPECT_FALSE(share_memory(outside));
   EXPECT_FALSE(share_memory({}));

@@ -16,7 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// The ranks as if they were on several hosts: what is chosen and counted is the same there.
+// Ranks treated as if they were on several hosts: algorithms and counters behave as on real hosts.
 struct Places {
   const char* name;
   std::vector<int> (*hosts)(int ranks);
@@ -124,7 +124,7 @@ TEST_P(Hosts, several_under_way_at_once_do_not_mix) {
   for (int r = 0; r < ranks_; ++r) EXPECT_EQ(gathered[r], r);
 }
 
-// The figures that explain() prints are what is counted.
+// The bytes that explain() prints equal the counted ones.
 TEST_P(Hosts, bytes_between_hosts_are_those_that_were_predicted) {
   const auto most_of = [&](const std::function<void()>& work) {
     const auto before = bytes_from_other_hosts();

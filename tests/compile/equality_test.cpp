@@ -1,5 +1,5 @@
-// Hashes only find candidates: plans, shared instructions and merged loops are decided by value. The op of
-// these tests has params of which all hash alike.
+// Hashes only find candidates: plans, shared instructions and merged loops are compared by value. The op of
+// these tests has params that all have one hash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tessera/control.hpp>
@@ -54,7 +54,7 @@ int count(const std::string& text, const std::string& word) {
 
 Array three() { return zeros({3}, int32); }
 
-TEST(Params, ThatHashAlikeAreComparedByValue) {
+TEST(Params, that_hash_alike_are_compared_by_value) {
   const auto one = make_params(ShiftParams{{1}}), two = make_params(ShiftParams{{2}});
   ASSERT_EQ(one->hash(), two->hash());
   EXPECT_FALSE(same_params(one, two));
@@ -67,19 +67,19 @@ struct NumberParams {
   template <class V> void fields(V&& visit) const { visit("number", number), visit("list", list); }
 };
 
-TEST(Params, CompareNumbersByTheirBits) {
+TEST(Params, compare_numbers_by_their_bits) {
   const auto of = [](double x) { return make_params(NumberParams{x, {{0, x}}}); };
   EXPECT_TRUE(same_params(of(NAN), of(NAN)));
   EXPECT_FALSE(same_params(of(0.0), of(-0.0)));
 }
 
-TEST(Params, OfAnotherTypeDiffer) {
+TEST(Params, of_another_type_differ) {
   EXPECT_FALSE(same_params(no_params(), make_params(ShiftParams{{1}})));
   EXPECT_FALSE(same_params(make_params(ShiftParams{{1}}), no_params()));
   EXPECT_TRUE(same_params(no_params(), no_params()));
 }
 
-TEST(GraphForm, TellsGraphsOfOneHashApart) {
+TEST(GraphForm, tells_graphs_of_one_hash_apart) {
   const Array one = shift(three(), 1), two = shift(three(), 2);
   const Graph a = collect({one}, false), b = collect({two}, false);
   ASSERT_EQ(key_of(a).hash, key_of(b).hash);
@@ -88,19 +88,19 @@ TEST(GraphForm, TellsGraphsOfOneHashApart) {
   EXPECT_TRUE(GraphForm(a).is_of(collect({again}, false)));
 }
 
-TEST(GraphForm, SeesHowValuesAreWired) {
+TEST(GraphForm, sees_how_values_are_wired) {
   const Array x = shift(three(), 1), y = shift(three(), 2);
   const Array to_x = x - y, to_y = y - x;
   EXPECT_FALSE(GraphForm(collect({to_x}, false)).is_of(collect({to_y}, false)));
 }
 
-TEST(PlanCache, RunsAGraphAsItIsWhateverItsHash) {
+TEST(PlanCache, runs_a_graph_as_it_is_whatever_its_hash) {
   EXPECT_EQ(item<std::int32_t>(max(shift(three(), 1))), 1);
   EXPECT_EQ(item<std::int32_t>(max(shift(three(), 20))), 20);
   EXPECT_EQ(item<std::int32_t>(max(shift(three(), 1))), 1);
 }
 
-TEST(ShareCommon, KeepsInstructionsOfOneHashApart) {
+TEST(ShareCommon, keeps_instructions_of_one_hash_apart) {
   const auto different = [](Array x) { return shift(x, 1) * shift(x, 2); };
   const auto equal = [](Array x) { return shift(x, 1) * shift(x, 1); };
   EXPECT_EQ(count(text_of(different, three()), " shift_by("), 2);
@@ -112,7 +112,7 @@ Array looped(const Array& x, std::int32_t by) {
       0, 20, [by](int, Array carried) { return shift(carried, by); }, x);
 }
 
-TEST(MergeLoops, KeepsLoopsOfOneHashApart) {
+TEST(MergeLoops, keeps_loops_of_one_hash_apart) {
   const auto different = [](Array x) { return looped(x, 1) * looped(x, 2); };
   const auto equal = [](Array x) { return looped(x, 1) * looped(x, 1); };
   EXPECT_EQ(count(text_of(different, three()), "20 times  #"), 2);

@@ -1,4 +1,4 @@
-// Gradients as compiled text, on abstract meshes.
+// Compiled programs of gradients, on abstract meshes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tessera/grad.hpp>
@@ -26,7 +26,7 @@ std::string two_layers() {
                  placed({64, 512}, P("x")));
 }
 
-TEST(Gradient, AllReducesStartInTheOrderOfTheBackwardPass) {
+TEST(Gradient, all_reduces_start_in_the_order_of_the_backward_pass) {
   const auto text = two_layers();
   const auto last_layer = text.find("f32[400,300] all-reduce"), first_layer = text.find("f32[512,400] dot");
   ASSERT_NE(last_layer, std::string::npos) << text;
@@ -34,18 +34,18 @@ TEST(Gradient, AllReducesStartInTheOrderOfTheBackwardPass) {
   EXPECT_LT(last_layer, first_layer) << text;
 }
 
-TEST(Gradient, OfReluKeepsItsResultOnly) {
+TEST(Gradient, of_relu_keeps_its_result_only) {
   const auto text = two_layers();
   EXPECT_THAT(text, HasSubstr("dot+add+relu(")) << text;  // the operand is never stored
 }
 
-TEST(Gradient, MasksReadOneZeroInsteadOfAnArrayOfThem) {
+TEST(Gradient, masks_read_one_zero_instead_of_an_array_of_them) {
   const auto text = two_layers();
   EXPECT_THAT(text, HasSubstr("f32[] full()")) << text;
   EXPECT_THAT(text, Not(HasSubstr("f32[16,400] full()"))) << text;
 }
 
-TEST(Constants, ThatAreReadWholeToo) {
+TEST(Constants, that_are_read_whole_too) {
   const auto text = text_of(
       [](Array x) {
         const Array one = ones({8, 8});

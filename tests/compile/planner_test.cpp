@@ -1,10 +1,11 @@
-// The planner's promises as texts of compiled programs, on abstract meshes: no MPI, no ranks.
+// The planner's guarantees, checked in texts of compiled programs on abstract meshes: no MPI, no ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tessera/jit.hpp>
 #include <tessera/linalg.hpp>
 
 #include "mesh/reshard.hpp"
+#include "support/errors.hpp"
 
 namespace tessera {
 namespace {
@@ -35,8 +36,8 @@ int collectives(const std::string& text) {
 
 const auto product = [](Array a, Array b) { return matmul(a, b); };
 
-// Signs of singular vectors are anybody's choice: U of one computation does not belong to V of another.
-TEST(Uncommitted, WhatHasSeveralOutputsIsComputedOnce) {
+// Signs of singular vectors are arbitrary: U of one computation does not match V of another.
+TEST(Uncommitted, what_has_several_outputs_is_computed_once) {
   const auto text = text_of(
       [](Array y) {
         const auto [u, s, vt] = linalg::svd(cos(reshape(arange(0, 36, 1), {9, 4})), {.full_matrices = false});
@@ -46,13 +47,13 @@ TEST(Uncommitted, WhatHasSeveralOutputsIsComputedOnce) {
   EXPECT_EQ(count(text, " svd("), 1) << text;
 }
 
-TEST(Matmul, RowSplitTimesColumnSplitMovesNothing) {
+TEST(Matmul, row_split_times_column_split_moves_nothing) {
   const Array a = placed({8, 16}, grid, P("x", None)), b = placed({16, 8}, grid, P(None, "y"));
   EXPECT_EQ(collectives(text_of(product, a, b)), 0);
   EXPECT_EQ(matmul(a, b).sharding(), NamedSharding(grid, P("x", "y")));
 }
 
-TEST(Matmul, SplitInnerDimensionIsOneAllReduce) {
+TEST(Matmul, split_inner_dimension_is_one_all_reduce) {
   const Array a = placed({8, 16}, grid, P("x", "y")), b = placed({16, 8}, grid, P("y", None));
   const auto text = text_of(product, a, b);
   EXPECT_EQ(collectives(text), 1) << text;
@@ -60,7 +61,7 @@ TEST(Matmul, SplitInnerDimensionIsOneAllReduce) {
   EXPECT_EQ(matmul(a, b).sharding(), NamedSharding(grid, P("x", None)));
 }
 
-TEST(Matmul, SplitInnerDimensionWantedSplitIsOneReduceScatter) {
+TEST(Matmul, split_inner_dimension_wanted_split_is_one_reduce_scatter) {
   const Array a = placed({8, 16}, line, P(None, "x")), b = placed({16, 8}, line, P("x", None));
   const auto text = text_of(
       [](Array a, Array b) {
@@ -71,62 +72,62 @@ TEST(Matmul, SplitInnerDimensionWantedSplitIsOneReduceScatter) {
   EXPECT_THAT(text, HasSubstr("reduce-scatter"));
 }
 
-TEST(Matmul, ReplicatedOperandsCostNothing) {
+TEST(Matmul, replicated_operands_cost_nothing) {
   EXPECT_EQ(collectives(text_of(product, placed({8, 16}, line, P("x", None)), placed({16, 8}, line, P()))),
             0);
   EXPECT_EQ(collectives(text_of(product, placed({8, 16}, line, P()), placed({16, 8}, line, P(None, "x")))),
             0);
 }
 
-TEST(Matmul, GathersTheSmallerOperand) {
+TEST(Matmul, gathers_the_smaller_operand) {
   const auto text =
       text_of(product, placed({4096, 2048}, line, P("x", None)), placed({2048, 1024}, line, P(None, "x")));
   EXPECT_THAT(text, HasSubstr("f32[2048,1024] all-gather(%1) dim=1 axes=x bytes=6291456")) << text;
 }
 
-TEST(Elementwise, KeepsTheShardingAndMovesNothing) {
+TEST(Elementwise, keeps_the_sharding_and_moves_nothing) {
   const auto text = text_of([](Array x) { return tanh(x) * 2 + x; }, placed({8, 8}, grid, P("y", "x")));
   EXPECT_EQ(collectives(text), 0) << text;
   EXPECT_THAT(text, HasSubstr("fusion[tanh+multiply+add]"));
 }
 
-TEST(Reduction, OverASplitDimensionIsOneAllReduce) {
+TEST(Reduction, over_a_split_dimension_is_one_all_reduce) {
   EXPECT_EQ(collectives(text_of([](Array x) { return sum(x, 0); }, placed({8, 8}, line, P("x", None)))), 1);
   EXPECT_EQ(collectives(text_of([](Array x) { return sum(x, 1); }, placed({8, 8}, line, P("x", None)))), 0);
 }
 
-TEST(Partials, StayPartialThroughLinearOps) {
+TEST(Partials, stay_partial_through_linear_ops) {
   const Array a = placed({8, 16}, line, P(None, "x")), b = placed({16, 8}, line, P("x", None));
   const auto text =
       text_of([](Array a, Array b) { return (matmul(a, b) + matmul(a, b * 3)).T() * 0.5f; }, a, b);
   EXPECT_EQ(count(text, " all-reduce("), 1) << text;
 }
 
-TEST(Partials, AreCombinedBeforeNonlinearOps) {
+TEST(Partials, are_combined_before_nonlinear_ops) {
   const Array a = placed({8, 16}, line, P(None, "x")), b = placed({16, 8}, line, P("x", None));
   const auto text = text_of([](Array a, Array b) { return tanh(matmul(a, b)); }, a, b);
   EXPECT_LT(text.find("all-reduce"), text.find("tanh(")) << text;
 }
 
-TEST(Partials, OfSeveralSmallSumsShareOneMessage) {
+TEST(Partials, of_several_small_sums_share_one_message) {
   const auto text = text_of([](Array x, Array y) { return std::make_pair(sum(x, 0), sum(y, 0)); },
                             placed({8, 8}, line, P("x", None)), placed({8, 3}, line, P("x", None)));
   EXPECT_EQ(count(text, " all-reduce("), 1) << text;
 }
 
-TEST(Sharing, AGatherIsDoneOnce) {
+TEST(Sharing, a_gather_is_done_once) {
   const Array a = placed({64, 16}, line, P("x", None)), b = placed({16, 8}, line, P(None, "x"));
   const auto text = text_of([](Array a, Array b) { return matmul(a, b) + matmul(a * 2, b); }, a, b);
   EXPECT_EQ(count(text, " all-gather("), 1) << text;
 }
 
-TEST(Sharing, EqualSubexpressionsAreComputedOnce) {
+TEST(Sharing, equal_subexpressions_are_computed_once) {
   const auto text = text_of([](Array x) { return std::make_pair(sum(exp(x), 1), max(exp(x), 1)); },
                             placed({8, 8}, line, P("x", None)));
   EXPECT_EQ(count(text, " exp("), 1) << text;
 }
 
-TEST(DeadCode, IsNotCompiled) {
+TEST(DeadCode, is_not_compiled) {
   const auto text = text_of(
       [](Array x) {
         const Array unused = matmul(x, x);
@@ -136,7 +137,7 @@ TEST(DeadCode, IsNotCompiled) {
   EXPECT_THAT(text, Not(HasSubstr("dot")));
 }
 
-TEST(Backward, AConstraintIsComputedInPlace) {
+TEST(Backward, a_constraint_is_computed_in_place) {
   const auto text =
       text_of([](Array x) { return with_sharding_constraint(sin(x) * 2, NamedSharding(line, P("x", None))); },
               placed({8, 8}, line, P()));
@@ -144,7 +145,7 @@ TEST(Backward, AConstraintIsComputedInPlace) {
   EXPECT_EQ(collectives(text), 0) << text;
 }
 
-TEST(Backward, OutShardingsArePulledThrough) {
+TEST(Backward, out_shardings_are_pulled_through) {
   const auto f =
       jit([](Array x) { return exp(x); }, JitOptions{.out_shardings = NamedSharding(line, P(None, "x"))});
   const auto compiled = f.lower(placed({8, 8}, line, P())).compile();
@@ -152,14 +153,14 @@ TEST(Backward, OutShardingsArePulledThrough) {
   EXPECT_EQ(collectives(compiled.as_text()), 0) << compiled.as_text();
 }
 
-TEST(Reshards, InARowAreOne) {
+TEST(Reshards, in_a_row_are_one) {
   const auto text =
       text_of([](Array x) { return device_put(device_put(x, line, P("x", None)), line, P(None, "x")); },
               placed({8, 8}, line, P()));
   EXPECT_EQ(collectives(text), 0) << text;
 }
 
-TEST(Uncommitted, OperandsAreComputedInTheLayoutOfTheOthers) {
+TEST(Uncommitted, operands_are_computed_in_the_layout_of_the_others) {
   const auto text = text_of(
       [](Array x) {
         return x + reshape(arange(64.f), {8, 8});
@@ -169,9 +170,9 @@ TEST(Uncommitted, OperandsAreComputedInTheLayoutOfTheOthers) {
   EXPECT_THAT(text, HasSubstr("f32[16] iota()")) << text;
 }
 
-// Gathering the thin operand and computing the square on every rank would move less, and take eight times as
-// long.
-TEST(Explain, AProductIsNotRepeatedOnEveryRankToSaveBytes) {
+// The alternative, gathering the thin operand and computing the square on every rank, moves less but takes
+// eight times as long.
+TEST(Explain, a_product_is_not_repeated_on_every_rank_to_save_bytes) {
   const Mesh eight = abstract_mesh({8}, {"x"});
   const auto gram_squared = [](Array x) {
     const Array gram = matmul(x, x.T());
@@ -185,8 +186,8 @@ TEST(Explain, AProductIsNotRepeatedOnEveryRankToSaveBytes) {
   }
 }
 
-// An op whose operand becomes replicated for another reader still computes its own block only.
-TEST(Propagation, AnOpOnWholeOperandsComputesOnlyTheBlockThatIsWanted) {
+// An op whose operand is replicated for another reader still computes only its own block.
+TEST(Propagation, an_op_on_whole_operands_computes_only_the_block_that_is_wanted) {
   const auto split = NamedSharding(line, P("x", None));
   const auto text = text_of(
       [&](Array a, Array b) { return with_sharding_constraint(matmul(device_put(a, line, P()), b), split); },
@@ -195,7 +196,7 @@ TEST(Propagation, AnOpOnWholeOperandsComputesOnlyTheBlockThatIsWanted) {
   EXPECT_EQ(collectives(text), 0) << text;
 }
 
-TEST(Explain, A8192ProductOn4096RanksIsPlannedAtOnce) {
+TEST(Explain, a_8192_product_on_4096_ranks_is_planned_at_once) {
   const Mesh big = abstract_mesh({64, 64}, {"x", "y"});
   const auto e =
       explain(product, placed({8192, 8192}, big, P("x", "y")), placed({8192, 8192}, big, P("x", "y")));
@@ -207,18 +208,7 @@ TEST(Explain, A8192ProductOn4096RanksIsPlannedAtOnce) {
   EXPECT_THROW(e.limit_bytes(1 << 20), ShardingError);
 }
 
-template <class E, class F> std::string refusal(F f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  } catch (const std::exception& e) {
-    return std::string("another error: ") + e.what();
-  }
-  return "accepted";
-}
-
-TEST(Jit, ShardingsOfTreesAreTrees) {
+TEST(Jit, shardings_of_trees_are_trees) {
   using Pair = std::pair<Array, Array>;
   const auto x = NamedSharding(line, P("x")), none = NamedSharding(line, P());
   const auto f = jit(
@@ -229,16 +219,16 @@ TEST(Jit, ShardingsOfTreesAreTrees) {
   const auto compiled = f.lower(Pair{zeros({8}), zeros({8})}, 3, zeros({8})).compile();
   EXPECT_EQ(compiled.input_shardings(), (std::vector<Sharding>{x, none, x}));
   EXPECT_EQ(compiled.output_shardings(), (std::vector<Sharding>{none, x, x, none}));
-  // The number needs no entry.
+  // A number needs no sharding entry.
   const auto g = jit([](Array a, int, Array b) { return a + b; }, {.in_shardings = {x, x}});
   EXPECT_EQ(g.lower(zeros({8}), 3, zeros({8})).compile().output_shardings()[0], x);
 }
 
-TEST(Jit, OptionsThatFitNoArgumentAreRefused) {
+TEST(Jit, options_that_fit_no_argument_are_refused) {
   const auto x = NamedSharding(line, P("x"));
   const auto identity = [](Array a) { return a; };
   const auto told = [&](JitOptions options) {
-    return refusal<ArgumentError>([&] { jit(identity, options).lower(zeros({8})); });
+    return test::error_of<ArgumentError>([&] { jit(identity, options).lower(zeros({8})); });
   };
   EXPECT_THAT(told({.in_shardings = {x, x}}),
               HasSubstr("in_shardings: the list of arguments has 1 parts, but the list given for it has 2"));
@@ -249,10 +239,10 @@ TEST(Jit, OptionsThatFitNoArgumentAreRefused) {
   EXPECT_THAT(told({.static_argnums = {-2}}), HasSubstr("static_argnums names argument -2"));
   EXPECT_THAT(told({.static_argnums = {0}}),
               HasSubstr("argument 0 is named in static_argnums, but holds an array"));
-  EXPECT_EQ(told({.donate_argnums = {-1}}), "accepted");
+  EXPECT_NO_THROW(jit(identity, JitOptions{.donate_argnums = {-1}}).lower(zeros({8})));
 }
 
-TEST(Jit, RefusesAnArgumentThatDisagreesWithInShardings) {
+TEST(Jit, refuses_an_argument_that_disagrees_with_in_shardings) {
   const auto f = jit([](Array x) { return x; }, JitOptions{.in_shardings = NamedSharding(line, P("x"))});
   try {
     f.lower(placed({8}, line, P()));
@@ -263,7 +253,7 @@ TEST(Jit, RefusesAnArgumentThatDisagreesWithInShardings) {
   }
 }
 
-TEST(Devices, DifferentOrdersAreRefusedWithBothNamed) {
+TEST(Devices, different_orders_are_refused_with_both_named) {
   const auto ids = line.devices();
   const Mesh turned(NdDevices(std::vector<Device>(ids.rbegin(), ids.rend())), {"x"});
   try {
@@ -276,14 +266,14 @@ TEST(Devices, DifferentOrdersAreRefusedWithBothNamed) {
   }
 }
 
-TEST(Meshes, OfTheSameDevicesMayBeMixed) {
+TEST(Meshes, of_the_same_devices_may_be_mixed) {
   const Mesh flat = abstract_mesh({8}, {"d"});
   const Array a = device_put(zeros({8, 8}), NamedSharding(flat, P("d"))),
               b = placed({8, 8}, grid, P(axes("x", "y")));
   EXPECT_EQ(collectives(text_of([](Array a, Array b) { return a + b; }, a, b)), 0);
 }
 
-TEST(Memory, AnAnalysisCountsArgumentsResultsAndThePeak) {
+TEST(Memory, an_analysis_counts_arguments_results_and_the_peak) {
   const auto m = jit([](Array x) { return sum(x * 2, 0); })
                      .lower(placed({1024, 1024}, line, P("x", None)))
                      .compile()
@@ -294,12 +284,12 @@ TEST(Memory, AnAnalysisCountsArgumentsResultsAndThePeak) {
   EXPECT_LT(m.temporary_bytes, 1 << 20) << "the chain ends in its reduction: its result is never stored";
 }
 
-TEST(Fusion, AChainEndsInItsReduction) {
+TEST(Fusion, a_chain_ends_in_its_reduction) {
   const auto text = text_of([](Array x) { return sum(exp(x) * 2, 1); }, placed({8, 8}, line, P("x", None)));
   EXPECT_THAT(text, HasSubstr("f32[2] fusion[exp+multiply+sum]")) << text;
 }
 
-TEST(Fusion, AChainThatIsReadTwiceIsStored) {
+TEST(Fusion, a_chain_that_is_read_twice_is_stored) {
   const auto text = text_of(
       [](Array x) {
         const Array y = exp(x) * 2;

@@ -1,4 +1,4 @@
-// cond of compiled functions: the chosen branch, its derivatives and batches.
+// cond in compiled functions: the chosen branch, its derivatives and batches.
 #include <tessera/debug.hpp>
 
 #include "control/loops.hpp"
@@ -18,7 +18,7 @@ constexpr auto choose = [](const Array& x) {
       x);
 };
 
-TEST(Cond, TheChosenBranchAloneRuns) {
+TEST(Cond, the_chosen_branch_alone_runs) {
   const auto f = jit([](const Array& x) {
     return cond(
         sum(x) > 0.0, [](const Array& v) { return v - mean(v); }, [](const Array& v) { return v; }, x);
@@ -38,7 +38,7 @@ TEST(Cond, TheChosenBranchAloneRuns) {
   EXPECT_EQ(to_vector<float>(f(-x))[3], -1.0f);
 }
 
-TEST(Cond, CompiledIsTheBranchOutside) {
+TEST(Cond, compiled_is_the_branch_outside) {
   for (const double sign : {1.0, -1.0})
     for (const auto& x : layouts_of(spread({7, 3}) * 0.01 + sign)) {
       const auto [a, b] = jit(choose)(x);
@@ -48,7 +48,7 @@ TEST(Cond, CompiledIsTheBranchOutside) {
     }
 }
 
-TEST(Cond, ResultsMeetInTheCheaperPlace) {
+TEST(Cond, results_meet_in_the_cheaper_place) {
   const auto f = jit([](const Array& p, const Array& x, const Array& y) {
     return cond(
         p, [&] { return x * 1.0; }, [&] { return y * 1.0; });
@@ -56,11 +56,11 @@ TEST(Cond, ResultsMeetInTheCheaperPlace) {
   const Array x = device_put(ones({64}), line(), P("x")), y = device_put(ones({64}), line(), P());
   const auto compiled = f.lower(ones({}, bool_), x, y).compile();
   EXPECT_EQ(compiled.output_shardings()[0],
-            NamedSharding(line(), P("x")));  // slicing what is everywhere moves nothing
+            NamedSharding(line(), P("x")));  // slicing a replicated array moves nothing
   EXPECT_EQ(compiled.explanation().bytes(), 0);
 }
 
-TEST(Cond, GradientsFlowThroughTheChosenBranchAndItsCaptures) {
+TEST(Cond, gradients_flow_through_the_chosen_branch_and_its_captures) {
   const auto f = [](const Array& x, const Array& w) {
     const auto [a, b] = cond(
         sum(x) > 0.0,
@@ -88,7 +88,7 @@ TEST(Cond, GradientsFlowThroughTheChosenBranchAndItsCaptures) {
   }
 }
 
-TEST(Cond, MappedOverThePredicateSelectsPerExample) {
+TEST(Cond, mapped_over_the_predicate_selects_per_example) {
   const Array x = spread({9, 4});
   const auto f = [](const Array& v) {
     return cond(
@@ -102,7 +102,7 @@ TEST(Cond, MappedOverThePredicateSelectsPerExample) {
   }
 }
 
-TEST(Cond, MappedWithOnePredicateStaysABranch) {
+TEST(Cond, mapped_with_one_predicate_stays_a_branch) {
   const auto f = jit([](const Array& p, const Array& x) {
     return vmap([&](const Array& v) {
       return cond(
@@ -115,7 +115,7 @@ TEST(Cond, MappedWithOnePredicateStaysABranch) {
   expect_close(f(-p, x), sin(x), "false");
 }
 
-TEST(Cond, OutsideATraceBranchesOfOtherShapesAndDtypesAreRefusedWhicheverRuns) {
+TEST(Cond, outside_a_trace_branches_of_other_shapes_and_dtypes_are_refused_whichever_runs) {
   const Array x = spread({4});
   for (const bool holds : {true, false}) {
     const auto shapes = [&] {
@@ -134,7 +134,7 @@ TEST(Cond, OutsideATraceBranchesOfOtherShapesAndDtypesAreRefusedWhicheverRuns) {
   }
 }
 
-TEST(Cond, OutsideATraceANumberTakesTheDtypeOfTheOtherBranch) {
+TEST(Cond, outside_a_trace_a_number_takes_the_dtype_of_the_other_branch) {
   const auto f = [](const Array& p, const Array& x) {
     return cond(
         p, [&] { return sum(x); }, [] { return Array(1); });
@@ -144,7 +144,7 @@ TEST(Cond, OutsideATraceANumberTakesTheDtypeOfTheOtherBranch) {
     EXPECT_EQ(f(ones({}, bool_) == holds, x).dtype(), jit(f)(ones({}, bool_) == holds, x).dtype());
 }
 
-TEST(Cond, OutsideATraceTheOtherBranchDoesNotPrint) {
+TEST(Cond, outside_a_trace_the_other_branch_does_not_print) {
   int called = 0;
   const Array x = ones({2});
   const auto tell = [&](const Array& v) {

@@ -1,4 +1,4 @@
-// Faults of a body while it runs: failures, the search for NaN, a profile.
+// Faults while a loop body runs: failures, the search for NaN, a profile.
 #include <tessera/debug.hpp>
 #include <tessera/linalg.hpp>
 
@@ -8,7 +8,7 @@
 namespace tessera::test {
 namespace {
 
-TEST(Failure, OfAnOpInABodyIsRaisedOnAllRanks) {
+TEST(Failure, of_an_op_in_a_body_is_raised_on_all_ranks) {
   const auto f = jit([](const Array& a) {
     return fori_loop(
         0, 10, [](const Array&, const Array& v) { return linalg::cholesky(v); }, a);
@@ -19,7 +19,7 @@ TEST(Failure, OfAnOpInABodyIsRaisedOnAllRanks) {
   expect_close(f(good), eye(6, float64) * std::pow(4.0, 1.0 / 1024), "values after a failure");
 }
 
-TEST(Failure, TheSearchForNanLooksIntoLoops) {
+TEST(Failure, the_search_for_nan_looks_into_loops) {
   const auto f = jit([](const Array& x) {
     return fori_loop(
         0, 10, [](const Array& i, const Array& v) { return sqrt(v - i * 0.5); }, x);
@@ -30,7 +30,7 @@ TEST(Failure, TheSearchForNanLooksIntoLoops) {
   debug::set_nan_check(false);
 }
 
-TEST(Profile, StepsInsideALoopAreCountedOnce) {
+TEST(Profile, steps_inside_a_loop_are_counted_once) {
   const auto f = jit([](const Array& x) {
     return fori_loop(
         0, 30, [](const Array&, const Array& v) { return cumsum(v, 0) * 0.1f; }, x);
@@ -44,7 +44,7 @@ TEST(Profile, StepsInsideALoopAreCountedOnce) {
   EXPECT_THAT(profile.table(), Not(HasSubstr("scan at")));
 }
 
-TEST(BadInput, ACarriedValueThatChanges) {
+TEST(BadInput, a_carried_value_that_changes) {
   const auto f = [](const Array& x) {
     return fori_loop(
         0, 20,
@@ -70,8 +70,8 @@ TEST(BadInput, ACarriedValueThatChanges) {
   EXPECT_THAT(error_of<ShapeError>([&] { jit(g)(spread({10, 3})); }), HasSubstr("float64[6]"));
 }
 
-// Outside a trace and in short loops, which run step by step.
-TEST(BadInput, ACarriedValueThatChangesIsRefusedInEveryLoop) {
+// Checked outside a trace and in short loops too, which run step by step.
+TEST(BadInput, a_carried_value_that_changes_is_refused_in_every_loop) {
   const auto doubled = [](const Array&, const Array& v) { return concatenate({v, v}, 0); };
   for (const int steps : {1, 2, 9}) {
     const auto f = [&](const Array& x) { return fori_loop(0, steps, doubled, x); };
@@ -100,7 +100,7 @@ TEST(BadInput, ACarriedValueThatChangesIsRefusedInEveryLoop) {
               HasSubstr("while_loop"));
 }
 
-TEST(Carried, ANumberTakesTheDtypeOfWhatItMeets) {
+TEST(Carried, a_number_takes_the_dtype_of_what_it_meets) {
   const Array grown = fori_loop(
       0, 3, [](int, const Array& v) { return v + ones({}, float64); }, Array(1));
   EXPECT_EQ(grown.dtype(), float64);
@@ -110,7 +110,7 @@ TEST(Carried, ANumberTakesTheDtypeOfWhatItMeets) {
   EXPECT_FALSE(kept.is_weakly_typed());
 }
 
-TEST(BadInput, NumbersThatChange) {
+TEST(BadInput, numbers_that_change) {
   const auto f = [](const Array& x) {
     return fori_loop(
                0, 20,
@@ -123,7 +123,7 @@ TEST(BadInput, NumbersThatChange) {
   EXPECT_THAT(error_of<ArgumentError>([&] { jit(f)(spread({3})); }), HasSubstr("must be an Array"));
 }
 
-TEST(BadInput, BranchesThatDiffer) {
+TEST(BadInput, branches_that_differ) {
   const auto f = [](const Array& x) {
     return cond(
         sum(x) > 0.0, [](const Array& v) { return v; }, [](const Array& v) { return sum(v); }, x);
@@ -138,7 +138,7 @@ TEST(BadInput, BranchesThatDiffer) {
               HasSubstr("scalar"));
 }
 
-TEST(BadInput, Conditions) {
+TEST(BadInput, conditions) {
   EXPECT_THAT(error_of<DtypeError>([&] {
                 jit([](const Array& x) {
                   return while_loop([](const Array& v) { return sum(v); }, [](const Array& v) { return v; },

@@ -1,4 +1,4 @@
-// fori_loop of compiled functions: one body, what it moves and holds.
+// fori_loop in compiled functions: a single body, its traffic and memory.
 #include <tessera/debug.hpp>
 
 #include "control/loops.hpp"
@@ -7,13 +7,13 @@
 namespace tessera::test {
 namespace {
 
-TEST(Fori, CompiledIsTheLoopOutside) {
+TEST(Fori, compiled_is_the_loop_outside) {
   const Array x = spread({7, 5});
   const Array expected = relax(x);
   for (const auto& placed : layouts_of(x)) expect_close(jit(relax)(placed), expected, "fori_loop");
 }
 
-TEST(Fori, ABodyThatTakesANumberIsOneLoopToo) {
+TEST(Fori, a_body_that_takes_a_number_is_one_loop_too) {
   const auto f = [](const Array& x) {
     return fori_loop(
         2, 30, [](int i, const Array& v) { return v + 1.0 / (i * i) * cos(v); }, x);
@@ -24,7 +24,7 @@ TEST(Fori, ABodyThatTakesANumberIsOneLoopToo) {
   expect_close(compiled(x), f(x), "numbers");
 }
 
-TEST(Fori, StepsThatRecordDifferentOpsAreUnrolled) {
+TEST(Fori, steps_that_record_different_ops_are_unrolled) {
   const auto f = [](const Array& x) {
     return fori_loop(
         0, 12, [&](int i, const Array& v) { return i % 3 == 0 ? v + x(i) : v * 1.1; }, x(0));
@@ -35,7 +35,7 @@ TEST(Fori, StepsThatRecordDifferentOpsAreUnrolled) {
   expect_close(compiled(x), f(x), "unrolled");
 }
 
-TEST(Fori, TenThousandStepsAreOneBody) {
+TEST(Fori, ten_thousand_steps_are_one_body) {
   const auto f = [](int steps) {
     return [steps](const Array& x) {
       return fori_loop(
@@ -54,7 +54,7 @@ TEST(Fori, TenThousandStepsAreOneBody) {
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 20);
 }
 
-TEST(Fori, BytesMovedAreBytesPredicted) {
+TEST(Fori, bytes_moved_are_bytes_predicted) {
   const auto f = jit([](const Array& x) {
     return fori_loop(
         0, 25, [](const Array&, const Array& v) { return v - 0.1 * mean(v); }, x);
@@ -68,12 +68,12 @@ TEST(Fori, BytesMovedAreBytesPredicted) {
   EXPECT_EQ(stats.bytes("all-reduce"), compiled.explanation().bytes("all-reduce"));
   if (device_count() == 1) return;
   EXPECT_EQ(compiled.explanation().calls("all-reduce"), 25);
-  // One row of the table for all of them, named as the user wrote it.
+  // One row of the table covers all steps, named by the user's line.
   EXPECT_THAT(to_string(compiled.explanation()), HasSubstr(", in 25 steps of fori_loop at fori_test.cpp:"));
   EXPECT_THAT(to_string(compiled.explanation()), HasSubstr("all-reduce ×25 "));
 }
 
-TEST(Fori, MemoryDoesNotGrowWithTheSteps) {
+TEST(Fori, memory_does_not_grow_with_the_steps) {
   const auto peak_of = [](int steps) {
     const auto f = jit([steps](const Array& x) {
       return fori_loop(
@@ -92,7 +92,7 @@ TEST(Fori, MemoryDoesNotGrowWithTheSteps) {
   EXPECT_LE(peak_of(1000), peak_of(10) + 4096);
 }
 
-TEST(Fori, IsPlannedOnMeshesThatDoNotExist) {
+TEST(Fori, is_planned_on_meshes_that_do_not_exist) {
   const Mesh mesh = abstract_mesh({64, 64}, {"x", "y"});
   const Array x = device_put(zeros({8192, 8192}), mesh, P("x", "y")),
               w = device_put(zeros({8192, 8192}), mesh, P("y", None));

@@ -1,14 +1,14 @@
-// Gradients of loops: against finite differences and unrolled loops, and as programs.
+// Gradients of loops, compared with finite differences and unrolled loops, and their programs.
 #include "control/loops.hpp"
 
 namespace tessera::test {
 namespace {
 
-TEST(LoopGradient, OfForiAgreesWithFiniteDifferences) {
+TEST(LoopGradient, of_fori_agrees_with_finite_differences) {
   expect_gradient([](const Array& x) { return sum(relax(x)); }, spread({7, 3}), "fori_loop");
 }
 
-TEST(LoopGradient, OfScanAgreesWithFiniteDifferences) {
+TEST(LoopGradient, of_scan_agrees_with_finite_differences) {
   const Array w = spread({5, 5}, -0.5, 0.5, 1), h0 = spread({5}, -1, 1, 2), xs = spread({13, 5});
   const auto loss = [](const Array& a, const Array& b, const Array& c) {
     const auto [h, ys] = run_recurrence(a, b, c);
@@ -19,7 +19,7 @@ TEST(LoopGradient, OfScanAgreesWithFiniteDifferences) {
   expect_gradient([&](const Array& v) { return loss(w, h0, v); }, xs, "stack");
 }
 
-TEST(LoopGradient, AllOperandsAtOnceAgreeWithTheUnrolledLoop) {
+TEST(LoopGradient, all_operands_at_once_agree_with_the_unrolled_loop) {
   const Array w = spread({5, 5}, -0.5, 0.5, 1), h0 = spread({5}, -1, 1, 2), xs = spread({13, 5});
   const auto loss = [](const Array& a, const Array& b, const Array& c) {
     return sum(run_recurrence(a, b, c).second);
@@ -32,7 +32,7 @@ TEST(LoopGradient, AllOperandsAtOnceAgreeWithTheUnrolledLoop) {
   expect_close(x2, x1, "xs");
 }
 
-TEST(LoopGradient, RunsForwardOnceAndBackwardOnce) {
+TEST(LoopGradient, runs_forward_once_and_backward_once) {
   const auto loss = [](const Array& x) { return sum(relax(x)); };
   const auto text = jit(value_and_grad(loss)).lower(spread({7, 3})).compile().as_text();
   std::size_t loops = 0;
@@ -42,7 +42,7 @@ TEST(LoopGradient, RunsForwardOnceAndBackwardOnce) {
   EXPECT_THAT(text, HasSubstr("last step first"));
 }
 
-TEST(LoopGradient, OfSharedWeightsIsCombinedOnceBehindTheLoop) {
+TEST(LoopGradient, of_shared_weights_is_combined_once_behind_the_loop) {
   const Array w = spread({5, 5}, -0.5, 0.5, 1), xs = spread({20, 7, 5});
   const auto loss = [](const Array& a, const Array& x) {
     const auto step = [&](const Array& h, const Array& v) { return std::pair{tanh(matmul(h, a) + v), h}; };
@@ -55,7 +55,7 @@ TEST(LoopGradient, OfSharedWeightsIsCombinedOnceBehindTheLoop) {
   const auto explanation = compiled.explanation();
   EXPECT_LE(explanation.calls(), 2) << compiled.as_text() << explanation;
   EXPECT_LE(explanation.bytes(), 2 * 25 * 8 + 16) << explanation;
-  // A sum that does not begin with zeros, in a loop in a loop.
+  // A nested loop whose sum does not start from zeros.
   const auto f = [](const Array& x, const Array& first) {
     const auto inner = [&](const Array& i) {
       return fori_loop(
@@ -70,7 +70,7 @@ TEST(LoopGradient, OfSharedWeightsIsCombinedOnceBehindTheLoop) {
   EXPECT_LE(jit(f).lower(device_put(x, line(), P("x")), first).compile().explanation().calls(), 1);
 }
 
-TEST(LoopGradient, SecondDerivatives) {
+TEST(LoopGradient, second_derivatives) {
   const auto f = [](const Array& x) {
     return sum(fori_loop(
         0, 10, [](const Array&, const Array& v) { return v + 0.1 * sin(v) * v; }, x));
@@ -82,7 +82,7 @@ TEST(LoopGradient, SecondDerivatives) {
                jvp(grad(f), std::tuple(x), std::tuple(x)).second, "jvp of grad");
 }
 
-TEST(LoopGradient, IntegersAndMasksAreCarriedAlong) {
+TEST(LoopGradient, integers_and_masks_are_carried_along) {
   const auto f = [](const Array& x) {
     return sum(fori_loop(
                    0, 12,
@@ -96,7 +96,7 @@ TEST(LoopGradient, IntegersAndMasksAreCarriedAlong) {
   expect_gradient(f, spread({9}), "masks");
 }
 
-TEST(LoopGradient, Mapped) {
+TEST(LoopGradient, mapped) {
   const Array xs = spread({6, 13, 5}), w = spread({5, 5}, -0.5, 0.5, 1), h0 = spread({5}, -1, 1, 2);
   const auto loss = [&](const Array& a) { return sum(run_recurrence(w, h0, a).second); };
   std::vector<Array> rows;

@@ -1,5 +1,5 @@
-// Loops that several of the room's tests run, inside a trace and outside, where they are C++ loops, and how
-// their results are compared.
+// Loops that several tests of this folder run, inside a trace and outside, where they are C++ loops; and
+// comparisons of their results.
 #pragma once
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/op_samples.hpp"
+#include "support/operands.hpp"
 
 namespace tessera::test {
 
@@ -22,9 +22,7 @@ using testing::Not;
 
 inline Mesh line() { return make_mesh({device_count()}, {"x"}); }
 inline Array spread(Shape shape, double low = -1, double high = 1, unsigned seed = 3) {
-  OpSample sample;
-  sample.operands = {{std::move(shape), low, high}};
-  return operands_of(sample, seed)[0];
+  return values_of({{std::move(shape), low, high}}, seed)[0];
 }
 inline void expect_close(const Array& a, const Array& b, const char* what, double tolerance = 1e-12) {
   ASSERT_EQ(a.shape(), b.shape()) << what;
@@ -33,7 +31,7 @@ inline void expect_close(const Array& a, const Array& b, const char* what, doubl
   for (std::size_t i = 0; i < x.size(); ++i)
     ASSERT_NEAR(x[i], y[i], tolerance * std::max(1.0, std::abs(y[i]))) << what << " [" << i << "]";
 }
-// How a jitted function's one array argument may lie.
+// The layouts in which a jitted function's array argument is tested.
 inline std::vector<Array> layouts_of(const Array& x) {
   std::vector<Array> all{x, device_put(x, line(), P())};
   for (int d = 0; d < x.ndim(); ++d) {
@@ -56,13 +54,13 @@ inline constexpr auto run_recurrence = [](const Array& w, const Array& h0, const
       },
       h0, xs);
 };
-// To a size: how often depends on the values.
+// Grows x to a given size: the number of steps depends on the values.
 inline constexpr auto grow = [](const Array& x, const Array& y) {
   return while_loop([](const Array& v) { return sum(v * v) < 1000.0; },
                     [&](const Array& v) { return v * 1.5 + y; }, x);
 };
 
-// Against central differences in a random direction, for every layout, backward and forward.
+// Compares with central differences in a random direction, for every layout, in backward and forward mode.
 template <class F> void expect_gradient(const F& f, const Array& x, const char* what) {
   std::mt19937 random(5);
   const Array t = random_like(x, random);

@@ -6,7 +6,7 @@
 namespace tessera::test {
 namespace {
 
-TEST(SomeDevices, TakePartAlone) {
+TEST(SomeDevices, take_part_alone) {
   const int n = std::max(1, device_count() - 1);
   const auto all = devices();
   const Mesh mesh = make_mesh({n}, {"x"}, {all.begin(), all.begin() + n});
@@ -38,7 +38,7 @@ std::vector<std::pair<int, int>> ring() {
   return pairs;
 }
 
-TEST(Mapped, ScanInsideShardMap) {
+TEST(Mapped, scan_inside_shard_map) {
   const Mesh mesh = line();
   const int n = device_count();
   const Array x = spread({3 * n, 4});
@@ -56,7 +56,7 @@ TEST(Mapped, ScanInsideShardMap) {
   expect_close(jit(grad(loss))(x), grad(loss)(x), "gradient");
 }
 
-TEST(Mapped, ScanInsideShardMapWithWeightsThatAllRanksShare) {
+TEST(Mapped, scan_inside_shard_map_with_weights_that_all_ranks_share) {
   const Mesh mesh = line();
   const int n = device_count();
   const Array x = spread({2 * n, 12, 3}), w = spread({3, 3}, -0.5, 0.5, 4);
@@ -80,7 +80,7 @@ TEST(Mapped, ScanInsideShardMapWithWeightsThatAllRanksShare) {
   }
 }
 
-TEST(Mapped, ShardMapInsideScan) {
+TEST(Mapped, shard_map_inside_scan) {
   const Mesh mesh = line();
   const Array x = spread({4 * device_count() - (device_count() > 1 ? 1 : 0), 3}), steps = spread({11});
   const auto mapped =
@@ -94,7 +94,7 @@ TEST(Mapped, ShardMapInsideScan) {
   expect_close(ys, eys, "stack");
 }
 
-TEST(Mapped, RanksMayTakeDifferentBranches) {
+TEST(Mapped, ranks_may_take_different_branches) {
   const Mesh mesh = line();
   const Array x = spread({2 * device_count(), 3});
   const auto f = shard_map(
@@ -107,7 +107,7 @@ TEST(Mapped, RanksMayTakeDifferentBranches) {
   expect_close(jit(f)(x), f(x), "branches");
 }
 
-TEST(Mapped, RanksThatStopAtDifferentStepsMayNotTalk) {
+TEST(Mapped, ranks_that_stop_at_different_steps_may_not_talk) {
   const Mesh mesh = line();
   const Array x = spread({2 * device_count()}, 0.1, 3);
   const auto quiet = shard_map(

@@ -6,7 +6,7 @@
 namespace tessera::test {
 namespace {
 
-TEST(LoopBatch, IsTheLoopOverTheExamples) {
+TEST(LoopBatch, is_the_loop_over_the_examples) {
   const Array w = spread({5, 5}, -0.5, 0.5, 1), h0 = spread({5}, -1, 1, 2), xs = spread({6, 13, 5}),
               ws = spread({6, 5, 5}, -0.5, 0.5, 4);
   std::vector<Array> hs, yss, of_ws;
@@ -27,7 +27,7 @@ TEST(LoopBatch, IsTheLoopOverTheExamples) {
                  stack(of_ws, 0), "capture");
 }
 
-TEST(LoopBatch, CollectivesOverTheMappedAxis) {
+TEST(LoopBatch, collectives_over_the_mapped_axis) {
   const auto f = [](const Array& x) {
     return fori_loop(
         0, 10, [](const Array&, const Array& v) { return v * 0.5 + 0.1 * psum(v, "i"); }, x);
@@ -38,7 +38,7 @@ TEST(LoopBatch, CollectivesOverTheMappedAxis) {
   expect_close(vmap(f, {.axis_name = "i"})(x), expected, "psum in a loop");
 }
 
-TEST(Nested, LoopsBranchesAndLoops) {
+TEST(Nested, loops_branches_and_loops) {
   const auto f = [](const Array& x) {
     const auto outer = [](const Array& c, const Array& row) {
       const auto [inner, ys] = scan(
@@ -73,7 +73,7 @@ TEST(Nested, LoopsBranchesAndLoops) {
   for (const auto& placed : layouts_of(y)) expect_close(jit(g)(placed), g(y), "scan in while");
 }
 
-TEST(Nested, JitInGradOfScan) {
+TEST(Nested, jit_in_grad_of_scan) {
   const auto step = jit([](const Array& c, const Array& x) { return c * cos(x) + x; });
   const auto loss = [&](const Array& xs) {
     return sum(scan(
@@ -88,7 +88,7 @@ TEST(Nested, JitInGradOfScan) {
   expect_close(grad(jit(loss))(xs), grad(loss)(xs), "grad of jit");
 }
 
-TEST(Nested, CheckpointedSteps) {
+TEST(Nested, checkpointed_steps) {
   const Array w = spread({5, 5}, -0.5, 0.5, 1), xs = spread({13, 5});
   const auto loss = [&](const Array& a, bool again) {
     const auto step = [](const Array& w1, const Array& h, const Array& x) {

@@ -1,10 +1,10 @@
-// scan of compiled functions: values, where carries and stacks lie, what moves.
+// scan in compiled functions: values, layouts of carries and stacks, traffic.
 #include "control/loops.hpp"
 
 namespace tessera::test {
 namespace {
 
-TEST(Scan, CompiledIsTheLoopOutside) {
+TEST(Scan, compiled_is_the_loop_outside) {
   const Array w = spread({5, 5}, -0.5, 0.5, 1), h0 = spread({5}, -1, 1, 2), xs = spread({13, 5});
   const auto [h, ys] = run_recurrence(w, h0, xs);
   for (const auto& placed_w : layouts_of(w))
@@ -15,8 +15,8 @@ TEST(Scan, CompiledIsTheLoopOutside) {
     }
 }
 
-// The types of the results are those of a step, though none is made.
-TEST(Scan, OfNoStepsGivesEmptyStacks) {
+// The result types are those of a step, although none runs.
+TEST(Scan, of_no_steps_gives_empty_stacks) {
   const auto step = [](const Array& sum, const Array& x) {
     return std::pair{sum + x, std::vector<Array>{stack({x, sum}), x > 0}};
   };
@@ -30,7 +30,7 @@ TEST(Scan, OfNoStepsGivesEmptyStacks) {
   }
 }
 
-TEST(Scan, ResultsLieWhereTheyAreSaidTo) {
+TEST(Scan, results_lie_where_they_are_said_to) {
   const Array w = device_put(spread({5, 5}), line(), P("x")), h0 = device_put(spread({5}), line(), P()),
               xs = spread({13, 5});
   Sharding said = h0.sharding(), said_ys = said;
@@ -44,7 +44,7 @@ TEST(Scan, ResultsLieWhereTheyAreSaidTo) {
   EXPECT_EQ(ys.sharding(), said_ys);
 }
 
-TEST(Scan, AnUncommittedCarryFollowsTheBody) {
+TEST(Scan, an_uncommitted_carry_follows_the_body) {
   const auto f = jit([](const Array& xs) {
     return scan(
         [](const Array& c, const Array& x) {
@@ -58,7 +58,7 @@ TEST(Scan, AnUncommittedCarryFollowsTheBody) {
   EXPECT_EQ(compiled.explanation().calls("all-gather"), 0);
 }
 
-TEST(Scan, StacksSplitAlongTheStepsAreTurnedWhereThatMovesLess) {
+TEST(Scan, stacks_split_along_the_steps_are_turned_where_that_moves_less) {
   const auto f = jit([](const Array& xs) {
     return scan(
                [](const Array& c, const Array& x) {
@@ -74,7 +74,7 @@ TEST(Scan, StacksSplitAlongTheStepsAreTurnedWhereThatMovesLess) {
   expect_close(compiled(xs), sum(xs, 0), "sum");
 }
 
-TEST(Scan, ACommittedCarryGoesWhereTheLoopMovesLess) {
+TEST(Scan, a_committed_carry_goes_where_the_loop_moves_less) {
   const auto f = jit([](const Array& c0, const Array& xs) {
     return scan([](const Array& c, const Array& x) { return std::pair{c * 0.5 + x, sum(c)}; }, c0, xs).first;
   });
@@ -83,7 +83,7 @@ TEST(Scan, ACommittedCarryGoesWhereTheLoopMovesLess) {
   EXPECT_EQ(f.lower(c0, xs).compile().explanation().calls("all-gather"), 0);
 }
 
-TEST(Scan, WhatIsComputedBeforeTheLoopLiesWhereTheBodyReadsIt) {
+TEST(Scan, what_is_computed_before_the_loop_lies_where_the_body_reads_it) {
   const auto f = jit([](const Array& x) {
     return fori_loop(
         0, 20, [](const Array&, const Array& v) { return v * 0.5 + sin(arange(0.0, 1000.0, 1.0)); }, x);
@@ -98,7 +98,7 @@ TEST(Scan, WhatIsComputedBeforeTheLoopLiesWhereTheBodyReadsIt) {
   expect_close(compiled(x), expected, "values");
 }
 
-TEST(Scan, WhatDoesNotChangeIsComputedOnce) {
+TEST(Scan, what_does_not_change_is_computed_once) {
   const auto f = jit([](const Array& a, const Array& xs) {
     return scan(
                [&](const Array& c, const Array& x) {
@@ -111,7 +111,7 @@ TEST(Scan, WhatDoesNotChangeIsComputedOnce) {
   EXPECT_LT(text.find("exp"), text.find("11 times")) << text;
 }
 
-TEST(Scan, TreesOfSeveralDtypesAndNothingStacked) {
+TEST(Scan, trees_of_several_dtypes_and_nothing_stacked) {
   using State = std::map<std::string, Array>;
   const auto f = [](const Array& x, const Array& n) {
     return scan(
@@ -127,7 +127,7 @@ TEST(Scan, TreesOfSeveralDtypesAndNothingStacked) {
   expect_close(got.at("sum"), expected.at("sum"), "sum", 1e-5);
 }
 
-TEST(Scan, AnEntryMayBeCarriedAsItIs) {
+TEST(Scan, an_entry_may_be_carried_as_it_is) {
   const auto f = [](const Array& xs) {
     return scan(
         [](const Array& c, const Array& x) {

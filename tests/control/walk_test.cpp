@@ -1,4 +1,4 @@
-// Stacks that are split along the steps: walked block by block, never whole on a rank.
+// Stacks that are split along the steps: processed block by block, never gathered on a rank.
 #include <tessera/debug.hpp>
 
 #include "control/loops.hpp"
@@ -7,7 +7,7 @@
 namespace tessera::test {
 namespace {
 
-// Entries are scalars: the split cannot move to another dim.
+// Entries are scalars, so the split cannot move to another dim.
 constexpr auto running = [](const Array& xs) {
   return scan(
       [](const Array& c, const Array& x) {
@@ -18,9 +18,9 @@ constexpr auto running = [](const Array& xs) {
 std::int64_t largest_block(std::int64_t n) { return (n + device_count() - 1) / device_count(); }
 Array split(const Array& x) { return device_put(x, line(), P("x")); }
 
-TEST(Walk, GivesWhatTheWholeStackGives) {
+TEST(Walk, gives_what_the_whole_stack_gives) {
   for (const std::int64_t n :
-       {1, 2, 7, 9, 10, 13, 17, 24}) {  // of the longer ones ranks have short and empty blocks
+       {1, 2, 7, 9, 10, 13, 17, 24}) {  // with the longer ones some ranks have short and empty blocks
     const Array xs = spread({n});
     const auto [c, ys] = running(xs);
     const auto [walked_c, walked_ys] = jit(running)(split(xs));
@@ -29,22 +29,22 @@ TEST(Walk, GivesWhatTheWholeStackGives) {
   }
 }
 
-TEST(Walk, LeavesWhatIsStackedSplitAlongTheSteps) {
-  for (const std::int64_t n : {5, 13}) {  // unrolled, and not
+TEST(Walk, leaves_what_is_stacked_split_along_the_steps) {
+  for (const std::int64_t n : {5, 13}) {  // unrolled, and as a loop
     const Array xs = split(spread({n}));
     EXPECT_EQ(running(xs).second.sharding(), xs.sharding()) << n;
     EXPECT_EQ(jit(running)(xs).second.sharding(), xs.sharding()) << n;
   }
 }
 
-TEST(Walk, HoldsOneBlockAtATime) {
+TEST(Walk, holds_one_block_at_a_time) {
   const std::int64_t n = 1000;
   const auto memory = jit(running).lower(split(spread({n}))).compile().memory_analysis();
   EXPECT_LE(memory.temporary_bytes, 8 * largest_block(n) + 256);
   EXPECT_LE(memory.peak_bytes, 3 * 8 * largest_block(n) + 512);
 }
 
-TEST(Walk, ReceivesWhatIsPredicted) {
+TEST(Walk, receives_what_is_predicted) {
   for (const std::int64_t n : {13, 16, 1001}) {
     const Array xs = split(spread({n}));
     const auto compiled = jit(running).lower(xs).compile();
@@ -60,7 +60,7 @@ TEST(Walk, ReceivesWhatIsPredicted) {
   }
 }
 
-TEST(Walk, StandsInWhatExplainSays) {
+TEST(Walk, stands_in_what_explain_says) {
   if (device_count() == 1) GTEST_SKIP() << "one rank has all blocks";
   const auto explanation = explain(running, split(spread({13})));
   std::ostringstream text;
@@ -70,8 +70,8 @@ TEST(Walk, StandsInWhatExplainSays) {
   EXPECT_EQ(explanation.calls("all-gather"), 0) << text.str();
 }
 
-// Two stacks with blocks of their own, one of them whole along another axis, entries split over a third.
-TEST(Walk, TakesSeveralStacksOnAGrid) {
+// Two stacks with different blocks, one of them replicated along another axis, entries split over a third.
+TEST(Walk, takes_several_stacks_on_a_grid) {
   const int n = device_count(), p = n % 2 == 0 ? 2 : 1;
   const Mesh grid = make_mesh({n / p, p}, {"x", "y"});
   const auto f = [](const Array& a, const Array& b, const Array& whole) {
@@ -90,7 +90,7 @@ TEST(Walk, TakesSeveralStacksOnAGrid) {
   expect_close(walked_ys[1], ys[1], "second stack");
 }
 
-TEST(Walk, IsWalkedBackByTheGradient) {
+TEST(Walk, is_walked_back_by_the_gradient) {
   const auto loss = [](const Array& xs) {
     const auto [c, ys] = running(xs);
     return c * c + sum(ys * cos(ys));
@@ -102,7 +102,7 @@ TEST(Walk, IsWalkedBackByTheGradient) {
   EXPECT_LE(compiled.memory_analysis().peak_bytes, 20 * 8 * largest_block(n)) << compiled.as_text();
 }
 
-TEST(Walk, IsMappedOverABatch) {
+TEST(Walk, is_mapped_over_a_batch) {
   const Array xs = spread({11, 3});
   const auto one = [](const Array& v) { return running(v).second; };
   const Array expected = vmap(one, {.in_axes = 1, .out_axes = 1})(xs);

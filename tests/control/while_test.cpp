@@ -1,15 +1,15 @@
-// while_loop of compiled functions: until all examples are done, with tangents.
+// while_loop in compiled functions: runs until all examples are done, with tangents.
 #include "control/loops.hpp"
 
 namespace tessera::test {
 namespace {
 
-TEST(While, CompiledIsTheLoopOutside) {
+TEST(While, compiled_is_the_loop_outside) {
   const Array x = spread({10}), y = spread({10}, 0, 1, 5);
   for (const auto& placed : layouts_of(x)) expect_close(jit(grow)(placed, y), grow(x, y), "while_loop");
 }
 
-TEST(While, MappedRunsUntilAllExamplesAreDone) {
+TEST(While, mapped_runs_until_all_examples_are_done) {
   const Array x = spread({9, 4}, 0.1, 3), y = spread({4}, 0, 0.1, 5);
   std::vector<Array> rows;
   for (int i = 0; i < 9; ++i) rows.push_back(grow(x(i), y));
@@ -20,7 +20,7 @@ TEST(While, MappedRunsUntilAllExamplesAreDone) {
   }
 }
 
-TEST(While, TangentsGoWithTheValues) {
+TEST(While, tangents_go_with_the_values) {
   const Array x = spread({6}, 0.5, 1), y = spread({6}, 0, 0.1, 5), t = spread({6}, -1, 1, 8);
   const auto pushed = jit([&](const Array& a, const Array& da) {
     return jvp([&](const Array& v) { return grow(v, y); }, std::tuple(a), std::tuple(da)).second;
@@ -29,7 +29,7 @@ TEST(While, TangentsGoWithTheValues) {
   expect_close(pushed, (grow(x + h * t, y) - grow(x - h * t, y)) / (2 * h), "finite differences", 1e-6);
 }
 
-TEST(While, ValuesAndTangentsAreOneLoop) {
+TEST(While, values_and_tangents_are_one_loop) {
   const auto f = jit([](const Array& x, const Array& t) {
     return jvp([](const Array& v) { return grow(v, v); }, std::tuple(x), std::tuple(t));
   });
@@ -37,7 +37,7 @@ TEST(While, ValuesAndTangentsAreOneLoop) {
   EXPECT_EQ(text.find("  while:"), text.rfind("  while:")) << text;
 }
 
-TEST(While, HasNoGradientAndSaysWhatHas) {
+TEST(While, has_no_gradient_and_says_what_has) {
   try {
     jit(grad([](const Array& x) { return sum(grow(x, x)); }))(spread({6}, 0.5, 1));
     FAIL() << "no error";

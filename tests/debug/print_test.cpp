@@ -1,4 +1,4 @@
-// The output of debug::print and the calls of debug::callback, now and when a traced program runs.
+// Output of debug::print and calls of debug::callback, eagerly and when a traced program runs.
 #include <complex>
 #include <sstream>
 
@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <tessera/tessera.hpp>
+
+#include "support/errors.hpp"
 
 namespace tessera::test {
 namespace {
@@ -19,18 +21,10 @@ template <class F> std::string printed(F f) {
   return testing::internal::GetCapturedStdout();
 }
 std::string once(const std::string& text) { return is_main_process() ? text : ""; }
-template <class F> std::string refusal(F f) {
-  try {
-    f();
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
-  return "nothing was raised";
-}
 Mesh ranks() { return make_mesh({device_count()}, {"x"}); }
 Array split(const Array& x) { return device_put(x, ranks(), P("x")); }
 
-// ---- what is written ----
+// ---- the output ----
 
 TEST(print, takes_whatever_can_be_streamed) {
   EXPECT_EQ(printed([] {
@@ -68,17 +62,17 @@ TEST(print, of_an_array_the_format_holds_for_each_element) {
   EXPECT_EQ(printed([] { debug::print("{:.0f}", zeros(2000)); }), once("[0 0 0 ... 0 0 0]\n"));
 }
 TEST(print, what_is_no_format_is_refused_with_the_line) {
-  const auto text = refusal([] { debug::print("{:q}", 1); });
+  const auto text = test::error_of<ArgumentError>([] { debug::print("{:q}", 1); });
   EXPECT_THAT(text, AllOf(HasSubstr("has the format 'q'"), HasSubstr("as {:>8.3f}"),
                           HasSubstr("print_test.cpp:" + std::to_string(__LINE__ - 2))));
-  EXPECT_THAT(refusal([] { debug::print("{:.3f}", "text"); }),
+  EXPECT_THAT(test::error_of<ArgumentError>([] { debug::print("{:.3f}", "text"); }),
               HasSubstr("a format that its argument text cannot have"));
-  EXPECT_THAT(refusal([] { debug::print("{:d}", 1.5); }), HasSubstr("cannot have"));
-  EXPECT_THAT(refusal([] { debug::print("{:9999}", 1); }), HasSubstr("has the format"));
-  EXPECT_THAT(refusal([] { debug::print("{x}", 1); }), HasSubstr("a single '{'"));
+  EXPECT_THAT(test::error_of<ArgumentError>([] { debug::print("{:d}", 1.5); }), HasSubstr("cannot have"));
+  EXPECT_THAT(test::error_of<ArgumentError>([] { debug::print("{:9999}", 1); }), HasSubstr("has the format"));
+  EXPECT_THAT(test::error_of<ArgumentError>([] { debug::print("{x}", 1); }), HasSubstr("a single '{'"));
 }
 
-// ---- when a traced program runs ----
+// ---- in a traced program ----
 
 TEST(print, inside_jit_writes_values_each_time_it_runs) {
   const auto f = jit([](const Array& x) {
@@ -173,7 +167,7 @@ TEST(print, in_a_condition_is_refused) {
         },
         [](const Array& value) { return value + 1; }, x);
   });
-  EXPECT_THAT(refusal([&] { f(array({1})(0)); }), HasSubstr("the condition prints"));
+  EXPECT_THAT(test::error_of<ArgumentError>([&] { f(array({1})(0)); }), HasSubstr("the condition prints"));
 }
 TEST(print, inside_shard_map_writes_every_ranks_block_with_its_rank) {
   const int n = device_count();

@@ -1,4 +1,4 @@
-// viz: what travels to rank 0, and what it writes.
+// viz: the data sent to rank 0, and the files that rank 0 writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <png.h>
@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "io/folder.hpp"
+#include "support/errors.hpp"
 #include "viz/data/sampling.hpp"
 
 namespace tessera::test {
@@ -30,15 +31,6 @@ Mesh ranks() { return make_mesh({device_count()}, {"x"}); }
 Array rows(const Array& x) { return device_put(x, ranks(), P("x")); }
 Array columns(const Array& x) { return device_put(x, ranks(), P(None, "x")); }
 Array table() { return arange(35.f).reshape(7, 5); }
-template <class E, class F> std::string refusal(F f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was raised";
-}
-
 TEST_F(Viz, a_small_array_arrives_whole_on_rank_0_alone) {
   for (const Array& x : {table(), rows(table()), columns(table())}) {
     const auto grid = viz::sampled(x, 100, 100);
@@ -117,19 +109,20 @@ TEST_F(Viz, a_picture_in_characters_is_on_rank_0) {
 }
 TEST_F(Viz, refuses_on_every_rank_with_the_line) {
   const auto line = [](int n) { return HasSubstr("viz_test.cpp:" + std::to_string(n)); };
-  EXPECT_THAT(refusal<ArgumentError>([&] { viz::image(path("a.jpg"), table()); }),
+  EXPECT_THAT(test::error_of<ArgumentError>([&] { viz::image(path("a.jpg"), table()); }),
               AllOf(HasSubstr("must end in .png or .svg"), line(__LINE__ - 1)));
-  EXPECT_THAT(refusal<ShapeError>([&] { viz::image(path("a.png"), arange(3)); }),
+  EXPECT_THAT(test::error_of<ShapeError>([&] { viz::image(path("a.png"), arange(3)); }),
               HasSubstr("an image has two dimensions"));
-  EXPECT_THAT(refusal<DtypeError>([&] { viz::image(path("a.png"), make_complex(table(), 1)); }),
+  EXPECT_THAT(test::error_of<DtypeError>([&] { viz::image(path("a.png"), make_complex(table(), 1)); }),
               HasSubstr("complex numbers"));
-  EXPECT_THAT(refusal<ArgumentError>([&] { viz::image(path("a.png"), table(), {.colormap = "jet"}); }),
+  EXPECT_THAT(test::error_of<ArgumentError>([&] { viz::image(path("a.png"), table(), {.colormap = "jet"}); }),
               HasSubstr("there is no colormap 'jet'"));
-  EXPECT_THAT(refusal<IoError>([&] { viz::image("/no/such/folder/a.png", rows(table())); }),
+  EXPECT_THAT(test::error_of<IoError>([&] { viz::image("/no/such/folder/a.png", rows(table())); }),
               HasSubstr("cannot be written"));
-  EXPECT_THAT(refusal<ShapeError>([&] { viz::plot(path("a.svg"), {{.y = arange(3), .x = arange(4)}}); }),
-              HasSubstr("has 3 values and 4 places"));
-  EXPECT_THAT(refusal<ArgumentError>([&] {
+  EXPECT_THAT(
+      test::error_of<ShapeError>([&] { viz::plot(path("a.svg"), {{.y = arange(3), .x = arange(4)}}); }),
+      HasSubstr("has 3 values and 4 places"));
+  EXPECT_THAT(test::error_of<ArgumentError>([&] {
                 jit([&](const Array& x) {
                   viz::image(path("a.png"), x);
                   return x;

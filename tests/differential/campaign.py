@@ -13,7 +13,9 @@ import tempfile
 
 here = pathlib.Path(__file__).resolve().parent
 CONFIGURATIONS = [  # ranks, settings, share of the programs
-    (1, {}, 0.4), (2, {}, 0.2), (3, {}, 0.2), (1, {"TESSERA_THREADS": "2"}, 0.1), (2, {"TESSERA_THREADS": "2", "TESSERA_MATH": "precise"}, 0.1)]
+    (1, {}, 0.3), (2, {}, 0.15), (3, {}, 0.15), (1, {"TESSERA_THREADS": "2"}, 0.1), (2, {"TESSERA_THREADS": "2", "TESSERA_MATH": "precise"}, 0.1),
+    # what large arrays alone would take: streams, threads, reads without messages (base/thresholds.hpp)
+    (1, {"TESSERA_TEST_THRESHOLDS": "1000", "TESSERA_THREADS": "2"}, 0.1), (3, {"TESSERA_TEST_THRESHOLDS": "100000"}, 0.1)]
 LIMIT_S = 60  # without a new program
 
 

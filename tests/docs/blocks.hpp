@@ -1,4 +1,4 @@
-// Functions that the sources made of the documentation's blocks (scripts/site/blocks.py) call.
+// Functions called by the sources that scripts/site/blocks.py generates from the documentation's code blocks.
 #pragma once
 #include <tessera/array.hpp>
 
@@ -14,10 +14,10 @@ using Program = std::function<int(int, char**)>;
 // A block that starts and ends tessera itself. ranks 0: any number.
 void add(const char* page, int line, int ranks, Program program);
 
-// Inside tessera::run: the block must raise this error.
+// Runs in tessera::run: the block must raise this error.
 template <class Error> Program throws(void (*block)());
 
-// A value: computed if it is an array.
+// Uses a value: evaluates it if it is an array.
 template <class T> void keep(const T& value) {
   if constexpr (std::is_same_v<T, tessera::Array>) tessera::eval({value});
 }

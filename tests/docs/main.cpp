@@ -1,5 +1,5 @@
-// docs_test [PAGE]: every ```cpp block of the documentation, run; those that want another number of ranks are
-// passed over. Each block starts and ends the runtime anew on an MPI that stays up.
+// docs_test [PAGE]: runs every ```cpp block of the documentation; blocks for another number of ranks are
+// skipped. Each block starts and ends the runtime again; MPI stays initialised.
 #include <tessera/tessera.hpp>
 
 #include <mpi.h>

@@ -1,5 +1,5 @@
-// A dtype has one spelling wherever users read it, "float32": in errors, in what explain says and in printed
-// arrays. The short ones ("f32") are those of programs, whose lines are long.
+// Users see one spelling of a dtype, "float32": in errors, in explain and in printed arrays. Short names
+// ("f32") are for program texts, whose lines are long.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::string printed(const auto& x) {
   return text.str();
 }
 
-TEST(Dtypes, HaveOneSpellingInErrors) {
+TEST(Dtypes, have_one_spelling_in_errors) {
   const Mesh line = make_mesh({device_count()}, {"x"});
   for (const Dtype dtype : all_dtypes) {
     const Array x = device_put(ones({3}, dtype), line, P()), y = ones({4}, dtype);
@@ -53,12 +53,12 @@ TEST(Dtypes, HaveOneSpellingInErrors) {
   }
 }
 
-TEST(Dtypes, HaveOneSpellingInWhatExplainSays) {
+TEST(Dtypes, have_one_spelling_in_what_explain_says) {
   for (const Dtype dtype : all_dtypes)
     expect_spelled_out(printed(explain([](const Array& x) { return flip(x); }, ones({5}, dtype))), dtype);
 }
 
-TEST(Dtypes, AreShortInPrograms) {
+TEST(Dtypes, are_short_in_programs) {
   const auto lowered = jit([](const Array& x) { return x + 1; }).lower(ones({5}));
   EXPECT_THAT(lowered.as_text(), HasSubstr("f32[5]"));
   EXPECT_THAT(lowered.compile().as_text(), HasSubstr("f32[5]"));

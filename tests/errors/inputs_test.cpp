@@ -1,5 +1,5 @@
-// Bad inputs to ops, each told with what is wrong with it: rows 10 to 36 of tests/faults/README.md that no
-// room's own tests have.
+// Invalid inputs to ops, each with its error text: rows 10 to 36 of tests/faults/README.md that no other
+// folder tests.
 #include <gmock/gmock.h>
 
 #include <tessera/error.hpp>

@@ -99,6 +99,8 @@ faults = {
     "refused_all": (3, {"TEST_REFUSES": "read,files,proc,code"}, 0, 30, {"not so": 0, "refused: read": 3, "refused: files": 3, "refused: code": 3}),
     "equal_process_numbers": (3, {"OMPI_MCA_btl": "self,tcp"}, 0, 30, {"not so": 0}),  # Open MPI's shared memory goes by the number too
     "unlike_hosts": (3, {"OPENBLAS_NUM_THREADS": "1"}, 0, 15, {"the ranks compute with different kernels": 1, r"^  rank 1: .*, 2 threads$": 1, r"^  ranks 0, 2: .*, 1 thread$": 1}),
+    "weaker_cpu_on_one": (3, {"TESSERA_LOG": "info"}, 0, 30, {"not so": 0, "CPUs of several types; all ranks compute with AVX2": 1, "compute with different kernels": 0}),
+    "old_cpu_on_one": (2, {"TESSERA_LOG": "info"}, 0, 30, {"not so": 0, "CPUs of several types; all ranks compute with baseline vectors": 1, "compute with different kernels": 0}),
     "callback_calls_tessera": (3, {}, 70, 10, {r"rank 0\] tessera: ArgumentError: .*called inside of a function given to debug::callback": 1}),
     "callback_calls_tessera_in_jit": (3, {}, 70, 10, {r"ArgumentError: .*called inside of a function given to debug::callback": "some"}),
     "killed": (3, {}, 137, 8, {ended_by(9, "Killed"): 1, r"\[rank [02]\]": 0}),
@@ -121,6 +123,7 @@ settings_of_rank_1 = {
     "unchecked_on_one": {"TESSERA_CHECK": "0", "TESSERA_NAN_CHECK": "1"},
     "too_much_for_one": {"TESSERA_MEM_LIMIT": "5M"},
     "unlike_hosts": {"OPENBLAS_NUM_THREADS": "2"},
+    "weaker_cpu_on_one": {"TESSERA_CPU": "avx2"}, "old_cpu_on_one": {"TESSERA_CPU": "baseline"},
 }
 # Sent to mpirun while the ranks work.
 signal_of = {"interrupted": signal.SIGINT, "terminated": signal.SIGTERM}
@@ -131,7 +134,7 @@ in_own_namespace = ["unshare", "-p", "-f", "--mount-proc"]
 # What the program is told to do, where that is not the name.
 scenario_of = {
     **{f"refused_{what}": "moves_and_computes" for what in ("reads", "files", "proc", "code", "all")},
-    "unlike_hosts": "nothing", "equal_process_numbers": "moves_and_computes",
+    "unlike_hosts": "nothing", "weaker_cpu_on_one": "computes_alike", "old_cpu_on_one": "computes_alike", "equal_process_numbers": "moves_and_computes",
     "endless_loop": "works_alone", "works_within_the_limit": "works_alone", "first_notice": "sleeps_12_s", "interrupted": "works_alone", "terminated": "works_alone", "no_single_copy": "settings_of_each",
     "small_shared_memory": "settings_of_each", "nothing_alone": "nothing", "throw_on_one_alone": "throw_on_one", "throw_on_all_alone": "throw_on_all", "bad_setting": "nothing",
     "misspelt_setting": "nothing", "launcher_of_another_mpi": "nothing", "exit_alone": "exit_on_all", "unchecked_on_one": "settings_of_each", "log_of_the_start": "nothing",

@@ -1,11 +1,12 @@
-// Calls of the file system that fail, come short or are interrupted. Preloaded into the ranks of a job:
+// File system calls that fail, are short or are interrupted. Preloaded into the ranks of a job:
 //
 //   mpirun -x LD_PRELOAD=libfailing_files.so -x TEST_FILES_UNDER=/tmp/x -n 3 program
 //
-// Only files below TEST_FILES_UNDER count. The program says what fails by test_files_arm("KIND:N:WHAT:RANK:TIMES"):
-// the N-th call of the kind from then on ("any": of all kinds; open, read, write, fsync, resize, rename) on the
-// rank, and the TIMES - 1 after it (1 without it). WHAT: EIO, ESTALE, ENOSPC, EACCES, EMFILE; EINTR (made again, the
-// call succeeds); short (half of the bytes); flip (one bit of what was read). TEST_FILES_FAIL arms from the start.
+// Only files below TEST_FILES_UNDER count. The program chooses the failure by
+// test_files_arm("KIND:N:WHAT:RANK:TIMES"): the N-th call of the kind from then on ("any": of all kinds;
+// open, read, write, fsync, resize, rename) on the rank, and the TIMES - 1 calls after it (1 by default).
+// WHAT: EIO, ESTALE, ENOSPC, EACCES, EMFILE; EINTR (a retry succeeds); short (half of the bytes); flip (one
+// bit of the data read). TEST_FILES_FAIL arms from the start.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -67,7 +68,7 @@ struct Plan {
     return !under.empty() && std::strncmp(path, under.c_str(), under.size()) == 0;
   }
   bool counts(int descriptor) const { return open_ones.count(descriptor) != 0; }
-  // Whether this call is one of those that fail.
+  // Whether this call is to fail.
   template <class File> bool strikes(const char* name, File file) {
     const std::scoped_lock lock(mutex);
     if (!counts(file) || (kind != "any" && kind != name)) return false;

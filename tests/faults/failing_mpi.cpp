@@ -2,11 +2,11 @@
 //
 //   mpirun -x LD_PRELOAD=libfailing_mpi.so -x TEST_MPI_...=... -n 3 program
 //
-//   TEST_MPI_FAIL=MPI_Isend:4:1   rank 1's 4th MPI_Isend does nothing and returns MPI_ERR_OTHER; "any" counts all
+//   TEST_MPI_FAIL=MPI_Isend:4:1   rank 1's 4th MPI_Isend is skipped, returns MPI_ERR_OTHER; "any" counts all
 //   TEST_MPI_COUNT=1              rank 1 prints how many calls "any" counts, per kind, when MPI ends
-//   TEST_MPI_DELAY_US=200         each call comes up to so much later, each time by another amount
-//   TEST_MPI_SHUFFLE=1            completed requests are told in another order, one by one, and later than they could
-//   TEST_MPI_LEAKS=1              what was made and not freed when MPI ends is told, and the rank ends with 98
+//   TEST_MPI_DELAY_US=200         each call is delayed by a random time up to this
+//   TEST_MPI_SHUFFLE=1            completed requests are reported in random order, one by one, and late
+//   TEST_MPI_LEAKS=1              objects not freed when MPI ends are reported, and the rank exits with 98
 //   TEST_MPI_SEED=7
 #include <mpi.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ int own_rank() {
 }
 
 struct Plan {
-  std::string kind;  // that fails
+  std::string kind;  // of the call that fails
   long nth = 0;
   int rank = -1;
   bool counts = number("TEST_MPI_COUNT") != 0, shuffles = number("TEST_MPI_SHUFFLE") != 0,
@@ -45,7 +45,7 @@ struct Plan {
   std::mt19937 random{static_cast<unsigned>(1000 * number("TEST_MPI_SEED") + own_rank())};
   std::map<std::string, long> calls;
   long all_calls = 0;
-  long requests = 0, communicators = 0, groups = 0, ops = 0, types = 0;  // made and not freed
+  long requests = 0, communicators = 0, groups = 0, ops = 0, types = 0;  // created and not freed
 
   Plan() {
     const std::string text = setting("TEST_MPI_FAIL");
@@ -62,7 +62,7 @@ Plan& plan() {
   return *instance;
 }
 
-// At the start of every call: whether it fails.
+// Called first in every wrapper: whether this call fails.
 bool fails(const char* call) {
   Plan& p = plan();
   if (p.delay_us > 0 && p.random() % 4 == 0) usleep(p.random() % static_cast<unsigned>(p.delay_us));
@@ -76,7 +76,7 @@ int count_open(int n, const MPI_Request* requests) {
       std::count_if(requests, requests + n, [](MPI_Request r) { return r != MPI_REQUEST_NULL; }));
 }
 
-// Counts the requests of a list that the call completed.
+// Counts the requests of a list that a call completed.
 template <class Call> int completing(int n, MPI_Request* requests, Call&& call) {
   const int before = count_open(n, requests), code = call();
   plan().requests -= before - count_open(n, requests);
@@ -92,7 +92,7 @@ int made(int code, const MPI_Comm* comm) {
   return code;
 }
 
-// Completes one of the list, whichever comes first in an order by chance. -1: none was open, or none has come.
+// Completes one request of the list, in random order of trial. -1: none was open, or none has completed.
 int complete_one(int n, MPI_Request* requests, bool waits, int* code) {
   *code = MPI_SUCCESS;
   if (count_open(n, requests) == 0) return -1;
@@ -110,7 +110,7 @@ int complete_one(int n, MPI_Request* requests, bool waits, int* code) {
   return -1;
 }
 
-// Waitsome and Testsome that tell one request at a time.
+// Waitsome and Testsome that report one request at a time.
 int tell_one(int n, MPI_Request* requests, int* count, int* indices, bool waits) {
   if (count_open(n, requests) == 0) {
     *count = MPI_UNDEFINED;

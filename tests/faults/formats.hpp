@@ -1,4 +1,4 @@
-// Versions of an array, saved and loaded in every format of files.
+// Versions of an array, saved and loaded in every file format.
 #pragma once
 #include <tessera/checkpoint.hpp>
 #include <tessera/tessera.hpp>
@@ -8,14 +8,14 @@
 namespace tessera::test {
 
 inline Sharding layout() { return NamedSharding(make_mesh({device_count()}, {"x"}), P("x")); }
-// Elements that tell the version that they are of. Primes: blocks are uneven on every number of ranks.
+// Elements encode their version. Primes: blocks are uneven on every number of ranks.
 inline Array version(int number, int scale = 1) {
   constexpr int rows = 1009, columns = 37;
   return device_put(reshape(arange(rows * scale * columns), {rows * scale, columns}) + number * 1000000,
                     layout());
 }
 
-// In pieces, as a long run would.
+// Writes in several pieces, as a long run would.
 inline void append(const std::string& file, const Array& x, int compression) {
   io::Hdf5Writer out(file, {.mode = io::Hdf5Open::replace});
   out.attribute("/", "pieces", 3);
@@ -29,7 +29,7 @@ inline void saved_beside(const std::string& folder, int number, const Array& x) 
   steps.save(number, x);
   steps.wait();
 }
-// Chunks that are no blocks of any rank.
+// Chunks that do not match the blocks of any rank.
 inline void store(const std::string& file, const Array& x) {
   io::Zarr out(file, {.mode = io::ZarrOpen::replace});
   out.write("group/x", x, {.chunks = {100, 20}});
@@ -74,7 +74,7 @@ inline Array load(const std::string& folder, const std::string& format, const Ar
   return io::checkpoint::restore(folder + "/steps", like);
 }
 
-// The version that all elements are of; -1 where they are of several.
+// The version of all elements; -1 if they have different ones.
 inline int version_in(const Array& x, const Array& first_one = version(0)) {
   const Array numbers = (x - first_one) / 1000000;
   const int first = item<int>(min(x)) / 1000000;

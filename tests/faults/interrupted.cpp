@@ -1,9 +1,10 @@
-// interrupted FOLDER FORMAT ERRORS [MOST]: under failing_files.cpp, the n-th call of the file system fails, for every n that
-// a save makes, then for every n that a load makes, in each of the ERRORS ("EIO,short"). On each rank in turn.
+// interrupted FOLDER FORMAT ERRORS [MOST]: under failing_files.cpp, fails the n-th call of the file system,
+// for every n of a save, then for every n of a load, with each of the ERRORS ("EIO,short"), on each rank in
+// turn.
 //
-// After a save the old version is there, or the new one, whole, and the new one where no error was raised; an
-// error is raised on all ranks. A load gives what was saved, or an error. What is only interrupted or comes
-// short goes on without an error. Prints what is wrong, and counts.
+// After a save the complete old or new version must be there, and the new one if no error was raised; an
+// error is raised on all ranks. A load returns the saved data or raises an error. Interrupted and short calls
+// must not raise an error. Prints violations and counts.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -44,7 +45,7 @@ struct Trial {
   }
   bool goes_on() const { return what == "EINTR" || what == "short"; }
 
-  // "" where the work went through; its error otherwise, the same on all ranks.
+  // Returns "" if the work succeeded; otherwise its error, equal on all ranks.
   std::string outcome(const std::function<void()>& work) {
     std::string text;
     arm("any:" + std::to_string(n) + ":" + what + ":" + std::to_string(rank));

@@ -1,5 +1,5 @@
-// faulty SCENARIO: a small program that goes wrong in one way. expected.py starts it under mpirun and says
-// how it must end.
+// faulty SCENARIO: a small program that fails in one way. expected.py starts it under mpirun and has the
+// expected outcome.
 #include <mpi.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -47,13 +47,13 @@ template <class E> bool throws(const std::function<void()>& call) {
   return false;
 }
 
-// The first two ranks factorize a matrix that is not positive definite.
+// The first two ranks factor a matrix that is not positive definite.
 void fail_on_a_part() {
   const Mesh two(NdDevices{0, 1}, {"x"});
   if (me() < 2) eval(linalg::cholesky(device_put(eye(4) * -1, two, P("x"))));
 }
 
-// Two ranks of the job compute x + 1 five times; rank 1 once more.
+// Two ranks of the job compute x + 1 five times; rank 1 does so once more.
 Array count_on_a_part() {
   const Mesh two(NdDevices{0, 1}, {"x"});
   Array x = device_put(zeros({4}), two, P("x"));
@@ -132,7 +132,7 @@ const std::map<std::string, Body> inside_run = {
            "a gathered value");
        require(item<std::int64_t>(sum(astype(x, int64))) == std::int64_t{n} * (n - 1) / 2, "a sum");
      }},
-    {"moves_and_computes",  // what reads, maps and generates code, in forms whose sums are known
+    {"moves_and_computes",  // reads, maps and generates code, with known sums
      [] {
        const Mesh mesh = make_mesh({device_count()}, {"x"});
        const int n = 300 * device_count();
@@ -155,6 +155,30 @@ const std::map<std::string, Body> inside_run = {
                "a product with a chain behind");
        const Array back = real(fft::ifft2(fft::fft2(astype(x, complex64))));
        require(item<float>(max(abs(back - x))) < 1e-3f, "a transform and its inverse");
+     }},
+    {"computes_alike",  // each rank for itself, what other kernels would round differently
+     [] {
+       const Mesh own(NdDevices{me()}, {"own"});
+       const auto values = [&](std::int64_t n, Dtype dtype) {
+         return device_put(astype(sin(astype(arange(n * n), float64) * 0.37), dtype).reshape(n, n), own, P());
+       };
+       std::string bits;
+       for (const Dtype dtype : {float32, float64})
+         for (const std::int64_t n : {65, 700}) {
+           const Array x = values(n, dtype), y = matmul(x, x);
+           for (const Array& result :
+                {y, sum(x, 1), exp(x) * log(abs(x) + 1) + tanh(x), linalg::inv(x + 3 * eye(n, n, 0, dtype)),
+                 einsum("ij,kj->ik", x, x), cumsum(x, 1)}) {
+             const auto bytes = dtype == float32 ? std::as_bytes(local<float>(result))
+                                                 : std::as_bytes(local<double>(result));
+             bits += std::to_string(std::hash<std::string_view>()(
+                         {reinterpret_cast<const char*>(bytes.data()), bytes.size()})) +
+                     " ";
+           }
+         }
+       const auto all = comm::gather_texts(comm::world(), bits);
+       require(std::all_of(all.begin(), all.end(), [&](const auto& one) { return one == all[0]; }),
+               "the same bits");
      }},
     {"callback_calls_tessera",
      [] { debug::callback([](const HostArray&) { item<float>(sum(ones({4}) * 2)); }, ones({3})); }},
@@ -238,7 +262,7 @@ const std::map<std::string, Body> inside_run = {
        const Mesh two(NdDevices{0, 1}, {"x"}), all = make_mesh({device_count()}, {"x"});
        const Array x = device_put(ones({12}), all, P("x"));
        eval(x);
-       if (me() < 2) eval(device_put(ones({12}), two, P("x")) * 2);  // the part's communicator is made
+       if (me() < 2) eval(device_put(ones({12}), two, P("x")) * 2);  // makes the communicator
        if (me() == 0)
          eval(sum(device_put(ones({12}), two, P("x"))));
        else
@@ -275,7 +299,7 @@ const std::map<std::string, Body> inside_run = {
     {"verdicts_differ",
      [] {
        const Mesh mesh = make_mesh({device_count()}, {"x"});
-       const auto own = [&](float mine) {  // said to be replicated
+       const auto own = [&](float mine) {  // declared replicated
          return make_array_from_callback({1}, NamedSharding(mesh, P()), [&](const Index&) -> HostArray {
            return HostArray(std::vector<float>{mine}, {1});
          });
@@ -365,7 +389,7 @@ const std::map<std::string, Body> inside_run = {
        if (me() == 1) sleep(12);
        meet();
      }},
-    {"many_short_waits",  // longer than the first notice takes, and no wait of them long
+    {"many_short_waits",  // longer in total than the first warning takes, but each one is short
      [] {
        const auto start = std::chrono::steady_clock::now();
        while (comm::all_ok(comm::world(), std::chrono::steady_clock::now() - start < std::chrono::seconds(5)))
@@ -450,7 +474,7 @@ void unwind(int argc, char** argv, bool everywhere) {
   }
 }
 
-// The same program in each of several runtimes: nothing that was bound in one may be used in the next.
+// Runs the same program in several runtimes: nothing bound in one may be used in the next.
 void same_work_again(const std::function<Array(Array)>& doubled) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const auto n = 10 * device_count();
@@ -459,7 +483,7 @@ void same_work_again(const std::function<Array(Array)>& doubled) {
   require(item<int>(sum(doubled(x))) == n * (n - 1), "a function that was compiled in another runtime");
 }
 
-// Everything an application may expect of its own MPI before, while and after tessera runs inside it.
+// Everything an application expects of its own MPI before, while and after tessera runs in it.
 void inside_application(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0, size = 1;

@@ -1,6 +1,6 @@
-// Preloaded into ranks: a system that refuses, as containers and hardened kernels do. TEST_REFUSES names
-// what: read (process_vm_readv), files (memfd_create), proc (/proc/PID/fd), code (memory that is executed).
-// What it refused is told when the process ends.
+// Preloaded into ranks: a system that refuses calls, as containers and hardened kernels do. TEST_REFUSES
+// lists them: read (process_vm_readv), files (memfd_create), proc (/proc/PID/fd), code (executable memory).
+// Refused calls are reported when the process ends.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>

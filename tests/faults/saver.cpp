@@ -1,14 +1,14 @@
-// saver COMMAND FOLDER FORMAT [...]: a program that saves, and is killed, starved of space or disturbed while
-// it does. files.py starts it and judges what is left.
+// saver COMMAND FOLDER FORMAT [...]: a program that saves, and is killed, starved of space or disturbed
+// meanwhile. files.py starts it and checks the files.
 //
 //   fault FOLDER FORMAT FAULT    saves version 1, then version 2 with TESSERA_TEST_FAULT=FAULT
-//   check FOLDER FORMAT          for each FOLDER/*: prints its name and the version that it holds, whole
+//   check FOLDER FORMAT          for each FOLDER/*: prints its name and the complete version that it holds
 //   again FOLDER FORMAT          the same, and then saves version 3 over it
 //   loop FOLDER FORMAT SECONDS   versions 1, 2, ...; FOLDER/rank.N has the process number of rank N, and
 //                                FOLDER/saved the last version whose save has returned
-//   full FOLDER FORMAT           version 1, then one that the disk has no room for
-//   last FOLDER FORMAT [BYTES]   version 1, of 2 MiB a rank, as the last thing that the program does, where no
-//                                file may be longer than BYTES
+//   full FOLDER FORMAT           version 1, then one that the disk has no space for
+//   last FOLDER FORMAT [BYTES]   version 1, of 2 MiB per rank, as the program's last action; no file may be
+//                                longer than BYTES
 //   share FOLDER FORMAT JOB      thirty versions of its own, while another job does the same
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// starved PROGRAM RANK N: rank RANK finds no memory at its N-th allocation, N counted over the whole program.
-// The job must end in order: with right values and status 0, or with one failure that is told.
+// starved PROGRAM RANK N: the N-th allocation of rank RANK fails, counted over the whole program. The job
+// must end with right values and status 0, or with one reported failure.
 #include <tessera/error.hpp>
 #include <tessera/tessera.hpp>
 
@@ -31,7 +31,7 @@ void require(bool fact, const char* what) {
   comm::abort_job(99);
 }
 
-// Everything that ranks do together: evaluations, reshards, reductions, jit, a part of the ranks.
+// All kinds of joint work: evaluations, reshards, reductions, jit, a part of the ranks.
 void work(const Mesh& all, const Mesh& two) {
   const int ranks = device_count(), n = 12 * ranks;
   const double sum_of_all = n * (n - 1) / 2.0;
@@ -56,7 +56,7 @@ void work(const Mesh& all, const Mesh& two) {
   require(item<double>(sum(x)) == sum_of_all, "the first array at the end");
 }
 
-// A program that catches what it should not, and goes on.
+// A program that catches every exception and continues.
 void stubborn_work(const Mesh& all, const Mesh& two) {
   for (int again = 0; again < 4; ++again) try {
       work(all, two);

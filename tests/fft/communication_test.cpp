@@ -1,4 +1,4 @@
-// Traffic of transforms: exchanges inside the mesh axes that split the transformed dims, and nothing else.
+// Traffic of transforms: only exchanges within the mesh axes that split the transformed dims.
 #include <tessera/debug.hpp>
 #include <tessera/jit.hpp>
 #include <tessera/random.hpp>
@@ -14,10 +14,12 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-Values random_values(const Shape& shape, std::uint64_t seed) { return Random(seed).values(shape, true); }
+Values random_values(const Shape& shape, std::uint64_t seed) {
+  return RandomSource(seed).values(shape, true);
+}
 const auto transform = [](const Array& x) { return fft::fftn(x); };
 
-// Runs f on x for its value; what this rank received meanwhile must be what explain() announces.
+// Evaluates f on x; the bytes that this rank received must equal those predicted by explain().
 template <class F> Array counted(F f, const Array& x, std::int64_t exchanges) {
   eval(x);
   const auto planned = explain(f, x);
@@ -35,7 +37,7 @@ template <class F> Array counted(F f, const Array& x, std::int64_t exchanges) {
   return result;
 }
 
-TEST(Communication, UnsplitAxesMoveNothing) {
+TEST(Communication, unsplit_axes_move_nothing) {
   const Mesh mesh = make_mesh({process_count()}, {"x"});
   const Values v = random_values({7, 6, 5}, 1);
   const Array x = device_put(complex_array(v, {7, 6, 5}, complex128), mesh, P("x"));
@@ -43,7 +45,7 @@ TEST(Communication, UnsplitAxesMoveNothing) {
   expect_close(y, naive_dft(naive_dft(v, {7, 6, 5}, 1, 6, -1), {7, 6, 5}, 2, 5, -1), {7, 6, 5}, 1e-12, "");
 }
 
-TEST(Communication, SlabsTakeOneExchangeAndOneBack) {
+TEST(Communication, slabs_take_one_exchange_and_one_back) {
   const int p = process_count();
   const Mesh mesh = make_mesh({p}, {"x"});
   const std::int64_t n = 16;
@@ -54,14 +56,14 @@ TEST(Communication, SlabsTakeOneExchangeAndOneBack) {
   const Array left =
       counted([](const Array& a) { return fft::fftn(a, {.out_sharding = fft::transposed}); }, x, one);
   expect_close(left, to_vector<Complex>(y), {n, n, n}, 1e-14, "transposed");
-  // An inverse from there ends where all began.
+  // An inverse of the transposed result returns to the initial layout.
   const Array back =
       counted([](const Array& a) { return fft::ifftn(a, {.out_sharding = fft::transposed}); }, left, one);
   EXPECT_EQ(back.sharding(), x.sharding());
   expect_close(back, to_vector<Complex>(x), {n, n, n}, 1e-13, "back");
 }
 
-TEST(Communication, PencilsTakeTwoExchanges) {
+TEST(Communication, pencils_take_two_exchanges) {
   const int p = process_count();
   if (p % 2 != 0 || p < 4) GTEST_SKIP() << "needs a grid of ranks";
   const Mesh mesh = make_mesh({2, p / 2}, {"x", "y"});
@@ -77,8 +79,8 @@ TEST(Communication, PencilsTakeTwoExchanges) {
   counted(transform, x, -1);
 }
 
-// A Poisson solver: one exchange each way, the division where the spectrum lies.
-TEST(Communication, PointwiseWorkBetweenStaysWhereTheSpectrumLies) {
+// A Poisson solver: one exchange each way; the division is done in the spectrum's layout.
+TEST(Communication, pointwise_work_between_stays_where_the_spectrum_lies) {
   const Mesh mesh = make_mesh({process_count()}, {"x"});
   const std::int64_t n = 12;
   const Array x = device_put(real_array(random_values({n, n, n}, 8), {n, n, n}, float64), mesh, P("x"));
@@ -92,7 +94,7 @@ TEST(Communication, PointwiseWorkBetweenStaysWhereTheSpectrumLies) {
   expect_close(y * 2, to_vector<Complex>(x), {n, n, n}, 1e-13, "");
 }
 
-TEST(Communication, EveryDimSplitAtOnce) {
+TEST(Communication, every_dim_split_at_once) {
   const int p = process_count();
   if (p != 8) GTEST_SKIP() << "needs 8 ranks";
   const Mesh mesh = make_mesh({2, 2, 2}, {"x", "y", "z"});
@@ -105,8 +107,8 @@ TEST(Communication, EveryDimSplitAtOnce) {
                shape, 1e-12, "");
 }
 
-// JAX gathers in both of these.
-TEST(Communication, NoAllGatherInTheCompiledText) {
+// JAX uses all-gathers for both of these.
+TEST(Communication, no_all_gather_in_the_compiled_text) {
   if (process_count() != 8) GTEST_SKIP() << "needs 8 ranks";
   const Array cube = random::normal(random::key(0), {16, 16, 16});
   const Array expected = fft::fftn(cube);
@@ -120,8 +122,8 @@ TEST(Communication, NoAllGatherInTheCompiledText) {
   }
 }
 
-TEST(Communication, NothingIsGatheredForAnyShapeSplitAndKind) {
-  Random random(21);
+TEST(Communication, nothing_is_gathered_for_any_shape_split_and_kind) {
+  RandomSource random(21);
   for (int round = 0; round < 80; ++round) {
     const int ndim = 1 + static_cast<int>(random.below(3));
     std::vector<std::int64_t> extents;
@@ -141,7 +143,7 @@ TEST(Communication, NothingIsGatheredForAnyShapeSplitAndKind) {
   }
 }
 
-TEST(Communication, LongLinesMoveThreeTimesTheirShare) {
+TEST(Communication, long_lines_move_three_times_their_share) {
   const int p = process_count();
   if (p == 1) GTEST_SKIP();
   const std::int64_t n = 1 << 14;
@@ -153,7 +155,7 @@ TEST(Communication, LongLinesMoveThreeTimesTheirShare) {
   EXPECT_NEAR(power_of_y / power_of_x, static_cast<double>(n), 1e-9 * static_cast<double>(n));  // Parseval
 }
 
-TEST(Communication, ABatchIsNotMoved) {
+TEST(Communication, a_batch_is_not_moved) {
   const Mesh mesh = make_mesh({process_count()}, {"x"});
   const Array x = device_put(complex_array(random_values({9, 64}, 6), {9, 64}, complex128), mesh, P("x"));
   counted([](const Array& a) { return fft::ifft(fft::fft(a)); }, x, 0);

@@ -1,5 +1,5 @@
-// Transforms in memory that the ranks of a host share: blocks large enough for it, unlike those of the other
-// tests.
+// Transforms in memory shared by the ranks of a host: blocks are large enough for it, unlike those of the
+// other tests.
 #include <tessera/debug.hpp>
 #include <tessera/jit.hpp>
 #include <tessera/tree.hpp>
@@ -22,7 +22,7 @@ bool all_share_memory() { return comm::share_memory(comm::world().device_ids());
 
 Array on_one(const Array& x) { return device_put(x, SingleDeviceSharding(devices()[0])); }
 
-// Forward, and back from where the forward transform left it, against the same by one rank.
+// Transforms forward, and back from the resulting layout; compares with the same on one rank.
 void check(const Values& v, const Shape& shape, const Sharding& where, bool is_real, fft::OutSharding place,
            std::vector<int> axes) {
   const Array x = is_real ? real_array(v, shape, float64) : complex_array(v, shape, complex128);
@@ -40,8 +40,8 @@ void check(const Values& v, const Shape& shape, const Sharding& where, bool is_r
   expect_close(is_real ? fft::irfftn(y, back) : fft::ifftn(y, back), v, shape, 1e-13, "back, " + what.str());
 }
 
-TEST(OnHost, EqualsOneRankForAnyShapeSplitKindAndPlace) {
-  Random random(31);
+TEST(OnHost, equals_one_rank_for_any_shape_split_kind_and_place) {
+  RandomSource random(31);
   for (int round = 0; round < 24 && !testing::Test::HasFailure(); ++round) {
     const int ndim = 2 + static_cast<int>(random.below(3));
     std::vector<std::int64_t> extents;
@@ -58,9 +58,9 @@ TEST(OnHost, EqualsOneRankForAnyShapeSplitKindAndPlace) {
   }
 }
 
-TEST(OnHost, SlabsAndPencilsOfUnevenBlocks) {
+TEST(OnHost, slabs_and_pencils_of_uneven_blocks) {
   const int p = process_count();
-  Random random(32);
+  RandomSource random(32);
   std::vector<Sharding> shardings = {NamedSharding(make_mesh({p}, {"x"}), P("x")),
                                      NamedSharding(make_mesh({p}, {"x"}), P(None, None, "x"))};
   if (p % 2 == 0) shardings.push_back(NamedSharding(make_mesh({2, p / 2}, {"x", "y"}), P("x", "y")));
@@ -73,12 +73,12 @@ TEST(OnHost, SlabsAndPencilsOfUnevenBlocks) {
           check(random.values(shape, !is_real), shape, where, is_real, place, {0, 1, 2});
 }
 
-TEST(OnHost, OneInstructionThereMessagesElsewhere) {
+TEST(OnHost, one_instruction_there_messages_elsewhere) {
   const int p = process_count();
   if (p == 1) GTEST_SKIP() << "one rank moves nothing";
   if (!all_share_memory()) GTEST_SKIP() << "the ranks are on several hosts";
   const Sharding where = NamedSharding(make_mesh({p}, {"x"}), P("x"));
-  Random random(33);
+  RandomSource random(33);
   const Values v = random.values({64, 64, 40}, true);
   const Array x = device_put(complex_array(v, {64, 64, 40}, complex128), where);
   const auto transform = [](const Array& a) { return fft::fftn(a); };
@@ -91,13 +91,37 @@ TEST(OnHost, OneInstructionThereMessagesElsewhere) {
   const auto text = jit(other).lower(x).compile().as_text();
   EXPECT_THAT(text, Not(HasSubstr("fft_on_host")));
   EXPECT_THAT(text, Not(HasSubstr("all-gather")));
-  // ifft(conj(fft(x))) = conj(x) at negated indices: twice is x.
+  // ifft(conj(fft(x))) = conj(x) at negated indices: applying it twice gives x.
   expect_close(other(other(x)), v, {64, 64, 40}, 1e-13, "by messages");
   EXPECT_EQ(planned.calls("all-to-all"), 2);
 }
 
-// The operand, the result, and never more than a third block; by messages between hosts two more, on their way.
-TEST(OnHost, ThreeBlocksOfMemoryAtMost) {
+struct Refused {
+  explicit Refused(bool refuse) { comm::refuse_host_memory(refuse); }
+  ~Refused() { comm::refuse_host_memory(false); }
+};
+
+// A limit of files, their size or mappings that one rank has reached, or all of them: messages instead.
+TEST(OnHost, goes_on_by_messages_where_a_rank_gets_no_shared_memory) {
+  const int p = process_count();
+  if (p == 1) GTEST_SKIP() << "one rank moves nothing";
+  RandomSource random(34);
+  std::vector<Sharding> shardings = {NamedSharding(make_mesh({p}, {"x"}), P("x"))};
+  if (p % 2 == 0) shardings.push_back(NamedSharding(make_mesh({2, p / 2}, {"x", "y"}), P("x", "y")));
+  for (const int who : {0, p - 1, p})  // p: all ranks
+    for (const auto& where : shardings)
+      for (const Shape& shape : {Shape{37, 50, 41}, Shape{5, 131, 140}}) {
+        release_memory();  // what is kept would serve
+        const Refused refused(who == p || process_index() == who);
+        for (const bool is_real : {false, true})
+          for (const auto place : {fft::keep, fft::transposed})
+            check(random.values(shape, !is_real), shape, where, is_real, place, {0, 1, 2});
+      }
+  check(random.values({37, 50, 41}, true), {37, 50, 41}, shardings[0], false, fft::keep, {0, 1, 2});
+}
+
+// At most the operand, the result and one further block; with messages between hosts two more in transit.
+TEST(OnHost, three_blocks_of_memory_at_most) {
   const int p = process_count();
   const std::int64_t blocks = p == 1 || all_share_memory() ? 3 : 5;
   std::vector<Sharding> shardings = {NamedSharding(make_mesh({p}, {"x"}), P("x"))};

@@ -1,4 +1,4 @@
-// Transforms by their definition, in long double, and random ways to split an array over the job's ranks.
+// Transforms by definition, in long double, and random shardings over the job's ranks.
 #pragma once
 #include <tessera/fft.hpp>
 #include <tessera/runtime.hpp>
@@ -18,7 +18,7 @@ using Values = std::vector<Complex>;
 
 inline std::int64_t elements(const Shape& shape) { return shape.elements(); }
 
-// Along one dim: n points (the operand is cut off or followed by zeros), sign -1 or +1, no scale.
+// A transform along one dim: n points (the operand is cropped or zero-padded), sign -1 or +1, no scale.
 inline Values naive_dft(const Values& x, const Shape& shape, int dim, std::int64_t n, int sign) {
   const auto d = static_cast<std::size_t>(dim);
   std::int64_t outer = 1, inner = 1;
@@ -52,9 +52,9 @@ inline Values first_along(const Values& x, const Shape& shape, int dim, std::int
   return result;
 }
 
-struct Random {
+struct RandomSource {
   std::mt19937_64 engine;
-  explicit Random(std::uint64_t seed) : engine(seed) {}
+  explicit RandomSource(std::uint64_t seed) : engine(seed) {}
   std::int64_t below(std::int64_t n) {
     return static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(n));
   }
@@ -67,8 +67,8 @@ struct Random {
     }
     return v;
   }
-  // A mesh of 1 to 3 axes over some of the ranks, in some order, and a spec for ndim dims: any axis on any
-  // dim, or on none.
+  // A mesh of 1 to 3 axes over some of the ranks, in random order, and a spec for ndim dims: any axis on any
+  // dim or on none.
   Sharding sharding(int ndim) {
     const int ranks = process_count();
     std::vector<int> ids(ranks);
@@ -103,7 +103,7 @@ inline Array real_array(const Values& values, const Shape& shape, Dtype dtype) {
 }
 inline double tolerance(Dtype dtype) { return real_dtype(dtype) == float32 ? 1e-5 : 1e-12; }
 
-// |a - b| <= tolerance * |b| in the 2-norm, and all shapes equal.
+// Checks |a - b| <= tolerance * |b| in the 2-norm, and the shape.
 inline void expect_close(const Array& result, const Values& expected, const Shape& shape, double relative,
                          const std::string& what) {
   ASSERT_EQ(result.shape(), shape) << what;

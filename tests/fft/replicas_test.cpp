@@ -1,4 +1,4 @@
-// Transforms that several ranks compute for themselves.
+// Transforms that several ranks compute redundantly.
 #include "base/hash.hpp"
 #include "base/settings.hpp"
 #include "comm/watch/agreement.hpp"
@@ -8,7 +8,7 @@
 namespace tessera::test {
 namespace {
 
-// This rank's copy.
+// A hash of this rank's copy.
 std::uint64_t bits_of(const Array& x) {
   eval({x});
   const auto& stored = *output_of(x).stored;
@@ -19,12 +19,12 @@ Array waves(std::int64_t n) {
   return sin(astype(arange(n), float64) * 0.37) + cos(astype(arange(n), float64));
 }
 
-TEST(Replicas, AreEqualToTheLastBitWhateverEachRankHasMeasured) {
+TEST(Replicas, are_equal_to_the_last_bit_whatever_each_rank_has_measured) {
   const SettingScope measured("TESSERA_FFT_PLAN", "measure");
   const int me = process_index();
   const Mesh mesh = make_mesh({device_count()}, {"x"}), own(NdDevices{me}, {"x"});
   for (const std::int64_t n : {60, 1000, 4096, 5040}) {
-    if (me % 2 == 0)  // these ranks know a measured plan of that length, the others do not
+    if (me % 2 == 0)  // these ranks have a measured plan of that length, the others do not
       for (int again = 0; again < 3; ++again) eval({fft::fft(device_put(waves(n), own, P()))});
     for (int again = 0; again < 3; ++again) {
       const auto committed = bits_of(fft::fft(device_put(waves(n), mesh, P()))),
@@ -36,7 +36,7 @@ TEST(Replicas, AreEqualToTheLastBitWhateverEachRankHasMeasured) {
   }
 }
 
-TEST(Replicas, OfOneMeshAxisAreEqualWhileTheOtherSplits) {
+TEST(Replicas, of_one_mesh_axis_are_equal_while_the_other_splits) {
   if (device_count() != 4) GTEST_SKIP() << "needs a 2 x 2 mesh";
   const SettingScope measured("TESSERA_FFT_PLAN", "measure");
   const int me = process_index();

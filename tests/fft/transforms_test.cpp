@@ -1,4 +1,4 @@
-// Transforms of split arrays against the definition.
+// Transforms of split arrays compared with the definition.
 #include "base/settings.hpp"
 #include "fft/reference.hpp"
 
@@ -30,7 +30,7 @@ struct Case {
   }
 };
 
-Case random_case(Random& random) {
+Case random_case(RandomSource& random) {
   const int ndim = 1 + static_cast<int>(random.below(4));
   std::vector<std::int64_t> extents;
   const std::int64_t most[] = {40, 14, 9, 6};
@@ -53,7 +53,7 @@ double scale(const std::string& norm, bool is_forward, double points) {
   return (norm == "forward") == is_forward ? 1 / points : 1;
 }
 
-fft::FftOptions options_of(const Case& c, Random& random, Sharding& given) {
+fft::FftOptions options_of(const Case& c, RandomSource& random, Sharding& given) {
   fft::FftOptions options{.axes = c.dims, .norm = c.norm, .s = c.lengths};
   const auto where = random.below(3);
   if (where == 1) options.out_sharding = fft::transposed;
@@ -61,8 +61,8 @@ fft::FftOptions options_of(const Case& c, Random& random, Sharding& given) {
   return options;
 }
 
-TEST(Transforms, AnyShapeAxesLengthsAndSplitGiveTheFullTransform) {
-  Random random(11);
+TEST(Transforms, any_shape_axes_lengths_and_split_give_the_full_transform) {
+  RandomSource random(11);
   for (int round = 0; round < 300; ++round) {
     const Case c = random_case(random);
     const bool is_forward = random.below(2) == 0;
@@ -100,8 +100,8 @@ TEST(Transforms, AnyShapeAxesLengthsAndSplitGiveTheFullTransform) {
   }
 }
 
-TEST(Transforms, RealOnesKeepHalf) {
-  Random random(12);
+TEST(Transforms, real_ones_keep_half) {
+  RandomSource random(12);
   for (int round = 0; round < 200; ++round) {
     Case c = random_case(random);
     const Values x = random.values(c.shape, false);
@@ -131,7 +131,7 @@ TEST(Transforms, RealOnesKeepHalf) {
     const auto what = "round " + std::to_string(round) + ": " + c.text() + " -> " + text_of(half.sharding());
     EXPECT_EQ(half.dtype(), c.dtype);
     expect_close(half, expected, shape, tolerance(c.dtype), what);
-    if (c.lengths.empty()) {  // and back
+    if (c.lengths.empty()) {  // and the inverse
       std::vector<std::int64_t> lengths;
       for (const int d : c.dims) lengths.push_back(c.shape[d]);
       const Array again = fft::irfftn(half, fft::FftOptions{.axes = c.dims, .norm = c.norm, .s = lengths});
@@ -143,15 +143,15 @@ TEST(Transforms, RealOnesKeepHalf) {
   }
 }
 
-// Hermitian parts of any numbers: what irfft does with the imaginary parts of the ends is to ignore them.
-TEST(Transforms, RealInverseOfAnyNumbers) {
-  Random random(13);
+// Inverse real transforms of arbitrary numbers: irfft ignores the imaginary parts of the end points.
+TEST(Transforms, real_inverse_of_any_numbers) {
+  RandomSource random(13);
   for (int round = 0; round < 120; ++round) {
     Case c = random_case(random);
     const Values x = random.values(c.shape, true);
     const auto d = static_cast<std::size_t>(c.dims.back());
     const auto n = 1 + random.below(2 * c.shape[d] + 1), half = n / 2 + 1;
-    // By definition: the full spectrum from the half, then the plain inverse.
+    // By definition: completes the half spectrum, then applies the plain inverse.
     Shape full_shape = c.shape;
     full_shape[d] = n;
     std::int64_t outer = 1, inner = 1;
@@ -174,7 +174,7 @@ TEST(Transforms, RealInverseOfAnyNumbers) {
   }
 }
 
-// One value of the transform of a line, by its definition.
+// One value of a line's transform, by definition.
 Complex one_part(const Values& x, std::int64_t start, std::int64_t n, std::int64_t k) {
   std::complex<long double> sum = 0;
   for (std::int64_t j = 0; j < n; ++j) {
@@ -186,12 +186,11 @@ Complex one_part(const Values& x, std::int64_t start, std::int64_t n, std::int64
   return Complex(sum);
 }
 
-// Lines far too long for one rank's share: six steps, even and uneven, and lengths that are or hide large
-// primes.
-TEST(Transforms, LongLinesSplitOverAllRanks) {
+// Lines far too long for one rank: six steps, even and uneven, and lengths that are or contain large primes.
+TEST(Transforms, long_lines_split_over_all_ranks) {
   const SettingScope quickly("TESSERA_FFT_PLAN", "estimate");
   const Mesh mesh = make_mesh({process_count()}, {"x"});
-  Random random(14);
+  RandomSource random(14);
   for (const std::int64_t n : {4096, 6000, 5041, 4999, 9998, 8191, 14997}) {
     for (const bool batched : {false, true}) {
       const Shape shape = batched ? Shape{2, n} : Shape{n};
@@ -219,8 +218,8 @@ TEST(Transforms, LongLinesSplitOverAllRanks) {
   }
 }
 
-TEST(Transforms, HermitianOnes) {
-  Random random(15);
+TEST(Transforms, hermitian_ones) {
+  RandomSource random(15);
   const Mesh mesh = make_mesh({process_count()}, {"x"});
   const Values x = random.values({6, 9}, true);
   const Array split = device_put(complex_array(x, {6, 9}, complex128), mesh, P("x"));
@@ -228,7 +227,7 @@ TEST(Transforms, HermitianOnes) {
   const Array expected = fft::irfft(conj(split), 16) * 16;
   expect_close(fft::hfft(split), to_vector<Complex>(expected), {6, 16}, 1e-14, "hfft");
   const Array real_signal = fft::hfft(split, 15);
-  Values cleaned = x;  // the end of an odd signal is free, the first part of any is real
+  Values cleaned = x;  // the end of an odd signal is arbitrary, the first value is always real
   for (std::size_t i = 0; i < 54; i += 9) cleaned[i] = cleaned[i].real();
 }
 

@@ -1,4 +1,4 @@
-// The outcomes that a parser may have: it accepts an input, or refuses it with an error of its kind.
+// The permitted outcomes of a parser: it accepts an input, or rejects it with its error type.
 #pragma once
 #include <stdexcept>
 #include <string_view>
@@ -9,7 +9,7 @@ inline void require(bool fact, const char* what) {
   if (!fact) throw std::logic_error(what);
 }
 
-// Who wrote what an error repeats: what comes from outside reaches a terminal escaped.
+// The origin of text that an error repeats: text from outside must reach a terminal escaped.
 enum class Said { by_outsiders, by_programs };
 
 inline void check_words(std::string_view words, Said said) {
@@ -19,7 +19,7 @@ inline void check_words(std::string_view words, Said said) {
             "a control character in an error text");
 }
 
-// False where one of these errors was raised. All others are findings.
+// Returns false if one of these errors was raised. All others are findings.
 template <class Error, class... Others, class Parse>
 bool accepts(const Parse& parse, Said said = Said::by_outsiders) {
   try {

@@ -1,4 +1,4 @@
-// Files of several arrays, and tables as text.
+// Parsers of files with several arrays, and of tables as text.
 #include <tessera/error.hpp>
 
 #include <zlib.h>
@@ -68,7 +68,7 @@ std::string deflated(const std::string& content) {
 std::string npy_file(const Shape& shape, Dtype dtype) {
   return io::npy_header_text(shape, dtype) + std::string(checked_bytes(shape, dtype, "fuzz"), '\7');
 }
-// As numpy writes small ones: 32-bit sizes, deflated or not.
+// An archive as numpy writes small ones: 32-bit sizes, deflated or not.
 std::string small_archive(const std::string& name, const std::string& content, bool packs) {
   const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
   const auto stored = packs ? deflated(content) : content;
@@ -80,7 +80,7 @@ std::string small_archive(const std::string& name, const std::string& content, b
   return local + record + "PK\5\6" + bytes_of(0, 4) + bytes_of(1, 2) + bytes_of(1, 2) +
          bytes_of(record.size(), 4) + bytes_of(local.size(), 4) + bytes_of(0, 2);
 }
-// As io::save_npz writes them: 64-bit sizes.
+// An archive as io::save_npz writes it: 64-bit sizes.
 std::string large_archive(const std::vector<std::pair<std::string, std::string>>& files) {
   std::vector<io::ZipMember> members;
   std::string text;
@@ -124,7 +124,8 @@ Parser npz() {
 }
 
 // --- .safetensors ------------------------------------------------------------------------------------------
-// What is read relies on: each byte behind the header is of one tensor, and each has the bytes of its shape.
+// Readers rely on this: each byte after the header belongs to one tensor, and each tensor has the bytes of
+// its shape.
 void check_tensors(const io::SafetensorsHeader& header, std::int64_t first, std::int64_t end) {
   std::int64_t total = 0;
   for (const auto& [name, tensor] : header.tensors) {
@@ -148,14 +149,14 @@ bool parse_safetensors_file(std::string_view file) {
                   size);
   });
 }
-// The length before a changed header is right again in half of the inputs, and more bytes follow it.
+// Half of the inputs get a correct length before the changed header, and more bytes after it.
 bool parse_safetensors_input(std::string_view input) {
   const bool as_it_is = parse_safetensors_file(input);
   const auto open = input.find('{'), close = input.rfind('}');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return as_it_is;
   const std::string json(input.substr(open, close + 1 - open));
   std::string fitted = bytes_of(json.size(), 8) + json;
-  fitted.append(24, '\0');  // what the seeds' tensors need
+  fitted.append(24, '\0');  // needed by the seeds' tensors
   return parse_safetensors_file(fitted) || as_it_is;
 }
 Parser safetensors() {
@@ -217,7 +218,7 @@ bool parse_table(std::string_view text, const io::CsvOptions& options) {
     std::vector<std::byte> whole(
         static_cast<std::size_t>(checked_bytes(table.shape(), options.dtype, "fuzz")));
     table.read({{0, rows}, {0, columns}}, whole.data());
-    // The lower right quarter alone has the same values.
+    // Reading only the lower right quarter gives the same values.
     const Box part = {{rows / 2, rows}, {columns / 2, columns}};
     const auto width = static_cast<std::int64_t>(itemsize(options.dtype));
     std::vector<std::byte> quarter(static_cast<std::size_t>(box_elements(part) * width));

@@ -1,6 +1,6 @@
-// Mutants of right inputs: a parser accepts one or refuses it with an IoError, and does nothing else.
-// TESSERA_TEST_INPUTS sets how many each parser gets (20,000); TESSERA_TEST_FIRST, with which number they
-// start: other ones on each day, and the number is printed.
+// Mutants of valid inputs: a parser accepts them or rejects them with an IoError, and has no other outcome.
+// TESSERA_TEST_INPUTS sets the number per parser (20,000); TESSERA_TEST_FIRST the first mutant's number, by
+// default from the date, so that each day tests others. The number is printed.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -22,7 +22,7 @@ std::uint64_t number_in(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// 20261123000000 on that day (UTC).
+// Example: 20261123000000 on that day (UTC).
 std::uint64_t first_of_today() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -40,7 +40,7 @@ TEST_P(Fuzz, mutants_are_accepted_or_refused) {
   std::printf("TESSERA_TEST_FIRST=%llu\n", static_cast<unsigned long long>(first));
   std::uint64_t accepted = 0;
   for (auto number = first; number < first + inputs; ++number) {
-    if (number % 5000 == 0) test_started("Fuzz", parser.name.c_str());  // a long run goes on
+    if (number % 5000 == 0) test_started("Fuzz", parser.name.c_str());  // resets the watchdog
     const auto input = Mutator(number).mutant(parser.seeds, parser.words);
     try {
       accepted += parser.parse(input) ? 1 : 0;
@@ -48,7 +48,7 @@ TEST_P(Fuzz, mutants_are_accepted_or_refused) {
       FAIL() << parser.name << " number " << number << ": " << error.what() << "\n" << input;
     }
   }
-  // Neither all nor nothing gets through, or the mutants say little.
+  // Some mutants must be accepted and some rejected, otherwise they test little.
   EXPECT_GT(accepted, inputs / 1000);
   EXPECT_LT(accepted, inputs);
   RecordProperty("accepted", std::to_string(accepted));
@@ -58,7 +58,7 @@ TEST_P(Fuzz, seeds_are_accepted) {
   for (const auto& seed : GetParam().seeds) EXPECT_TRUE(GetParam().parse(seed)) << seed;
 }
 
-// Inputs that were found once stay in corpus/<parser>/.
+// Inputs that caused findings stay in corpus/<parser>/.
 TEST_P(Fuzz, the_corpus_is_accepted_or_refused) {
   const auto folder =
       std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "fuzz/corpus" / GetParam().name;

@@ -1,4 +1,4 @@
-// scripts/fuzz NAME: libFuzzer on one of the parsers, the name in TESSERA_TEST_PARSER.
+// scripts/fuzz NAME: runs libFuzzer on one of the parsers, the one in TESSERA_TEST_PARSER.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +21,7 @@ const tessera::test::Parser& parser() {
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t bytes, std::size_t most);
 
-// Every fourth change is one of ours, which knows whole inputs and the words of the parser.
+// Every fourth mutation uses our mutator, which knows complete inputs and the parser's words.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t bytes, std::size_t most,
                                                unsigned int number) {
   if (number % 4 != 0) return LLVMFuzzerMutate(data, bytes, most);

@@ -1,4 +1,4 @@
-// clang before 16 has libFuzzer but no std::source_location: the parsers only name the type.
+// clang before 16 has libFuzzer but no std::source_location; the parsers only need the type to exist.
 #pragma once
 #include <cstdint>
 #include <version>

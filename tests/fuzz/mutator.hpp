@@ -1,4 +1,4 @@
-// Inputs that are nearly right: a seed after a few changes. The same number gives the same mutant.
+// Nearly valid inputs: a seed after a few changes. The same number gives the same mutant.
 #pragma once
 #include <cstdint>
 #include <random>
@@ -41,7 +41,7 @@ class Mutator {
   void flip(std::string& text) {
     if (!text.empty()) text[below(text.size())] ^= static_cast<char>(1 << below(8));
   }
-  // A number of the text becomes a near, a large or a negative one.
+  // Replaces a number in the text by a close, a large or a negative one.
   void replace_number(std::string& text) {
     const auto from = text.find_first_of("0123456789", below(text.size() + 1));
     if (from == std::string::npos) return;

@@ -77,7 +77,7 @@ Parser npy() {
   return parser;
 }
 
-// --- manifests, of which half get the right checksum again after they were changed ------------------------
+// --- manifests; half of the changed ones get a correct checksum again -------------------------------------
 io::checkpoint::Manifest small_manifest() {
   io::checkpoint::Manifest m{7, "(*,[*])", {}, {}};
   m.leaves.push_back({Shape{4, 6}, float32, {{{{0, 2}, {0, 6}}, 0, 0}, {{{2, 4}, {0, 6}}, 1, 0}}});
@@ -99,8 +99,8 @@ std::string with_right_sum(std::string_view text) {
   whole["xxh3"] = io::checkpoint::hex(XXH3_64bits(body.data(), body.size()));
   return whole.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
-// The promise that restore relies on: each element lies in exactly one block, counted one by one where that
-// is few.
+// The invariant that restore relies on: each element is in exactly one block; counted element by element for
+// small arrays.
 void check_promises(const io::checkpoint::Manifest& manifest) {
   for (const auto& leaf : manifest.leaves) {
     const auto elements = checked_product(leaf.shape, "leaf");
@@ -175,16 +175,17 @@ Parser manifest() {
   return parser;
 }
 
-// --- Matrix Market ------------------------------------------------------------------------------------------
+// --- Matrix Market
+// ------------------------------------------------------------------------------------------
 bool parse_matrix_market(std::string_view text) {
   return accepts([&] {
     const io::MatrixMarketText matrix(text, "load_matrix_market: 'm.mtx'");
     const auto& banner = matrix.banner();
     const auto bytes = checked_bytes(Shape{banner.rows, banner.columns}, banner.dtype, "matrix");
-    if (bytes > 1 << 20) return;  // what a rank holds is refused by its size before it is read
+    if (bytes > 1 << 20) return;  // larger ones are refused by their size before they are read
     std::vector<std::byte> whole(static_cast<std::size_t>(bytes));
     matrix.read({{0, banner.rows}, {0, banner.columns}}, whole.data());
-    // The lower right quarter alone has the same values.
+    // Reading only the lower right quarter gives the same values.
     const Box part = {{banner.rows / 2, banner.rows}, {banner.columns / 2, banner.columns}};
     const auto width = static_cast<std::int64_t>(itemsize(banner.dtype));
     std::vector<std::byte> quarter(static_cast<std::size_t>(box_elements(part) * width));

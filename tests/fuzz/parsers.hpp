@@ -1,5 +1,5 @@
-// The parsers, each as one function: any bytes in, done or an error of its kind out. Shared by the seeded
-// mutator (fuzz_test.cpp) and by libFuzzer (libfuzzer.cpp).
+// The parsers, each as one function: it takes any bytes and either succeeds or raises its error. Shared by
+// the seeded mutator (fuzz_test.cpp) and libFuzzer (libfuzzer.cpp).
 #pragma once
 #include <functional>
 #include <ostream>
@@ -11,10 +11,10 @@ namespace tessera::test {
 
 struct Parser {
   std::string name;
-  std::vector<std::string> seeds;  // whole and right, from which mutants are made
-  std::vector<std::string> words;  // pieces that mean something to it
-  // Throws std::logic_error where a right answer breaks a promise: a shape whose bytes do not fit 64 bits.
-  // Another exception than the parser's errors is a finding too. True: the input was accepted.
+  std::vector<std::string> seeds;  // complete valid inputs, from which mutants are made
+  std::vector<std::string> words;  // tokens that the parser knows
+  // Throws std::logic_error if an accepted input breaks a guarantee: a shape whose bytes do not fit 64 bits.
+  // Any exception besides the parser's errors is a finding too. Returns true if the input was accepted.
   std::function<bool(std::string_view)> parse;
 };
 const std::vector<Parser>& parsers();     // all of them

@@ -1,4 +1,4 @@
-// The small languages: what users, ops and the command line write in a line.
+// The small languages: one-line texts written by users, ops and the command line.
 #include <tessera/error.hpp>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::optional<std::int64_t> number_in(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
-// "2x3 4": shapes as the library lets them be, with elements in 64 bits. "-": none.
+// "2x3 4": shapes that the library allows, with a size that fits 64 bits. "-": none.
 std::optional<std::vector<Shape>> shapes_in(std::string_view text) {
   std::vector<Shape> shapes;
   for (const auto& word : split(text, ' ')) {
@@ -53,7 +53,8 @@ std::optional<std::vector<Shape>> shapes_in(std::string_view text) {
   return shapes;
 }
 
-// --- sharding rules: "sentence @ shapes in -> shapes out" ---------------------------------------------------
+// --- sharding rules: "sentence @ shapes in -> shapes out"
+// ---------------------------------------------------
 void check_factors(const FactorRule& rule, const std::vector<std::vector<DimFactors>>& operands,
                    const std::vector<Shape>& shapes) {
   require(operands.size() == shapes.size(), "each operand has its dims");
@@ -143,7 +144,7 @@ bool parse_slice(std::string_view input) {
   if (range.count == 0) return true;
   const auto last = static_cast<__int128>(range.start) + static_cast<__int128>(range.count - 1) * range.step;
   require(range.start >= 0 && range.start < *n && last >= 0 && last < *n, "all of them lie in the array");
-  // Python's definition, for what can be counted.
+  // Python's definition, checked by counting for small extents.
   if (*n > 100) return true;
   const __int128 step = bounds[2].value_or(1), extent = *n;
   const auto place = [&](const std::optional<std::int64_t>& given, __int128 otherwise) {
@@ -203,7 +204,8 @@ Parser layout() {
           parse_layout};
 }
 
-// --- words of the command line ------------------------------------------------------------------------------
+// --- words of the command line
+// ------------------------------------------------------------------------------
 bool parse_word(std::string_view input) {
   const std::string word(input);
   const auto shape = [&] {
@@ -212,7 +214,7 @@ bool parse_word(std::string_view input) {
     checked_bytes(parsed, complex128, "fuzz");
   };
   const bool is_shape = accepts<cli::UsageError, UserError>(shape);
-  if (cli::is_shape(word) && !is_shape)  // what looks like one is refused for its size or a missing number
+  if (cli::is_shape(word) && !is_shape)  // refused for its size or a missing number
     require(word.find("xx") != std::string::npos || word.back() == 'x' || word.size() > 10,
             "shapes are read");
   cli::Order order;

@@ -1,4 +1,4 @@
-// Zarr: the metadata of arrays and groups, and the bytes of chunks.
+// Zarr: metadata of arrays and groups, and the bytes of chunks.
 #include <tessera/error.hpp>
 
 #include <gtest/gtest.h>
@@ -134,7 +134,7 @@ bool parse_v2(std::string_view text) {
   return accepts([&] { check(parse_array_v2(text, "")); });
 }
 
-// A shard: its index, and each chunk unpacked.
+// A shard: its index, and each unpacked chunk.
 bool parse_shard(std::string_view bytes) {
   const ArrayMeta meta = parse_array_v3(seeds_v3()[1]);
   const Codec& sharding = meta.codecs[0];
@@ -159,17 +159,17 @@ std::string whole_shard() {
   std::vector<InnerPlace> places(4);
   for (InnerPlace& place : places) {
     const std::string values = "abcdefabcdef"s;
-    const Piece packed = pack(behind_serializer(meta.codecs[0].codecs),
-                              {reinterpret_cast<const std::byte*>(values.data()), values.size()}, 2);
+    const EncodedBytes packed = pack(behind_serializer(meta.codecs[0].codecs),
+                                     {reinterpret_cast<const std::byte*>(values.data()), values.size()}, 2);
     place = {text.size(), packed.bytes.size()};
     text.append(reinterpret_cast<const char*>(packed.bytes.data()), packed.bytes.size());
   }
   places[2] = {};
-  const Piece table = index_piece(meta.codecs[0], places);
+  const EncodedBytes table = index_piece(meta.codecs[0], places);
   return text.append(reinterpret_cast<const char*>(table.bytes.data()), table.bytes.size());
 }
 
-// A chunk behind every packer at once.
+// A chunk that is packed by every codec in sequence.
 std::vector<Codec> all_packers() {
   return {{.kind = Codec::Kind::gzip, .level = 1},
           {.kind = Codec::Kind::zstd, .level = 1},
@@ -191,7 +191,7 @@ std::vector<std::string> whole_chunks() {
   const auto packers = all_packers();
   std::vector<std::string> seeds;
   for (std::size_t kind = 0; kind < packers.size(); ++kind) {
-    const Piece packed =
+    const EncodedBytes packed =
         pack(std::span(packers).subspan(kind, 1),
              {reinterpret_cast<const std::byte*>(chunk_values.data()), chunk_values.size()}, 4);
     seeds.push_back(static_cast<char>(kind) +
@@ -200,7 +200,8 @@ std::vector<std::string> whole_chunks() {
   return seeds;
 }
 
-// What zarr-python is asked about by against_zarr_python.py: TESSERA_TEST_MUTANTS names the file that gets each mutant with what was read.
+// Input of against_zarr_python.py: TESSERA_TEST_MUTANTS names the file that receives each mutant with our
+// result.
 std::string verdict(bool is_v3, const std::string& text) {
   try {
     ArrayMeta meta = is_v3 ? parse_array_v3(text) : parse_array_v2(text, "");
@@ -213,7 +214,7 @@ std::string verdict(bool is_v3, const std::string& text) {
                        {"dtype", name(meta.dtype)},
                        {"codecs", names},
                        {"dims", dims},
-                       {"key", key_of(meta, Place(meta.shape.size(), 1))},
+                       {"key", key_of(meta, ChunkIndex(meta.shape.size(), 1))},
                        {"attributes", meta.attributes},
                        {"fill", meta.fill_is_given ? fill_json(meta.fill, meta.dtype) : Json()}});
   } catch (const IoError&) {

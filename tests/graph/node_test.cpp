@@ -1,4 +1,4 @@
-// Params of ops and the nodes that keep them.
+// Params of ops, and the nodes that own them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tessera/ops.hpp>
@@ -20,13 +20,13 @@ struct Sample {
   }
 };
 
-TEST(Params, TextNamesEveryField) {
+TEST(Params, text_names_every_field) {
   EXPECT_EQ(make_params(Sample{-3, {0, 2}, Shape{4, 5}, true})->text(),
             "shift=-3 dims=[0,2] shape=(4, 5) wraps=true");
   EXPECT_EQ(make_params(Sample{})->text(), "shift=0 dims=[] shape=none wraps=false");
 }
 
-TEST(Params, EveryFieldChangesTheHash) {
+TEST(Params, every_field_changes_the_hash) {
   const Sample sample{1, {0}, std::nullopt, false};
   const auto hash = make_params(sample)->hash();
   EXPECT_EQ(make_params(sample)->hash(), hash);
@@ -36,13 +36,13 @@ TEST(Params, EveryFieldChangesTheHash) {
   EXPECT_NE(make_params(Sample{1, {0}, std::nullopt, true})->hash(), hash);
 }
 
-TEST(Params, AreReadBackAsTheyWereGiven) {
+TEST(Params, are_read_back_as_they_were_given) {
   const auto params = make_params(Sample{7, {1}, Shape{2}, true});
   EXPECT_EQ(params->as<Sample>().shift, 7);
   EXPECT_EQ(params->as<Sample>().shape, (Shape{2}));
 }
 
-TEST(Node, AChainOfAMillionIsReleasedWithoutRecursion) {
+TEST(Node, a_chain_of_a_million_is_released_without_recursion) {
   Array last = make_placeholder({Shape{2}, float32}, std::nullopt, nullptr, 0);
   for (int i = 0; i < 1'000'000; ++i) {
     auto node = std::make_shared<Node>();
@@ -52,10 +52,10 @@ TEST(Node, AChainOfAMillionIsReleasedWithoutRecursion) {
     last = Array(std::move(node), 0);
   }
   last = Array();
-  SUCCEED();  // a destructor per node on the stack would have ended the program
+  SUCCEED();  // recursive destruction would have overflowed the stack
 }
 
-TEST(Node, WhatOthersStillHoldOutlivesTheChain) {
+TEST(Node, what_others_still_hold_outlives_the_chain) {
   const Array base = make_placeholder({Shape{2}, float32}, std::nullopt, nullptr, 0);
   Array chain = base;
   for (int i = 0; i < 10; ++i) chain = chain + chain;
@@ -64,18 +64,18 @@ TEST(Node, WhatOthersStillHoldOutlivesTheChain) {
   EXPECT_EQ(base.node().use_count(), 1);
 }
 
-TEST(Node, IsDescribedByTypeAndTheUsersLine) {
+TEST(Node, is_described_by_type_and_the_users_line) {
   EXPECT_THAT(describe(zeros({3, 4}) + 1),
               ContainsRegex("^float32\\[3,4\\] \\(uncommitted\\) from node_test.cpp:[0-9]+$"));
 }
 
-TEST(Recording, NumbersNodesInOrder) {
+TEST(Recording, numbers_nodes_in_order) {
   const Array a = zeros({2}), b = a + 1, c = a * 2;
   EXPECT_LT(a.node()->serial, b.node()->serial);
   EXPECT_LT(b.node()->serial, c.node()->serial);
 }
 
-TEST(Recording, RefusesAnArrayThatHoldsNothing) {
+TEST(Recording, refuses_an_array_that_holds_nothing) {
   try {
     Array() + 1;
     FAIL() << "no error";

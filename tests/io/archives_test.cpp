@@ -1,4 +1,4 @@
-// .npz and .safetensors: files as others make them, byte by byte, and our own.
+// .npz and .safetensors: files as other programs write them, byte by byte, and our own.
 #include "io/archive/safetensors_header.hpp"
 #include "io/archive/zip.hpp"
 #include "io/folder.hpp"
@@ -91,14 +91,14 @@ TEST_F(Npz, comes_back_under_any_sharding_from_any_sharding) {
   EXPECT_THAT(entries(), ElementsAre("x.npz"));
 }
 
-// numpy.load takes what begins with a member or the plain end record.
+// numpy.load accepts files that begin with a member or with the plain end record.
 TEST_F(Npz, an_archive_of_no_arrays_is_22_bytes) {
   io::save_npz(path("none.npz"), {});
   EXPECT_EQ(bytes_of_file(path("none.npz")), std::string("PK\5\6") + std::string(18, '\0'));
   EXPECT_TRUE(io::npz_info(path("none.npz")).empty());
 }
 
-// The sum of the ranks' sums is that of the file: zipfile and numpy.load refuse another one.
+// Ranks' checksums are combined to the file's: zipfile and numpy.load reject a wrong one.
 TEST_F(Npz, checksums_are_of_the_members_bytes) {
   const Array x = device_put(reshape(arange(1000), {100, 10}), all_rows());
   io::save_npz(path("x.npz"), {{"x", x}, {"empty", zeros({0})}});
@@ -157,7 +157,7 @@ TEST_F(Npz, what_is_wrong_is_refused_with_path_and_reason) {
               HasSubstr("has no array 'aa'; it has 'a', 'b' (did you mean 'a'?)"));
 }
 
-// Every way to read: rows, columns, each rank everything, a mesh of one, Fortran order, a scalar.
+// All ways to read: by rows, by columns, replicated, on a mesh of one, in Fortran order, a scalar.
 TEST_F(Npz, one_bit_that_differs_in_a_stored_member_is_refused) {
   const Array x = device_put(reshape(arange(4000), {40, 100}), all_rows());
   io::save_npz(path("x.npz"), {{"one", full({}, 7)}, {"x", x}});

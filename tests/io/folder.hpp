@@ -1,5 +1,5 @@
-// A folder of its own for each test, the same on every rank, removed at the end; and the error text that a
-// call ends with.
+// A separate folder for each test, the same on every rank, removed at the end; and the text of a call's
+// error.
 #pragma once
 #include <tessera/tessera.hpp>
 
@@ -33,7 +33,7 @@ class InFolder : public testing::Test {
     if (is_main_process()) std::filesystem::remove_all(folder_);
   }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  // Written by rank 0; everybody waits for it.
+  // Rank 0 writes the file; all ranks wait for it.
   std::string put(const std::string& name, const std::string& bytes) const {
     if (is_main_process()) std::ofstream(path(name), std::ios::binary) << bytes;
     comm::barrier(comm::world());
@@ -53,7 +53,7 @@ class InFolder : public testing::Test {
 
 inline Sharding all_rows() { return NamedSharding(make_mesh({device_count()}, {"x"}), P("x")); }
 
-// The text of the error E; fails the test, with what came instead, when there is none.
+// The text of the error E; fails the test, naming the actual outcome, if E is not thrown.
 template <class E> std::string text_of_error(const std::function<void()>& call) {
   try {
     call();

@@ -133,13 +133,13 @@ TEST_F(Hdf5, a_second_run_adds_replaces_or_refuses_as_it_was_asked) {
   EXPECT_THAT(text_of_error<IoError>(saved(append, "y", arange(3))),
               HasSubstr("has a dataset '/y' already; save with {.mode = io::Hdf5Mode::replace}"));
   const auto bytes = std::filesystem::file_size(path("x.h5"));
-  saved(replace, "/g/x", arange(5) * 2)();  // in the old one's place
+  saved(replace, "/g/x", arange(5) * 2)();  // replaces the old one
   EXPECT_EQ(std::filesystem::file_size(path("x.h5")), bytes);
   EXPECT_THAT(values("/g/x"), ElementsAre(0, 2, 4, 6, 8));
   saved(replace, "/g/x", ones({2, 3}))();  // another dtype and shape
   EXPECT_EQ(io::hdf5_info(path("x.h5"), "/g/x").shape, (Shape{2, 3}));
   EXPECT_EQ(io::hdf5_info(path("x.h5"), "/g/x").dtype, float32);
-  saved(replace, "z", arange(2))();  // where there is none, it is made
+  saved(replace, "z", arange(2))();  // creates the file if there is none
   EXPECT_THAT(values("y"), ElementsAre(1, 1, 1));
   EXPECT_THAT(values("/g/x"), ElementsAre(1, 1, 1, 1, 1, 1));
   EXPECT_THAT(text_of_error<IoError>(saved(replace, "g", ones({2}))),
@@ -155,7 +155,7 @@ std::string hdf5_mutant(std::string bytes, unsigned number) {
   return bytes;
 }
 
-// 0 done, 1 IoError or MemoryError, 2 another exception; -1 where the child was ended, or took 10 s.
+// 0: done, 1: IoError or MemoryError, 2: another exception; -1: the child died, or took 10 s.
 int in_a_child(const std::function<void()>& work) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -178,7 +178,7 @@ int in_a_child(const std::function<void()>& work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Files as somebody else may have made them.
+// Files as other programs may write them.
 class ForeignHdf5 : public InFolder {
  protected:
   void make(const std::function<void(hid_t)>& fill) {
@@ -233,7 +233,7 @@ TEST_F(ForeignHdf5, sizes_that_do_not_fit_64_bits_are_refused) {
   EXPECT_THAT(load("empty"), HasSubstr("exceed 2^63"));
 }
 
-// A filter that this process has while it writes, and not any more when it reads.
+// A filter that this process has when it writes, but no longer when it reads.
 TEST_F(ForeignHdf5, a_filter_that_is_not_there_is_named) {
   const H5Z_class2_t stranger = {
       H5Z_CLASS_T_VERS,
@@ -318,10 +318,10 @@ TEST_F(ForeignHdf5, names_cannot_act_on_the_terminal) {
   EXPECT_THAT(load("b"), HasSubstr("it has '/a\\x1b]0;title\\x07'"));
 }
 
-// Mutants of a small file are read or refused by what is ours. The HDF5 library (1.10.8) itself ends the process
-// on some, as its own notes on security say: each mutant is loaded in a child, and such ends are counted.
+// Mutants of a small file must be read or refused by our code. The HDF5 library (1.10.8) itself crashes on
+// some, as its security notes say: each mutant is loaded in a child process, and crashes are counted.
 TEST_F(ForeignHdf5, mutants_are_read_or_refused) {
-  if (device_count() > 1) return;  // nothing here is collective, and a child has no other ranks
+  if (device_count() > 1) return;  // no collective calls here, and a child has no other ranks
   const char* wanted = std::getenv("TESSERA_TEST_INPUTS");
   const int inputs = wanted != nullptr ? std::atoi(wanted) : 500;
   io::save_hdf5(path("x.h5"), "/g/x", device_put(arange(64.0), all_rows()));

@@ -1,4 +1,4 @@
-// An HDF5 file that stays open: what is in it when it is closed, and that others can read it.
+// An HDF5 file that stays open: its contents when closed, readable by other programs.
 #include <hdf5.h>
 #include <sys/resource.h>
 #include <tessera/io/hdf5_writer.hpp>
@@ -25,14 +25,14 @@ class Writer : public InFolder {
     comm::barrier(comm::world());
     return to_vector<double>(io::load_hdf5(file(), dataset));
   }
-  // Rows first, first + 1, ... of a matrix whose elements are all different.
+  // Rows first, first + 1, ... of a matrix with distinct elements.
   static Array rows(std::int64_t first, std::int64_t n, std::int64_t columns, Dtype dtype = float64) {
     const Array all = reshape(arange((first + n) * columns), {first + n, columns});
     return astype(all(slice(first, first + n)), dtype);
   }
 };
 
-// The values that the library itself reads, without a line of tessera.
+// The values as read by the HDF5 library alone, without tessera.
 std::vector<double> read_plainly(const std::string& file, const char* dataset) {
   const hid_t in = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT),
               data = H5Dopen2(in, dataset, H5P_DEFAULT), space = H5Dget_space(data);
@@ -105,7 +105,7 @@ TEST_F(Writer, what_is_written_is_a_dataset_of_any_dtype_and_shape) {
             to_vector<std::complex<double>>(rows(0, 13, 3, complex128)));
 }
 
-// The bytes that this process has handed to write calls, as the system counts.
+// The bytes that this process has passed to write calls, as counted by the system.
 std::int64_t bytes_handed_over() {
   std::ifstream facts("/proc/self/io");
   for (std::string word; facts >> word;)
@@ -212,11 +212,11 @@ TEST_F(Writer, attributes_come_back_as_they_were_given) {
   Hdf5Writer out(file());
   out.write("x", device_put(ones({4}), all_rows()));
   out.group("/runs/first");
-  out.group("runs");  // is there
+  out.group("runs");  // exists already
   out.attribute("/", "steps", 20);
   out.attribute("/", "viscosity", 0.25);
   out.attribute("x", "unit", "m/s");
-  out.attribute("x", "unit", "µm/s");  // instead
+  out.attribute("x", "unit", "µm/s");  // replaces it
   out.attribute("x", "origin", std::vector<double>{0, -1.5});
   out.attribute("runs/first", "shape", std::vector<std::int64_t>{3, 4});
   out.attribute("runs/first", "axes", std::vector<std::string>{"time", "", "x"});
@@ -240,7 +240,7 @@ TEST_F(Writer, a_damaged_attribute_is_named_instead_of_read_as_nothing) {
   if (is_main_process()) {
     std::ifstream in(file(), std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    const auto heap = bytes.find("GCOL");  // where texts stand
+    const auto heap = bytes.find("GCOL");  // holds the texts
     ASSERT_NE(heap, std::string::npos);
     std::ofstream(file(), std::ios::binary) << bytes.replace(heap, 4, "none");
   }

@@ -1,8 +1,8 @@
-// Random histories of a checkpoint::Manager against a model that knows what may be seen: saves beside the program
-// and at once, waits, restores, bits that flip, files that are cut short, jobs that start again (also in the middle
-// of a save, with leftovers of a kill, at an older step, with another keep, on other meshes).
+// Random histories of a checkpoint::Manager, compared with a model of the visible steps: asynchronous and
+// synchronous saves, waits, restores, flipped bits, truncated files, restarted jobs (also in the middle of a
+// save, with leftovers of a kill, at an older step, with another keep, on other meshes).
 //
-//   TESSERA_TEST_HISTORIES=10000   so many of them; TESSERA_TEST_FIRST=7: the first seed (else the date)
+//   TESSERA_TEST_HISTORIES=10000   number of histories; TESSERA_TEST_FIRST=7: the first seed (else the date)
 #include <tessera/checkpoint.hpp>
 
 #include <cstdlib>
@@ -36,7 +36,7 @@ int today() {
 
 class ManagerModel : public InFolder {
  protected:
-  // Everything below is decided by rank 0's seed alone, so that all ranks do the same.
+  // All choices below follow from rank 0's seed, so that all ranks do the same.
   void begin(std::uint32_t seed) {
     random_.seed(seed);
     manager_.reset();
@@ -72,13 +72,13 @@ class ManagerModel : public InFolder {
         std::make_unique<Manager>(steps_folder(), io::checkpoint::ManagerOptions{keep_, 1, asynchronous});
     note("job(keep " + std::to_string(keep_) + (asynchronous ? ", beside)" : ")"));
   }
-  // What was under way has been finished by a call that succeeded.
+  // Records the pending save as finished, after a call that succeeded.
   void settle() {
     if (!pending_) return;
     report(pending_->first, pending_->second);
     pending_.reset();
   }
-  // The step is there from now on, and of those up to it the newest complete `keep` stay.
+  // The step becomes visible, and the newest `keep` complete steps up to it stay.
   void report(int step, int tag) {
     reported_[step] = {tag, {}, 0};
     std::vector<int> gone;
@@ -96,7 +96,7 @@ class ManagerModel : public InFolder {
   }
 
   void save(bool now) {
-    settle();  // each call of the Manager's first ends what is under way
+    settle();  // each call of the Manager first finishes the pending save
     const int step = below(8) == 0 ? std::max(0, step_ - below(4)) : step_ + 1 + below(3), tag = ++tags_;
     step_ = step;
     const bool is_there = is_whole(step);
@@ -106,7 +106,7 @@ class ManagerModel : public InFolder {
     else
       ASSERT_EQ(manager_->save(step, values(tag)), !is_there) << history_;
     if (is_there) return;
-    reported_.erase(step);  // a damaged one is set aside
+    reported_.erase(step);  // a damaged step is set aside
     pending_ = {step, tag};
     if (now) settle();
   }
@@ -168,7 +168,7 @@ class ManagerModel : public InFolder {
     else if (const std::pair<int, int> bit{file, at}; it->second.flips.erase(bit) == 0)
       it->second.flips.insert(bit);
   }
-  // A job that is killed leaves its temporary folder, its lock, and maybe marks; what is pending may be there.
+  // A killed job leaves its temporary folder, its lock, and maybe marks; the pending step may be there.
   void kill_and_start_again() {
     if (pending_) wait();
     note("kill");
@@ -191,7 +191,7 @@ class ManagerModel : public InFolder {
     start_job();
   }
 
-  // What is on the disk is what the model has, and nothing that was whole and newest has gone.
+  // The folder must match the model, and no newest complete step may be missing.
   void check_folder() {
     if (pending_) return;
     comm::barrier(comm::world());
@@ -236,7 +236,7 @@ class ManagerModel : public InFolder {
     std::set<std::pair<int, int>> flips = {};  // file (0: the manifest), byte
     int cuts = 0;
     bool is_whole() const { return cuts == 0 && flips.empty(); }
-    // Lengths and the manifest are looked at when steps are removed, the other bytes when they are restored.
+    // Removal of steps checks lengths and the manifest; the other bytes are checked by a restore.
     bool looks_complete() const {
       return cuts == 0 &&
              std::none_of(flips.begin(), flips.end(), [](const auto& one) { return one.first == 0; });
@@ -251,7 +251,7 @@ class ManagerModel : public InFolder {
 TEST_F(ManagerModel, random_histories_show_what_the_model_allows) {
   std::int64_t first = setting("TESSERA_TEST_FIRST", today());
   comm::broadcast(comm::world(), &first, sizeof first, 0);
-  const SettingScope quiet("TESSERA_LOG", "error");  // the warnings are many
+  const SettingScope quiet("TESSERA_LOG", "error");  // there are many warnings
   const int count = setting("TESSERA_TEST_HISTORIES", device_count() == 1 ? 40 : 8);
   if (is_main_process())
     std::printf("%d histories from TESSERA_TEST_FIRST=%lld on\n", count, static_cast<long long>(first));

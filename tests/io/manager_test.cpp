@@ -1,4 +1,4 @@
-// Saves of long jobs: what is written while the program goes on, what stays, what is told when it fails.
+// Saves of long jobs: writes beside the running program, the steps that are kept, reports of failures.
 #include <tessera/checkpoint.hpp>
 
 #include <chrono>
@@ -22,7 +22,7 @@ class Steps : public InFolder {
     comm::barrier(comm::world());
     return io::checkpoint::latest_step(folder_);
   }
-  // One bit of a file, on rank 0.
+  // Flips one bit of a file, on rank 0.
   static void flip(const std::string& name, std::streamoff at) {
     comm::barrier(comm::world());
     if (is_main_process()) {
@@ -132,7 +132,7 @@ TEST_F(Steps, a_save_that_fails_is_told_by_the_next_one) {
 
 TEST_F(Steps, the_error_names_the_save_that_failed) {
   Manager saves(folder_);
-  if (is_main_process()) std::filesystem::create_directory(path("save.lock"));  // nobody can lock that
+  if (is_main_process()) std::filesystem::create_directory(path("save.lock"));  // a folder cannot be locked
   comm::barrier(comm::world());
   EXPECT_THAT(text_of_error<IoError>([&] { saves.save(5, numbers(5)); }),
               testing::AllOf(HasSubstr("the save of step 5 (checkpoint::Manager::save at manager_test.cpp:"),
@@ -160,11 +160,11 @@ TEST_F(Steps, what_could_not_be_written_is_given_up_after_an_exception) {
   } catch (const std::runtime_error&) {}
   unsetenv("TESSERA_TEST_FAULT");
   EXPECT_EQ(latest(), 1);
-  io::checkpoint::save(folder_, 3, numbers(3));  // removes what was left
+  io::checkpoint::save(folder_, 3, numbers(3));  // removes leftovers
   EXPECT_THAT(entries(), ElementsAre("step_00000001", "step_00000003"));
 }
 
-// Without another call of the program, on any rank.
+// The step gets its name without another call of the program on any rank.
 TEST_F(Steps, a_step_that_is_written_gets_its_name_by_itself) {
   Manager saves(folder_, {.keep = 2});
   for (int step = 1; step <= 4; ++step) {
@@ -207,7 +207,7 @@ TEST_F(Steps, numbers_of_a_tree_change_from_step_to_step) {
   for (int step = 1; step < 4; ++step) saves.save(step, State{step, numbers(step)});
   State state{7, numbers(0)};
   EXPECT_EQ(saves.restore(state), 3);
-  EXPECT_EQ(state.step, 7);  // not saved: the step is what restore gives
+  EXPECT_EQ(state.step, 7);  // not saved: the step is that of restore
   EXPECT_EQ(to_vector<double>(state.x), to_vector<double>(numbers(3)));
 }
 
@@ -221,7 +221,7 @@ TEST_F(Steps, a_damaged_step_is_passed_over_at_the_restart) {
   EXPECT_EQ(to_vector<double>(x), to_vector<double>(numbers(2)));
 }
 
-// ---- what stays ----
+// ---- the steps that are kept ----
 
 TEST_F(Steps, the_step_just_saved_stays_in_a_folder_with_later_ones) {
   io::checkpoint::save(folder_, 20, numbers(20));

@@ -1,4 +1,4 @@
-// A manifest is trusted in nothing that can be checked; what is wrong is told with its path.
+// Everything in a manifest that can be checked is checked; errors name the path.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -28,7 +28,7 @@ class Manifest : public InFolder {
   std::string manifest_path() const { return path("step_00000001/manifest.json"); }
   json& leaf() { return body_["leaves"][0]; }
   json& block() { return leaf()["blocks"][0]; }
-  // The error of a restore from the changed body, whose checksum is right.
+  // The error of restoring the changed body with a correct checksum.
   std::string refusal() {
     const auto text = body_.dump();
     return refusal(

@@ -1,4 +1,4 @@
-// netCDF-4: files of xarray and netCDF4-python, and what is written comes back.
+// netCDF-4: reads files of xarray and netCDF4-python, and reads back what it writes.
 #include <tessera/io/netcdf.hpp>
 
 #include <cmath>

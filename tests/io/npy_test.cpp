@@ -58,7 +58,7 @@ TEST_F(Npy, is_the_file_that_numpy_writes) {
   EXPECT_EQ(text, npy(dict, bytes_of({1, 2, 3, 4, 5, 6})));
 }
 
-// The bytes are those that numpy.save writes of ml_dtypes.bfloat16 and of numpy.float16.
+// The bytes are those that numpy.save writes for ml_dtypes.bfloat16 and numpy.float16.
 TEST_F(Npy, halves_are_the_files_that_numpy_writes) {
   const auto file_of = [&](Dtype dtype) {
     io::save_npy(path("h.npy"), device_put(astype(array({1.f, -2.5f}), dtype), all_rows()));
@@ -135,10 +135,10 @@ TEST_F(Npy, refuses_what_it_cannot_read_on_every_rank_with_the_reason) {
     const auto text = text_of_error<IoError>([&] { io::load_npy(file, all_rows()); });
     EXPECT_THAT(text, HasSubstr(cases[n].second));
     EXPECT_THAT(text, AllOf(HasSubstr("load_npy at npy_test.cpp:"), HasSubstr("'" + file + "'")));
-    EXPECT_THAT(text, HasSubstr("; "));  // how to mend it
+    EXPECT_THAT(text, HasSubstr("; "));  // the remedy
     EXPECT_THAT(text, Not(HasSubstr("rank ")));
   }
-  EXPECT_EQ(item<float>(sum(device_put(ones({4}), all_rows()))), 4);  // and the program goes on
+  EXPECT_EQ(item<float>(sum(device_put(ones({4}), all_rows()))), 4);  // the program continues
 }
 
 TEST_F(Npy, missing_files_directories_and_pipes_are_named) {
@@ -164,7 +164,7 @@ TEST_F(Npy, missing_files_directories_and_pipes_are_named) {
 TEST_F(Npy, a_save_that_fails_on_one_rank_fails_on_all_and_leaves_the_old_file) {
   const auto x = device_put(astype(arange(4000), float32), all_rows());
   io::save_npy(path("x.npy"), x);
-  const rlimit none{1000, RLIM_INFINITY};  // bytes of a file: what a full disk looks like to this rank
+  const rlimit none{1000, RLIM_INFINITY};  // limits the bytes of a file: simulates a full disk on this rank
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, SIG_IGN);

@@ -1,4 +1,4 @@
-// Effects of a save on the file that was there, on other jobs, and on what they left behind.
+// Effects of a save on the previous file, on other jobs, and on leftovers of other jobs.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 
 #include "base/settings.hpp"
 #include "io/folder.hpp"
-#include "io/save_place.hpp"
+#include "io/save_target.hpp"
 
 namespace tessera::test {
 namespace {
@@ -25,7 +25,7 @@ class Save : public InFolder {
   static float first_of(const std::string& file) {
     return to_vector<float>(io::load_npy(file, all_rows()))[0];
   }
-  // On the first rank alone; the others wait.
+  // Runs on the first rank only; the others wait.
   static void once(const std::function<void()>& work) {
     if (is_main_process()) work();
     comm::barrier(comm::world());
@@ -40,7 +40,7 @@ class Save : public InFolder {
 TEST_F(Save, through_a_symbolic_link_keeps_the_link_and_writes_where_it_leads) {
   once([&] {
     fs::create_directories(path("far"));
-    fs::create_symlink("far/x.npy", path("x.npy"));    // to nothing yet
+    fs::create_symlink("far/x.npy", path("x.npy"));    // dangling: the target does not exist yet
     fs::create_symlink(path("x.npy"), path("y.npy"));  // and a link to the link
   });
   io::save_npy(path("x.npy"), rows(1));
@@ -163,7 +163,7 @@ TEST_F(Save, beyond_the_limit_of_a_files_size_is_an_error_and_no_end_of_the_proc
                 HasSubstr("checkpoint::save"));
     setrlimit(RLIMIT_FSIZE, &before);
   }
-  EXPECT_EQ(std::signal(SIGXFSZ, handler), SIG_DFL);  // as the program had it
+  EXPECT_EQ(std::signal(SIGXFSZ, handler), SIG_DFL);  // as the program set it
   EXPECT_THAT(entries(), ElementsAre("steps", "x.h5", "x.npy"));
   EXPECT_TRUE(fs::is_empty(path("steps")));
   EXPECT_EQ(first_of(path("x.npy")), 1);

@@ -1,4 +1,4 @@
-// Numbers as text: CSV read and written, Matrix Market written.
+// Numbers as text: reading and writing CSV, writing Matrix Market.
 #include "io/folder.hpp"
 #include "io/text/csv_text.hpp"
 
@@ -10,7 +10,7 @@ using testing::HasSubstr;
 
 class Csv : public InFolder {
  protected:
-  // A file of its own for each text: others may still read the one before.
+  // A separate file for each text: other ranks may still read the previous one.
   std::string put_text(const std::string& text) { return put("t" + std::to_string(files_++) + ".csv", text); }
   int files_ = 0;
 };
@@ -122,7 +122,7 @@ TEST_F(Csv, names_that_look_like_numbers_come_back_as_names) {
 TEST_F(Csv, a_line_without_an_end_is_refused_before_it_fills_the_memory) {
   if (is_main_process()) std::ofstream(path("long.csv")) << "1,2\n";
   comm::barrier(comm::world());
-  if (is_main_process()) std::filesystem::resize_file(path("long.csv"), std::uintmax_t{1} << 31);  // a hole
+  if (is_main_process()) std::filesystem::resize_file(path("long.csv"), std::uintmax_t{1} << 31);  // sparse
   comm::barrier(comm::world());
   EXPECT_THAT(text_of_error<IoError>([&] { io::load_csv(path("long.csv")); }),
               HasSubstr("has a line of more than 64.0 MiB from byte 4 on"));

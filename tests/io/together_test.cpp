@@ -1,5 +1,5 @@
-// All ranks act together at one file: also those outside the array's mesh, and also when some were asked for
-// something else.
+// Collective calls on one file: all ranks take part, also those outside the array's mesh, and also if ranks
+// pass different arguments.
 #include "comm/watch/agreement.hpp"
 #include "io/folder.hpp"
 
@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 class Together : public InFolder {
  protected:
-  // Rows over the first ranks but the last: with three ranks or more somebody is outside.
+  // Rows over all ranks but the last: with three ranks or more one is outside.
   static Sharding rows_of_some() {
     const int some = std::max(1, device_count() - 1);
     const auto all = devices();
@@ -81,7 +81,7 @@ TEST_F(Together, a_rank_outside_the_mesh_takes_part_in_every_error) {
   put("v.npy", "no array");
   EXPECT_THAT(text_of_error<IoError>([&] { io::load_npy(path("v.npy"), rows_of_some()); }),
               HasSubstr("does not begin with"));
-  EXPECT_EQ(item<float>(sum(device_put(ones({4}), all_rows()))), 4);  // and everybody goes on
+  EXPECT_EQ(item<float>(sum(device_put(ones({4}), all_rows()))), 4);  // all ranks continue
 }
 
 TEST_F(Together, what_fails_while_the_value_is_computed_reaches_the_ranks_outside) {
@@ -130,7 +130,7 @@ TEST_F(Together, without_a_sharding_the_array_is_uncommitted_and_whole_on_every_
   const Array npy = io::load_npy(path("x.npy")), hdf5 = io::load_hdf5(path("x.h5"), "x");
   EXPECT_FALSE(npy.is_committed());
   EXPECT_FALSE(hdf5.is_committed());
-  EXPECT_EQ((x + npy + hdf5).sharding(), x.sharding());  // it follows what it meets
+  EXPECT_EQ((x + npy + hdf5).sharding(), x.sharding());  // npy, hdf5 are uncommitted
   EXPECT_EQ(to_vector<float>(x + npy + hdf5), to_vector<float>(x * 3));
   EXPECT_THAT(to_vector<double>(io::load_matrix_market(path("x.mtx"))), ElementsAre(3, 4));
 }

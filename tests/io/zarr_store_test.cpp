@@ -1,4 +1,4 @@
-// Zarr stores that are written array by array: what is in them after each call.
+// Zarr stores that are written array by array: their contents after each call.
 #include <tessera/io/zarr.hpp>
 
 #include <nlohmann/json.hpp>
@@ -75,7 +75,7 @@ TEST_F(ZarrStore, a_region_is_overwritten_and_the_rest_stays) {
       }
   }
   out.close();
-  EXPECT_FALSE(fs::exists(store() + "/x/c/1/1"));  // nothing but zeros since
+  EXPECT_FALSE(fs::exists(store() + "/x/c/1/1"));  // only zeros now
 }
 
 TEST_F(ZarrStore, a_new_store_is_not_there_before_it_is_closed) {

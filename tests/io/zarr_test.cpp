@@ -1,4 +1,4 @@
-// Zarr: stores that others wrote, and every chunk grid into every mesh and back.
+// Zarr: stores written by other programs, and every chunk grid to and from every mesh.
 #include <tessera/io/zarr.hpp>
 
 #include <cmath>
@@ -20,7 +20,7 @@ class Zarr : public InFolder {
   static std::string data(const std::string& name) {
     return (std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "io/data" / name).string();
   }
-  // What tests/io/make_data.py puts into every array.
+  // The values that tests/io/make_data.py writes into every array.
   static std::vector<double> made(std::int64_t n, bool is_unsigned = false) {
     std::vector<double> values;
     for (std::int64_t i = 0; i < n; ++i)

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <vector>
 
 extern "C" char* openblas_get_corename() __attribute__((weak));
 
@@ -32,6 +33,25 @@ TEST(BlasTarget, is_set_once_the_runtime_is_up) {
   EXPECT_EQ(retarget_blas(), "") << "the runtime has done it";
   if (__builtin_cpu_supports("avx2")) {
     EXPECT_NE(std::string(openblas_get_corename()), "Prescott");
+  }
+}
+
+TEST(CommonKernels, are_those_of_the_weakest) {
+  const OwnKernels wide{Vectors::avx512, "SkylakeX", true}, narrow{Vectors::avx2, "Zen", true},
+      old{Vectors::baseline, "Nehalem", true}, told{Vectors::avx2, "Zen", false};
+  const auto common = [](std::vector<OwnKernels> ranks) { return common_kernels(ranks); };
+  EXPECT_EQ(common({wide, wide}).blas, "") << "alike";
+  EXPECT_EQ(common({wide, wide}).vectors, Vectors::avx512);
+  EXPECT_EQ(common({wide, narrow, wide}).blas, "Haswell");
+  EXPECT_EQ(common({wide, narrow, wide}).vectors, Vectors::avx2);
+  EXPECT_EQ(common({wide, narrow, old}).blas, "Prescott");
+  EXPECT_EQ(common({wide, told}).blas, "") << "OPENBLAS_CORETYPE decides";
+  EXPECT_EQ(common({wide, told}).vectors, Vectors::avx2);
+  for (const auto& one : {wide, told, OwnKernels{}}) {
+    const auto read = OwnKernels::from(one.text());
+    EXPECT_EQ(read.vectors, one.vectors);
+    EXPECT_EQ(read.blas, one.blas);
+    EXPECT_EQ(read.can_follow, one.can_follow);
   }
 }
 

@@ -25,7 +25,7 @@ std::int64_t offset(const Strides& index, std::span<const std::int64_t> strides)
   return std::inner_product(index.begin(), index.end(), strides.begin(), std::int64_t{0});
 }
 
-// Every element of dst that the copy should not touch keeps its byte.
+// All bytes of dst outside the copied elements must keep their value.
 void expect_copy(const Shape& extents, const Strides& dst_strides, const Strides& src_strides,
                  std::size_t item) {
   std::int64_t dst_low = 0, dst_high = 0, src_low = 0, src_high = 0;

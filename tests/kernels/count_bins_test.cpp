@@ -1,4 +1,4 @@
-// Which bin a value falls into is decided by the edges, to the last bit.
+// The edges alone decide a value's bin, to the last bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ template <class T> void expect_counts_of_many_edges() {
       edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
       if (edges.size() < 2) continue;
       expect_counts(edges, "equal steps");
-      std::mt19937 random(3);  // about where equal steps would put them, and far from there
+      std::mt19937 random(3);  // near equally spaced positions, and far from them
       for (const double by : {1e-4, 0.3, 0.9}) {
         auto moved = edges;
         for (std::size_t i = 1; i + 1 < moved.size(); ++i)

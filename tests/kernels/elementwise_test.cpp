@@ -16,7 +16,7 @@ using testing::map_named;
 using testing::same;
 using testing::Stored;
 
-// Every pair of the dtype's edge values, as two operands.
+// Every pair of the dtype's edge values, as two operand arrays.
 template <class T> struct Pairs {
   std::vector<Stored<T>> a, b;
   Pairs() {
@@ -277,7 +277,7 @@ TEST(maps, clip_keeps_to_the_bounds_and_propagates_nan) {
   for_floats(check);
 }
 
-// Every op of every dtype, at sizes around the vector lengths: in place gives what out of place gives, and
+// Every op of every dtype, at sizes around the vector lengths: in place and out of place give the same, and
 // nothing is written past the end.
 TEST(maps, in_place_and_any_size_give_the_same) {
   for (const Map* each : all_maps())

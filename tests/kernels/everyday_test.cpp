@@ -1,4 +1,5 @@
-// Kernels that have a quick way for long or simple operands: it gives what the plain definition gives, at every size.
+// Kernels with a fast path for long or simple operands: it gives the plain definition's results at every
+// size.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "kernels/dense/convolve.hpp"
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/elementwise/fused.hpp"
 #include "kernels/factor/lapack.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/move/positions.hpp"
@@ -38,13 +40,29 @@ TEST(divide_by_one_number, is_division_of_each) {
     using T = decltype(zero);
     using Limits = std::numeric_limits<T>;
     std::mt19937_64 bits(3);
-    const std::vector<T> divisors = {T(1), T(2),   T(7),          T(-7),         T(-1),
-                                     T(0), T(100), Limits::max(), Limits::min(), T(Limits::max() / 2)};
+    const std::vector<T> divisors = {T(1),
+                                     T(2),
+                                     T(7),
+                                     T(-7),
+                                     T(-1),
+                                     T(0),
+                                     T(100),
+                                     Limits::max(),
+                                     Limits::min(),
+                                     T(Limits::max() / 2),
+                                     T(3),
+                                     T(-3),
+                                     T(64),
+                                     T(-64),
+                                     T(Limits::min() + 1),
+                                     T(Limits::max() / 2 + 2)};
     for (const std::int64_t n : {1, 32, 63, 1000})
       for (const T divisor : divisors) {
         std::vector<T> a(n), b(n, divisor), quotient(n), rest(n);
         for (std::int64_t i = 0; i < n; ++i) a[i] = n == 63 ? T(std::int64_t(bits() % 200) - 100) : T(bits());
         a[0] = Limits::min(), a[n - 1] = Limits::max();
+        if (n > 31)
+          a[1] = T(0), a[2] = divisor, a[3] = T(divisor - 1), a[4] = T(-divisor), a[5] = T(Limits::min() + 1);
         const void* in[] = {a.data(), b.data()};
         map<"floor_divide">.of(dtype_of<T>())(in, quotient.data(), n);
         map<"remainder">.of(dtype_of<T>())(in, rest.data(), n);
@@ -108,6 +126,82 @@ TEST(arg_reduce, of_long_rows_is_the_first_place_of_the_extreme) {
         EXPECT_EQ(smallest[1], std::isnan(value) ? at : n == 1 || at > 0 ? 0 : 1) << n;
       }
   }
+}
+
+template <class T> void expect_places() {
+  for (const std::int64_t n : sizes) {
+    if (n == 0) continue;
+    for (const bool max : {true, false})
+      for (const std::int64_t start : {0, 1, 3})  // views begin anywhere
+        for (const std::int64_t at : {std::int64_t{0}, n / 3, n / 2, n - 1}) {
+          std::vector<T> x(start + n, T(5));
+          std::int64_t place = -1;
+          const auto find = [&] {
+            arg_reduce(max, dtype_of<T>(), x.data() + start, Shape{n}, 0, 0, nullptr, &place);
+          };
+          find();
+          EXPECT_EQ(place, 0) << n;
+          x[start + at] = max ? std::numeric_limits<T>::max() : std::numeric_limits<T>::lowest();
+          if (at + 700 < n) x[start + at + 700] = x[start + at];
+          find();
+          EXPECT_EQ(place, at) << n;
+          if constexpr (std::is_floating_point_v<T>) {
+            for (const T special :
+                 {T(nan), std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity()}) {
+              x[start + n - 1 - at / 2] = special;
+              const bool is_found = std::isnan(special) || (special > 0) == max;
+              std::int64_t wanted = n - 1 - at / 2;
+              if (!is_found)
+                for (wanted = 0; wanted < n && std::abs(x[start + wanted]) != std::numeric_limits<T>::max();)
+                  ++wanted;
+              find();
+              EXPECT_TRUE(wanted == n || place == wanted) << n << " " << special << " " << place;
+            }
+            std::fill(x.begin(), x.end(), T(-0.));
+            x[start + at] = T(0);  // equal to the others
+            find();
+            EXPECT_EQ(place, 0) << n;
+          }
+        }
+  }
+}
+TEST(arg_reduce, of_rows_of_any_length_and_start) {
+  expect_places<float>();
+  expect_places<double>();
+  expect_places<std::int32_t>();
+  expect_places<std::int64_t>();
+  expect_places<std::int16_t>();
+}
+
+TEST(run_fused_reduce, squares_are_summed_as_if_they_were_written) {
+  const auto check = [](auto zero) {
+    using T = decltype(zero);
+    for (const std::int64_t n : {1, 63, 64, 129, 5000, 70'001, 200'003})
+      for (const T special : {T(1), T(nan), std::numeric_limits<T>::infinity()}) {
+        std::mt19937 bits(4);
+        std::vector<T> x(n + 1), squares(n);
+        for (auto& value : x) value = T(bits() % 2000) / 7 - 100;
+        x[1 + n / 2] = special;
+        const void* in[] = {x.data() + 1};
+        map<"square">.of(dtype_of<T>())(in, squares.data(), n);
+        const FusedProgram program{
+            {{dtype_of<T>()}}, {{map<"square">.of(dtype_of<T>()), dtype_of<T>(), {0}, 1}}, {1}};
+        const FusedProgram copies{
+            {{dtype_of<T>()}}, {{map<"copy">.of(dtype_of<T>()), dtype_of<T>(), {0}, 1}}, {1}};
+        T sum{}, wanted{};
+        const auto run = [&](const FusedProgram& p, const T* from, T& to) {
+          const FusedOperand operand{reinterpret_cast<const std::byte*>(from)};
+          run_fused_reduce(p, Shape{n}, std::span(&operand, 1), ReduceKind::sum, {0},
+                           reinterpret_cast<std::byte*>(&to));
+        };
+        run(program, x.data() + 1, sum);
+        run(copies, squares.data(), wanted);
+        EXPECT_TRUE(sum == wanted || (std::isnan(sum) && std::isnan(wanted)))
+            << n << " " << sum << " " << wanted;
+      }
+  };
+  check(float{});
+  check(double{});
 }
 
 TEST(find_positions, counts_from_the_end_clamps_and_leaves_out) {
@@ -253,7 +347,7 @@ TEST(convolve, lines_whose_ends_are_most_of_them) {
         std::vector<double> x(in), w(taps), y(out), wanted(out, 0.0);
         for (std::int64_t i = 0; i < in; ++i) x[i] = static_cast<double>(i % 7) - 3;
         for (std::int64_t t = 0; t < taps; ++t) w[t] = static_cast<double>(t % 5) - 2;
-        w[0] = std::numeric_limits<double>::infinity();  // read by a position that has x there, by no other
+        w[0] = std::numeric_limits<double>::infinity();  // read by one position, which has x there
         for (std::int64_t p = 0; p < out; ++p)
           for (std::int64_t t = 0; t < taps; ++t)
             if (const auto at = p + t * step - pad; at >= 0 && at < in) wanted[p] += w[t] * x[at];

@@ -32,7 +32,7 @@ FusedOperand operand(const void* data, std::span<const std::int64_t> strides = {
 }
 std::byte* bytes(void* data) { return static_cast<std::byte*>(data); }
 
-// ((a + b) * c, (a + b) > c): what one element gives, whatever the layout.
+// ((a + b) * c, (a + b) > c): the expected value of an element, for any layout.
 struct Sample {
   FusedProgram program{
       {{float32}, {float32}, {float32}},
@@ -75,7 +75,7 @@ TEST(fused, operands_of_any_strides_give_what_a_loop_gives) {
   }
 }
 
-// Blocks of a matrix in place, whose rows have gaps between them: beside a row of it, a column and a number.
+// Blocks of a matrix in place, with gaps between their rows, combined with a row, a column and a number.
 TEST(fused, a_block_is_run_where_it_lies_again_and_again) {
   const FusedProgram program{
       {{float32}, {float32}, {float32}, {float32}},
@@ -95,7 +95,7 @@ TEST(fused, a_block_is_run_where_it_lies_again_and_again) {
                            nowhere[] = {0, 0};
         const FusedOperand first[] = {operand(c.data(), in_place), operand(row.data(), along_row),
                                       operand(column.data(), along_column), operand(&number, nowhere)};
-        FusedBlock block(program, m, n, first, bytes(c.data()), pitch);  // made for another place
+        FusedBlock block(program, m, n, first, bytes(c.data()), pitch);  // prepared for another address
         const std::byte* at[] = {bytes(&c[i * pitch + j]), operand(&row[j]).data, operand(&column[i]).data,
                                  operand(&number).data};
         block.run(at, bytes(&c[i * pitch + j]));
@@ -109,8 +109,8 @@ TEST(fused, a_block_is_run_where_it_lies_again_and_again) {
   }
 }
 
-// A view's rows beside a row, a column and a number; sizes below and above those from which machine code is
-// made at once, whole groups of it and others. The second time there is code for small ones too.
+// A view's rows combined with a row, a column and a number; sizes below and above those from which machine
+// code is made at once, multiples of the group and others. The second run has code for small ones too.
 TEST(fused, an_operand_in_parts_stands_beside_broadcast_ones) {
   const FusedProgram program{
       {{float32}, {float32}, {float32}},
@@ -142,7 +142,7 @@ TEST(fused, an_operand_in_parts_stands_beside_broadcast_ones) {
     }
 }
 
-// 8 MiB and more without gaps: memory that is written past the cache where lines of it begin.
+// 8 MiB and more without gaps: written past the cache if the memory begins at a cache line.
 TEST(fused, a_large_block_is_run_at_any_place) {
   const FusedProgram program{
       {{float32}, {float32}}, {step("add", float32, {0, 1}), step("multiply", float32, {2, 1})}, {3}};
@@ -165,7 +165,7 @@ TEST(fused, a_large_block_is_run_at_any_place) {
 }
 
 TEST(fused, mixed_dtypes_in_a_long_chain) {
-  // where(x > 0, f64(x) * f64(i), f64(i)) with i int32 broadcast along rows; then to complex and its
+  // where(x > 0, f64(x) * f64(i), f64(i)) with int32 i broadcast along rows; then cast to complex and its
   // absolute value.
   const std::int64_t rows = 37, columns = 451;
   const auto x = testing::random_values<float>(rows * columns);
@@ -196,7 +196,7 @@ TEST(fused, mixed_dtypes_in_a_long_chain) {
 }
 
 TEST(fused, an_output_may_be_the_memory_of_an_operand_that_later_steps_read) {
-  // out0 = a + b lies in a's memory; out1 = a * b is computed after it and still needs the old a.
+  // out0 = a + b overwrites a; out1 = a * b is computed after it and still needs the old a.
   FusedProgram program{
       {{float32}, {float32}}, {step("add", float32, {0, 1}), step("multiply", float32, {0, 1})}, {2, 3}};
   const auto a = testing::random_values<float>(5000, 1), b = testing::random_values<float>(5000, 2);
@@ -225,8 +225,8 @@ TEST(fused, an_operand_can_be_an_output) {
   }
 }
 
-// Random programs of float arithmetic with any reuse of registers: bit for bit what one map after the other
-// gives, by strips and by machine code (which is made when a chain is met again), in one loop (odd rounds) and by rows.
+// Random programs of float arithmetic with any reuse of registers: bit for bit equal to one map after the
+// other, by strips and by machine code (made when a chain recurs), in one loop (odd rounds) and by rows.
 TEST(fused, random_chains_give_the_bits_of_step_by_step) {
   const char* binary[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
   const char* unary[] = {"negative", "abs", "square", "reciprocal", "relu", "sqrt"};
@@ -251,7 +251,7 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
           program.inputs = {{dtype}, {dtype}, {dtype}};
           const int steps = 2 + pick(14);
           for (int s = 0; s < steps; ++s) {
-            // Mostly the last result, so that chains form.
+            // Mostly uses the last result, so that chains form.
             const auto some = [&] { return s > 0 && pick(3) > 0 ? 2 + s : pick(3 + s); };
             if (pick(3) == 0)
               program.steps.push_back(step(unary[pick(6)], dtype, {some()}));
@@ -291,7 +291,7 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
     });
 }
 
-// Results too large for the cache take another way to memory, those that begin with a line of the cache a third.
+// Results too large for the cache take two further code paths: aligned to cache lines, or not.
 TEST(fused, large_outputs_are_complete) {
   const std::int64_t n = (std::int64_t{3} << 20) + 17;
   std::vector<float> x(n), memory(x.size() + 64);
@@ -310,7 +310,7 @@ TEST(fused, large_outputs_are_complete) {
   }
 }
 
-// One loop over memory that is operand and result at once, with a few elements beyond its last group.
+// One loop over memory that is both operand and result, with a few elements beyond its last group.
 TEST(fused, a_chain_in_place) {
   const auto before = testing::random_values<double>(70001, 1), b = testing::random_values<double>(70001, 2);
   const double two = 2;
@@ -361,7 +361,7 @@ TEST(fused, threads_give_the_same_as_one) {
   EXPECT_EQ(greater_one, greater_three);
 }
 
-// A chain and its reduction in one give what the two give one after the other, whatever is cut into blocks.
+// A fused chain and reduction equal the two run one after the other, for any cut into blocks.
 TEST(fused_reduce, every_op_over_any_axes) {
   FusedProgram program{
       {{float32}, {float32}}, {step("multiply", float32, {0, 1}), step("subtract", float32, {2, 1})}, {3}};

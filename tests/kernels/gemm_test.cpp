@@ -20,8 +20,8 @@ template <class T> T plus_product(T c, T a, T b) {
     return c + a * b;
 }
 
-// Matrices inside larger ones, so that the leading dimension is not the width; the margin must stay as it
-// was.
+// Matrices inside larger ones, so that the leading dimension differs from the width; the margin must not
+// change.
 template <class T>
 void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, bool accumulate) {
   using S = Stored<T>;
@@ -29,7 +29,7 @@ void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64
   auto a = testing::stored(testing::random_values<T>((ta ? k : m) * lda + 1, 1)),
        b = testing::stored(testing::random_values<T>((tb ? n : k) * ldb + 1, 2));
   const auto c = testing::stored(testing::random_values<T>(m * ldc, 3));
-  if constexpr (std::is_same_v<T, bool>)  // sparse, or every result is true
+  if constexpr (std::is_same_v<T, bool>)  // mostly zeros, otherwise every result would be true
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = i % 7 == 0;
   auto out = c;
   gemm(dtype_of<T>(), ta, tb, m, n, k, a.data(), lda, b.data(), ldb, accumulate, out.data(), ldc);
@@ -92,7 +92,7 @@ TEST(gemm, old_nans_do_not_survive_in_the_result) {
   }
 }
 
-// Compiled for the baseline, this file has no fused multiply-adds.
+// This file is compiled for the baseline, so it has no fused multiply-adds.
 template <class C> C plus_rounded_product(C c, C a, C b) {
   return C(c.real() + (a.real() * b.real() - a.imag() * b.imag()),
            c.imag() + (a.real() * b.imag() + a.imag() * b.real()));

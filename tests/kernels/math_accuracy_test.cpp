@@ -40,7 +40,7 @@ template <class T> std::vector<T> arguments() {
     values.push_back(std::bit_cast<T>(bits));
     if (bits > static_cast<K>(~K{0}) - step) break;
   }
-  for (int i = 0; i < 50000; ++i) values.push_back(T(20) * T(i - 25000) / T(25000));  // where people work
+  for (int i = 0; i < 50000; ++i) values.push_back(T(20) * T(i - 25000) / T(25000));  // common arguments
   return values;
 }
 
@@ -72,7 +72,7 @@ template <class T> std::string worst_of(const ElementwiseOp& op, Mode mode) {
   return text.str();
 }
 
-// Checks the bounds that the rows of the ops promise.
+// Checks the error bounds stated in the rows of the ops.
 template <class T> void expect_rows_of_one_within_their_bounds() {
   std::string bad;
   int tried = 0;
@@ -121,8 +121,8 @@ TEST(math_accuracy, logaddexp) {
   const auto logaddexp = [](long double x, long double y) {
     return x == y ? x + std::log(2.0L) : std::max(x, y) + std::log1p(std::exp(-std::abs(x - y)));
   };
-  // The sum of two logarithms cancels near 0: the error is relative to the larger of the operands there, so
-  // only same-signed ones here.
+  // The sum of two logarithms cancels near 0, where the error is relative to the larger operand, so only
+  // same-signed ones are used here.
   const float a[] = {0, 1, 20, 700, -INFINITY, INFINITY, INFINITY, NAN, 3},
               b[] = {0, 2, 20, -700, -INFINITY, INFINITY, -INFINITY, 1, NAN};
   float out[9];
@@ -136,8 +136,7 @@ TEST(math_accuracy, logaddexp) {
         << a[i] << " " << b[i];
 }
 
-// erf_inv has no reference in the C library: erf(erf_inv(x)) must be x, in an arithmetic that is exact
-// enough.
+// erf_inv has no reference in the C library: erf(erf_inv(x)) must be x, computed in sufficient precision.
 template <class T> void expect_erf_inv(double bound) {
   std::vector<T> x;
   for (int i = -99999; i <= 99999; ++i) x.push_back(T(i) / T(100000));
@@ -193,7 +192,7 @@ TEST(math_accuracy, lgamma_is_as_good_as_its_roots_allow) {
     map<"lgamma">.of(dtype_of<T>())(in, out.data(), static_cast<std::int64_t>(x.size()));
     for (std::size_t i = 0; i < x.size(); ++i) {
       const long double exact = std::lgamma(static_cast<long double>(x[i]));
-      if (x[i] < 0 && std::abs(exact) < 1) continue;  // next to a root: relative to 1 below
+      if (x[i] < 0 && std::abs(exact) < 1) continue;  // next to a root: checked relative to 1 below
       ASSERT_LE(ulps(out[i], exact), 8) << x[i];
     }
     for (T root = T(-2.5); root < T(-2.4); root += T(0.001)) {
@@ -322,6 +321,67 @@ TEST(complex_maps, arithmetic_and_order) {
   map<"divide">.of(complex128)(tiny, out.data(), 2);
   EXPECT_TRUE(near(out[0], C(1, 0)));
   EXPECT_NEAR(out[1].real(), 3, 1e-10);
+}
+
+// Smith's division of one number.
+template <class C> C quotient(C a, C b) {
+  using R = typename C::value_type;
+  const R br = b.real(), bi = b.imag();
+  if (std::abs(br) >= std::abs(bi)) {
+    if (br == 0 && bi == 0) return C(a.real() / std::abs(br), a.imag() / std::abs(br));
+    const R ratio = bi / br, divisor = br + bi * ratio;
+    return C((a.real() + a.imag() * ratio) / divisor, (a.imag() - a.real() * ratio) / divisor);
+  }
+  const R ratio = br / bi, divisor = bi + br * ratio;
+  return C((a.real() * ratio + a.imag()) / divisor, (a.imag() * ratio - a.real()) / divisor);
+}
+
+// Quotients and reciprocals of all pairs of special parts, at every length of a vector's rest and any
+// address.
+template <class C> void expect_quotients() {
+  using R = typename C::value_type;
+  using Limits = std::numeric_limits<R>;
+  const std::vector<R> parts = {R(0),
+                                R(-0.),
+                                R(1),
+                                R(-2.5),
+                                R(7),
+                                Limits::infinity(),
+                                -Limits::infinity(),
+                                Limits::quiet_NaN(),
+                                Limits::max(),
+                                Limits::min(),
+                                Limits::denorm_min()};
+  std::vector<C> numbers, a, b;
+  for (const R re : parts)
+    for (const R im : parts) numbers.emplace_back(re, im);
+  for (const C& x : numbers)
+    for (const C& y : numbers) a.push_back(x), b.push_back(y);
+  const auto same = [](R x, R y) {
+    return (std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y));
+  };
+  std::vector<C> out(a.size() + 1);
+  const auto check = [&](std::size_t first, std::size_t n) {
+    for (const bool inverts : {false, true}) {
+      const void* in[] = {inverts ? b.data() + first : a.data() + first, b.data() + first};
+      out[n] = C(77, 77);
+      (inverts ? map<"reciprocal"> : map<"divide">)
+          .of(dtype_of<C>())(in, out.data(), static_cast<std::int64_t>(n));
+      EXPECT_EQ(out[n], C(77, 77));
+      for (std::size_t i = 0; i < n; ++i) {
+        const C wanted = quotient(inverts ? C(1) : a[first + i], b[first + i]);
+        ASSERT_TRUE(same(out[i].real(), wanted.real()) && same(out[i].imag(), wanted.imag()))
+            << a[first + i] << " / " << b[first + i] << " = " << out[i] << ", not " << wanted << inverts;
+      }
+    }
+  };
+  check(0, a.size());
+  for (std::size_t n = 0; n < 40; ++n) check(977 + n, n);
+}
+
+TEST(math_accuracy, complex_quotients_of_special_numbers) {
+  expect_quotients<std::complex<float>>();
+  expect_quotients<std::complex<double>>();
 }
 
 }  // namespace

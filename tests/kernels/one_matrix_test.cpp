@@ -1,4 +1,4 @@
-// Factorizations of one large matrix, by what defines them.
+// Factorizations of one large matrix, checked by their defining properties.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -51,7 +51,7 @@ TYPED_TEST(OneMatrix, l_times_its_transpose_is_the_matrix) {
        {std::int64_t{1}, large_matrix - 1, large_matrix, std::int64_t{641}, std::int64_t{1031}}) {
     auto a = positive_definite<T>(n), l = std::vector<T>(n * n, T(7));
     const auto whole = a;
-    for (std::int64_t i = 0; i < n; ++i)  // what lies above the diagonal is not read
+    for (std::int64_t i = 0; i < n; ++i)  // elements above the diagonal are not read
       for (std::int64_t j = i + 1; j < n; ++j) a[i * n + j] = std::numeric_limits<T>::max();
     ASSERT_FALSE(cholesky(dtype_of<T>(), 1, n, a.data(), l.data()).happened());
     for (std::int64_t i = 0; i < n; ++i)

@@ -29,7 +29,7 @@ template <class T> struct Operand {
 struct Extents {
   std::int64_t m, n, k;
 };
-// Whole tiles and parts of them, several blocks of each dim and parts of those.
+// Full and partial tiles, several blocks of each dim and partial blocks.
 const Extents all_extents[] = {{1, 1, 1},     {8, 48, 16},     {9, 49, 17},  {7, 23, 5},     {64, 96, 384},
                                {65, 97, 385}, {130, 301, 770}, {3, 500, 40}, {2051, 26, 33}, {100, 1, 400}};
 
@@ -75,7 +75,7 @@ TEST(packed_product, old_nans_do_not_survive) {
   for (const double x : c) ASSERT_EQ(x, 800);
 }
 
-// Ranks that compute one array in other blocks get the same bits.
+// Ranks that compute an array in other blocks must get the same bits.
 TEST(packed_product, an_element_does_not_depend_on_where_it_is) {
   const std::int64_t m = 140, n = 333, k = 777;
   const Operand<float> a(m, k, false, 1), b(k, n, true, 2);
@@ -89,7 +89,7 @@ TEST(packed_product, an_element_does_not_depend_on_where_it_is) {
   EXPECT_EQ(std::memcmp(whole.data(), part.data(), whole.size() * sizeof(float)), 0);
 }
 
-// Every element is handed on once, when it has its last value.
+// last_pass gets every element exactly once, with its final value.
 TEST(gemm, the_last_pass_sees_every_element_once_and_complete) {
   for (const Dtype dtype : {float32, float64, int32}) {
     visit(dtype, [&]<class T>(T) {

@@ -1,4 +1,4 @@
-// Products with panels and the factorizations of panels, against plain loops.
+// Products with panels and factorizations of panels, compared with plain loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ template <class T> double eps() {
   return static_cast<double>(std::numeric_limits<decltype(std::abs(T{}))>::epsilon());
 }
 
-// Column-major with some unused rows, which must stay as they are.
+// Column-major with some unused rows, which must not change.
 template <class T> struct Columns {
   Columns(std::int64_t rows, std::int64_t columns, std::int64_t margin = 0, unsigned seed = 0)
       : rows(rows), columns(columns), ld(rows + margin), values(std::max<std::int64_t>(ld * columns, 1)) {

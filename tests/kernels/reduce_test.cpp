@@ -29,7 +29,7 @@ std::vector<std::vector<int>> subsets_of_axes(int ndim) {
   return all;
 }
 
-// Folds element by element: for each output place, the elements in row-major order.
+// A reference fold: for each output element, its operands in row-major order.
 template <class T, class R, class F> std::vector<R> folded(const std::vector<T>& x, const Shape& shape,
                                                            const std::vector<int>& axes, R start, F fold) {
   std::vector<bool> reduced(shape.size(), false);
@@ -140,7 +140,7 @@ TEST(reduce, float_and_complex_sums_are_near_exact) {
   check(std::complex<double>{}, std::numeric_limits<double>::epsilon());
 }
 
-// One after the other, 16 million additions of 0.1f give 1.4e6 instead of 1.68e6.
+// Added sequentially, 16 million terms of 0.1f give 1.4e6 instead of 1.68e6.
 TEST(reduce, the_error_of_a_long_sum_grows_with_the_logarithm_only) {
   const std::int64_t n = 1 << 24;
   const std::vector<float> x(n, 0.1f);

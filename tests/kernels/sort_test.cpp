@@ -58,7 +58,7 @@ template <class F> void for_each_case(F f) {
     });
 }
 
-// The bits decide, so that a NaN or -0 in another place shows.
+// Compares bits, so that a misplaced NaN or -0 is found.
 template <class T> bool same_bits(const T& a, const T& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
 TEST(sort, rows_of_every_dtype_are_stable_with_nan_last) {
@@ -188,7 +188,7 @@ TEST(top_k, the_largest_in_order_with_the_first_of_equals_first) {
   });
 }
 
-// Equally wide bins take a short cut, others are searched: both count as a search of each value does, also
+// Equally wide bins use a fast path, others a search: both must count as a search for each value does, also
 // next to the edges.
 template <class T> void check_counts(const std::vector<T>& edges, std::vector<T> values) {
   for (const T edge : edges)

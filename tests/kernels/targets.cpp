@@ -1,5 +1,5 @@
-// TESSERA_TEST_TARGET=avx2 or =baseline runs the tests as on a machine that has no more than that,
-// TESSERA_THREADS with so many threads.
+// TESSERA_TEST_TARGET=avx2 or =baseline limits the tests to these instruction sets, TESSERA_THREADS sets the
+// number of threads.
 #include <gtest/gtest.h>
 
 #include <hwy/highway.h>

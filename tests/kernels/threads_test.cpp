@@ -32,7 +32,7 @@ struct Threads {
   ~Threads() { set_threads(1); }
 };
 
-// work(out) writes all of `bytes`.
+// work(out) must write all of `bytes`.
 void expect_same_bits(const char* what, std::int64_t bytes, const std::function<void(std::byte*)>& work) {
   Out by_one(static_cast<std::size_t>(bytes), std::byte{0xEE});
   work(by_one.data());
@@ -245,8 +245,8 @@ TEST(threads, draws_are_those_of_the_positions) {
   const Box box{{10, 290}, {3, 399}};
   const std::int64_t elements = box_elements(box);
   for (const auto& keys : {one, several})
-    for (const CounterMode mode : {CounterMode::partitionable, CounterMode::original}) {
-      const Draw draw{keys, box, global, mode};
+    for (const Threefry mode : {Threefry::partitionable, Threefry::original}) {
+      const DrawBlock draw{keys, box, global, mode};
       const std::int64_t all = elements * static_cast<std::int64_t>(keys.size());
       expect_same_bits("bits", all * 2, [&](std::byte* out) { draw_bits(draw, uint16, out); });
       expect_same_bits("uniform", all * 4, [&](std::byte* out) { draw_uniform(draw, float32, -1, 1, out); });
@@ -261,7 +261,7 @@ TEST(threads, draws_by_rejection_count_the_same_rounds) {
   const Shape global{200, 250};
   const Box box{{0, 200}, {0, 250}};
   for (const std::size_t count : {std::size_t{1}, std::size_t{2}}) {
-    const Draw draw{std::span(keys).first(count), box, global};
+    const DrawBlock draw{std::span(keys).first(count), box, global};
     const auto all = box_elements(box) * static_cast<std::int64_t>(count);
     std::vector<float> lambda(static_cast<std::size_t>(all));
     for (std::size_t i = 0; i < lambda.size(); ++i) lambda[i] = static_cast<float>(i % 40) + 0.5f;
@@ -295,7 +295,7 @@ TEST(threads, products_of_whole_numbers_are_exact) {
   });
 }
 
-// Calls of BLAS at once: a BLAS without locks packs their operands over each other, now and then.
+// Concurrent calls of BLAS: a BLAS without locks sometimes packs operands over each other.
 TEST(threads, products_at_once_do_not_meet) {
   constexpr std::int64_t batch = 64, n = 40;
   const auto a = random_values<double>(batch * n * n), b = random_values<double>(batch * n * n, 2);

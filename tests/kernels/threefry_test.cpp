@@ -73,7 +73,7 @@ TEST(threefry, normal_as_in_jax) {
     EXPECT_NEAR(out64[i], expected64[i], 5e-15 * std::max(1.0, std::abs(expected64[i])));
 }
 
-// The law that makes sharded random numbers need no communication.
+// The property that makes sharded random numbers need no communication.
 TEST(threefry, a_box_holds_the_same_values_as_the_whole_array) {
   for (const Shape& global :
        {Shape{6, 7, 5}, Shape{1, 3000}, Shape{3000, 1}, Shape{40, 3, 40}, Shape{}, Shape{2500}}) {

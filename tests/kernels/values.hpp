@@ -1,4 +1,4 @@
-// Values for kernel tests: every dtype's awkward ones, and reproducible random ones.
+// Values for kernel tests: every dtype's edge values, and reproducible random ones.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -59,7 +59,7 @@ template <class T> std::vector<T> random_values(std::int64_t n, std::uint32_t se
   return values;
 }
 
-// vector<bool> is not memory: bool arrays live in bytes.
+// std::vector<bool> is not contiguous memory: bool arrays are stored in bytes.
 template <class T> using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 template <class T> std::vector<Stored<T>> stored(const std::vector<T>& values) {
   return {values.begin(), values.end()};
@@ -72,7 +72,7 @@ template <class T> bool same(T a, T b) {
     return a == b || (a != a && b != b);
 }
 
-// Those that kernels compute in; the two halves are only stored, moved and cast.
+// The dtypes in which kernels compute; the two 16-bit floats are only stored, moved and cast.
 inline const std::vector<Dtype>& all_dtypes() {
   static const std::vector<Dtype> all = [] {
     std::vector<Dtype> d;
@@ -93,7 +93,7 @@ inline const Map* map_named(std::string_view name) {
     if (map->name() == name) return map;
   return nullptr;
 }
-// nullptr when there is no such map, or when it does not take that dtype.
+// nullptr if there is no such map, or if it does not support that dtype.
 inline MapFn find_map(std::string_view name, Dtype in) {
   const Map* map = map_named(name);
   return map == nullptr ? nullptr : map->of(in);

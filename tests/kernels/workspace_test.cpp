@@ -1,4 +1,4 @@
-// The forecast of LAPACK's memory beside operands and results, against what its calls ask the system for.
+// The predicted memory of LAPACK calls besides operands and results, compared with their actual allocations.
 #include "kernels/factor/lapack_workspace.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// The most that operator new has handed out in this program since `watching` was set.
+// The peak of memory from operator new in this program since `watching` was set.
 std::atomic<bool> watching{false};
 std::atomic<std::int64_t> live{0}, peak{0};
 
@@ -52,7 +52,7 @@ std::int64_t taken_by(const std::function<void()>& work) {
   return peak;
 }
 
-// n x n, symmetric, well conditioned; room for whatever results.
+// n x n, symmetric, well conditioned; and space for any result.
 struct Operands {
   Operands(Dtype dtype, std::int64_t rows, std::int64_t columns)
       : a(rows * columns * 16), x(4 * rows * rows * 16), y(4 * rows * rows * 16), z(4 * rows * rows * 16) {
@@ -75,7 +75,7 @@ struct Operands {
 
 class Workspace : public testing::TestWithParam<Dtype> {
  protected:
-  // Blocks are a little larger than what was asked for.
+  // Blocks are slightly larger than requested.
   static void expect(const char* what, std::int64_t told, const std::function<void()>& work) {
     const auto taken = taken_by(work);
     EXPECT_GE(told, 0.98 * static_cast<double>(taken) - 4096) << what;

@@ -1,5 +1,5 @@
-// Condition estimates: between the true value and a few times it, on every layout, without moving the matrix
-// whole.
+// Condition estimates: between the true value and a few times it, on every layout, without gathering the
+// matrix.
 #include <gmock/gmock.h>
 
 #include <tessera/transforms.hpp>

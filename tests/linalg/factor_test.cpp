@@ -1,4 +1,4 @@
-// lu, cholesky, triangular_solve, qr, eigh, svd and what is built on them: scaled residuals, for every
+// lu, cholesky, triangular_solve, qr, eigh, svd and functions built on them: scaled residuals, for every
 // layout.
 #include "linalg/matrices.hpp"
 #include "ops/factor/alone.hpp"
@@ -17,7 +17,7 @@ template <class T> void expect_orthonormal_columns(const Matrix<T>& q, const std
   expect_small(product(adjoint(q), q), identity<T>(q.columns), 1, what + ": columns are orthonormal");
 }
 
-// Every layout, every type, shapes with n smaller than the number of ranks, primes and larger ones.
+// All layouts, all types; shapes with n smaller than the number of ranks, primes and larger ones.
 template <class F> void for_cases(const std::vector<std::pair<std::int64_t, std::int64_t>>& shapes, F&& f) {
   const bool crowded =
       device_count() > 4;  // ranks share cores: fewer combinations, all of them at 1 to 4 ranks
@@ -82,7 +82,7 @@ TEST(Factor, cholesky_multiplies_back_to_a) {
             [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
               using T = decltype(zero);
               const auto a = positive_definite<T>(n, 3);
-              auto lower_only = a;  // what stands above the diagonal is not read
+              auto lower_only = a;  // elements above the diagonal are not read
               for (std::int64_t i = 0; i < n; ++i)
                 for (std::int64_t j = i + 1; j < n; ++j) lower_only(i, j) = T(77);
               const Array l_array = linalg::cholesky(device_put(lower_only.array(), layout));
@@ -180,7 +180,8 @@ TEST(Factor, eigh_diagonalizes) {
   for_cases({{0, 0}, {1, 1}, {3, 3}, {17, 17}, {90, 90}},
             [](auto zero, std::int64_t n, std::int64_t, const Sharding& layout, const std::string& what) {
               using T = decltype(zero);
-    // OpenBLAS's complex gemv reads an element beyond a buffer that ScaLAPACK allocates (valgrind says so too)
+    // OpenBLAS's complex gemv reads one element beyond a buffer allocated by ScaLAPACK (valgrind reports it
+    // too).
 #ifdef __SANITIZE_ADDRESS__
               if (n > 64 && !std::is_same_v<T, real_part<T>>) return;
 #endif
@@ -225,7 +226,7 @@ TEST(Factor, svd_multiplies_back_full_and_reduced) {
             });
 }
 
-// What one rank does sooner alone at these sizes.
+// At these sizes one rank would do them alone, because it is faster.
 TEST(Factor, spectra_of_matrices_that_ranks_work_on_together) {
   const factor::Together together;
   constexpr std::int64_t m = 29, n = 23;
@@ -269,7 +270,7 @@ TEST(Factor, spectra_of_nan_are_nan) {
   }
 }
 
-// ---- what is built on them ----
+// ---- functions built on them ----
 
 TEST(Factor, inv_det_and_slogdet) {
   for_cases({{1, 1}, {4, 4}, {19, 19}},

@@ -1,5 +1,5 @@
-// Host matrices for the tests of linalg: independent arithmetic in plain loops, and every layout worth
-// trying on the ranks at hand.
+// Host matrices for the tests of linalg: independent arithmetic in plain loops, and the layouts to test on
+// the available ranks.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -114,11 +114,12 @@ template <class T> Matrix<T> hermitian(std::int64_t n, unsigned seed = 1) {
   return m;
 }
 
-// Matrices split by rows, by columns, both, over all ranks and over a sub-mesh.
-// Whether this rank evaluates what lies so. The others pass by, and hear of an error at the next call that all share.
+// Whether this rank takes part in an evaluation with this layout. The others skip it, and get an error at the
+// next call of all ranks.
 inline bool takes_part(const Sharding& layout) {
   return layout.device_set().count(devices()[process_index()]) > 0;
 }
+// Matrices split by rows, by columns, both, over all ranks and over a sub-mesh.
 inline std::vector<Sharding> layouts_of_matrices() {
   const int ranks = device_count();
   const Mesh row = make_mesh({ranks}, {"x"});

@@ -1,4 +1,4 @@
-// Traffic of compiled programs of linear algebra, and the exercises that JAX gathers for.
+// Traffic of compiled linear algebra programs, and the exercises for which JAX gathers.
 #include <tessera/debug.hpp>
 #include <tessera/maps.hpp>
 #include <tessera/random.hpp>
@@ -62,7 +62,7 @@ TEST(Program, a_split_batch_moves_nothing) {
   EXPECT_EQ(stats.bytes(), 0);
 }
 
-// Eight systems on the ranks at hand, each solved where it lies.
+// Eight systems on the available ranks, each solved in its layout.
 TEST(Program, a_batch_of_solvers_through_shard_map) {
   const int ranks = device_count();
   if (8 % ranks != 0) GTEST_SKIP() << "eight systems over " << ranks << " ranks";
@@ -85,7 +85,7 @@ TEST(Program, a_batch_of_solvers_through_shard_map) {
   }
 }
 
-// The matrix over a mesh of ('x': ranks, 'y': 1), b as it comes.
+// The matrix over a mesh of ('x': ranks, 'y': 1), b in any layout.
 TEST(Program, a_distributed_linear_solver) {
   const Array a = random::normal(random::key(0), {16, 16}), b = random::normal(random::key(1), {16});
   const Mesh mesh = make_mesh({device_count(), 1}, {"x", "y"});

@@ -1,4 +1,4 @@
-// solve: batched and distributed, against residuals computed in plain loops.
+// solve: batched and distributed, checked by residuals computed in plain loops.
 #include <gmock/gmock.h>
 
 #include "linalg/matrices.hpp"
@@ -178,7 +178,7 @@ TEST(Solve, batch_and_matrix_dims_split_together) {
   const Mesh mesh = make_mesh({2, ranks / 2}, {"x", "y"});
   for (const auto& spec : {P("x", "y"), P("x", None, "y"), P("y", "x")})
     for (const std::int64_t batch :
-         {1, 2, 3, 17}) {  // few matrices are factored together, many are dealt out
+         {1, 2, 3, 17}) {  // few matrices are factored together, many are scattered
       const Sharding layout = NamedSharding(mesh, spec);
       expect_batch_solved<double>(batch, 9, 2, &layout);
     }
@@ -196,7 +196,7 @@ TEST(Solve, batch_dims_broadcast) {
   }
 }
 
-// ---- what goes wrong ----
+// ---- errors ----
 
 template <class F> std::string linalg_error(F&& f) {
   try {

@@ -1,4 +1,4 @@
-// Tall and narrow matrices split by rows: what they move, and that they are as accurate as the whole.
+// Tall and narrow matrices split by rows: their traffic, and accuracy equal to the unsplit matrix.
 #include "ops/factor/tall.hpp"
 
 #include <tessera/debug.hpp>
@@ -17,7 +17,7 @@ using Kind = factor::TallStep::Kind;
 
 // ---- the plan ----
 
-// Runs every rank's steps with sets of ranks in place of triangles; a message waits for its receiver.
+// Simulates every rank's steps with sets of ranks in place of triangles; a message waits for its receiver.
 struct Simulated {
   explicit Simulated(int ranks) : known(ranks), received(ranks, 0), handed(ranks, false) {
     std::vector<std::vector<factor::TallStep>> steps;
@@ -97,7 +97,7 @@ TEST(TallPlan, is_for_blocks_with_as_many_rows_as_columns) {
   EXPECT_FALSE(factor::is_tall(1 << 20, 513, 4)) << "the ranks repeat each other's work on n x n";
 }
 
-// ---- what moves ----
+// ---- traffic ----
 
 Array split_rows(const Array& a) { return device_put(a, make_mesh({device_count()}, {"x"}), P("x", None)); }
 
@@ -108,7 +108,7 @@ std::int64_t bytes_of(const std::function<std::vector<Array>(const Array&)>& f, 
   return most_of_any_rank(stats.bytes());
 }
 
-// At 4 ranks 3,392 bytes: two triangles of 136 numbers, and r with its signs.
+// At 4 ranks a rank receives 3,392 bytes: two triangles of 136 numbers, and r with its signs.
 TEST(Tall, qr_of_200000_x_16_moves_triangles) {
   const Array a = split_rows(random::normal(random::key(1), {200000, 16}, float64));
   const int ranks = device_count();
@@ -127,13 +127,13 @@ TEST(Tall, qr_of_200000_x_16_moves_triangles) {
   } else if (is_power) {
     EXPECT_EQ(moved, triangles + told);
   } else {
-    EXPECT_LE(moved, triangles + told);  // the first rank has a guest, and is told nothing
+    EXPECT_LE(moved, triangles + told);  // rank 0 has a guest, and receives no broadcast
   }
   const auto plan = explain([](const Array& x) { return linalg::qr(x).q; }, a);
   EXPECT_EQ(plan.bytes(), moved) << "explain says what CommStats counts";
 }
 
-TEST(Tall, svd_of_200000_x_16_over_4_ranks_moves_6_kB) {
+TEST(Tall, svd_of_200000_x_16_over_4_ranks_moves_6_k_b) {
   const Array a = split_rows(random::normal(random::key(1), {200000, 16}, float64));
   const auto reduced = [](const Array& x) {
     const auto [u, s, vh] = linalg::svd(x, {.full_matrices = false});
@@ -157,7 +157,7 @@ TEST(Tall, what_stands_on_the_svd_moves_no_row) {
   EXPECT_LE(bytes_of([](const Array& x) { return std::vector<Array>{linalg::cond(x)}; }, a), 6000);
 }
 
-// ---- that it is right ----
+// ---- results ----
 
 template <class T>
 void expect_small(const Matrix<T>& got, const Matrix<T>& wanted, double scale, const std::string& what) {
@@ -172,7 +172,7 @@ std::vector<Sharding> tall_layouts() {
     if (device_count() % r == 0) {
       const Mesh grid = make_mesh({r, device_count() / r}, {"x", "y"});
       layouts.push_back(NamedSharding(grid, P(axes("y", "x"), None)));  // blocks in another order than ranks
-      layouts.push_back(NamedSharding(grid, P("y", None)));             // each matrix on several teams
+      layouts.push_back(NamedSharding(grid, P("y", None)));             // several groups hold each matrix
     }
   return layouts;
 }
@@ -222,7 +222,7 @@ TEST(Tall, qr_and_svd_on_every_layout_and_type) {
       });
 }
 
-// Columns that agree in 10 of 16 digits: the Gram matrix would lose them.
+// Columns that agree in 10 of 16 digits, which the Gram matrix would lose.
 TEST(Tall, q_is_orthonormal_where_columns_are_nearly_dependent) {
   auto a = random_matrix<double>(200, 6, 3);
   for (std::int64_t i = 0; i < a.rows; ++i)

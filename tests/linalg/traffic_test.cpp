@@ -1,4 +1,4 @@
-// The forecast of explain for factorizations, against what the ranks receive and take.
+// Predictions of explain for factorizations, compared with the ranks' actual traffic and memory.
 #include <tessera/debug.hpp>
 #include <tessera/transforms.hpp>
 
@@ -15,7 +15,7 @@ using Work = std::function<Results(const Array&)>;
 Array well_conditioned(std::int64_t n, Dtype dtype) {
   return astype(positive_definite<double>(n, 1).array(), dtype);
 }
-// Layouts; with 4 and more ranks one splits both dims.
+// Layouts by rows and by columns, and for an even number of ranks one that splits both dims.
 std::vector<Sharding> layouts() {
   const int ranks = device_count();
   std::vector<Sharding> all = {NamedSharding(make_mesh({ranks}, {"x"}), P("x", None)),
@@ -37,7 +37,7 @@ Seen seen(const Work& work, const Array& a) {
 
 // 101 and 137: uneven blocks on every number of ranks.
 TEST(Traffic, the_busiest_rank_receives_what_explain_says) {
-  const bool has_rows = device_count() > 4;  // of the grid: then rows are exchanged, and values say which
+  const bool has_rows = device_count() > 4;  // several grid rows: exchanges depend on values
   for (const auto& layout : layouts())
     for (const std::int64_t n : {101, 137}) {
       const Array a = device_put(well_conditioned(n, n == 101 ? float64 : float32), layout);
@@ -83,7 +83,8 @@ TEST(Traffic, temporaries_are_what_a_rank_takes_beside_operands_and_results) {
     const auto taken = most_of_any_rank(memory_use().peak_bytes - memory_use().live_bytes);
     EXPECT_GT(memory_use().live_bytes, before);
     const auto told = explain(work, a).memory.temporary_bytes;
-    // gemm's packed memory is not in the forecast. The rest is 0.6 of it on 8 ranks, whose blocks are small.
+    // gemm's packing memory is not predicted. On 8 ranks, whose blocks are small, the rest is 0.6 of the
+    // prediction.
     const auto packed = kernels::packing_bytes(float64, n / device_count(), n);
     EXPECT_GE(told, 0.55 * static_cast<double>(taken - packed)) << what;
     EXPECT_LE(told, 1.6 * static_cast<double>(taken)) << what;
@@ -104,7 +105,7 @@ TEST(Traffic, what_lapack_works_in_is_among_the_temporaries) {
     EXPECT_GE(static_cast<double>(temporaries(work)), least * matrix) << what;
     EXPECT_LE(static_cast<double>(temporaries(work)), most * matrix) << what;
   };
-  // In matrices: copies in the order of columns, and LAPACK's own blocks.
+  // In units of matrices: column-major copies, and LAPACK's own blocks.
   between("lu", 1, 1.1, [](const Array& x) { return Results{linalg::lu_factor(x).lu}; });
   between("solve", 1, 1.3, [](const Array& x) { return Results{linalg::solve(x, ones({n, 2}, float64))}; });
   between("qr", 1, 1.7, [](const Array& x) {
@@ -119,7 +120,7 @@ TEST(Traffic, what_lapack_works_in_is_among_the_temporaries) {
     const auto [u, s, vh] = linalg::svd(x);
     return Results{u, s, vh};
   });
-  EXPECT_EQ(temporaries([](const Array& x) { return Results{linalg::cholesky(x)}; }), 0);  // in its result
+  EXPECT_EQ(temporaries([](const Array& x) { return Results{linalg::cholesky(x)}; }), 0);  // in place
   const auto shown = to_string(explain([](const Array& x) { return linalg::svdvals(x); }, a));
   EXPECT_EQ(shown.find("temporaries 0 B"), std::string::npos) << shown;
 }

@@ -1,5 +1,5 @@
-// NaN, infinities, subnormal numbers and matrices without a solution worth its digits: the same outcome on
-// every layout, and never a line of LAPACK's.
+// NaN, infinities, subnormal numbers and ill-conditioned matrices: the same outcome on every layout, and no
+// output of LAPACK's.
 #include <gmock/gmock.h>
 
 #include <tessera/transforms.hpp>
@@ -17,7 +17,7 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity(),
                  nan = std::numeric_limits<double>::quiet_NaN();
 
-// On this rank alone, and split in all ways.
+// Replicated, and split in all ways.
 std::vector<Sharding> all_layouts() {
   auto layouts = layouts_of_matrices();
   layouts.push_back(NamedSharding(make_mesh({device_count()}, {"x"}), P()));
@@ -159,7 +159,7 @@ TEST(UnusualNumbers, in_a_batch_the_other_matrices_and_sides_keep_their_solution
 // ---- very small and very large numbers ----
 
 template <class T> void expect_scaled_system(double factor, std::int64_t n, const Sharding& layout) {
-  // Whole numbers times a power of two: nothing is lost where the operands are subnormal.
+  // Integers times a power of two: exact even if the operands are subnormal.
   Matrix<T> a(n, n), x(n, 2);
   std::mt19937 bits(static_cast<unsigned>(n));
   for (auto& v : a.values) v = static_cast<T>(static_cast<int>(bits() % 17) - 8);
@@ -218,7 +218,7 @@ TEST(UnusualNumbers, a_triangle_of_subnormal_numbers_is_solved) {
   }
 }
 
-// ---- matrices without digits ----
+// ---- ill-conditioned matrices ----
 
 Matrix<double> hilbert(std::int64_t n) {
   Matrix<double> a(n, n);

@@ -169,7 +169,7 @@ TEST_F(PropagationTest, elementwise_keeps_and_broadcasting_does_not_disturb) {
   const auto column = forward(mesh, "i j, i j -> i j", {{8, 6}, {8, 1}}, {8, 6}, {P("x", "y"), P("x")});
   EXPECT_EQ(column.in[1], P("x"));
   EXPECT_EQ(column.bytes, 0);
-  // Split along different dims: both are cut further, nothing moves.
+  // The operands are split along different dims: both are split further, nothing moves.
   const auto both = forward(mesh, "i j, i j -> i j", {{8, 6}, {8, 6}}, {8, 6}, {P("x"), P(None, "y")});
   EXPECT_EQ(both.out[0], P("x", "y"));
   EXPECT_EQ(both.bytes, 0);
@@ -184,7 +184,8 @@ TEST_F(PropagationTest, reductions_over_a_split_dim_are_partial) {
 }
 
 TEST_F(PropagationTest, a_small_replicated_input_is_not_cut_to_pay_for_a_large_reduction) {
-  // a P(None, 'x') . b replicated: cutting b is free, but the partial result is far larger than gathering a.
+  // a P(None, 'x') . b replicated: splitting b is free, but the partial result is far larger than gathering
+  // a.
   const Mesh mesh = make_mesh({4}, {"x"});
   const auto thin = matmul(mesh, {4096, 8}, {8, 4096}, P(None, "x"), P());
   EXPECT_TRUE(thin.partial.empty());
@@ -245,7 +246,7 @@ TEST_F(PropagationTest, results_look_as_the_user_wrote_them) {
   EXPECT_EQ(made.outputs[0].identity(), in[0]->identity());
 }
 
-// The range of each factor that a device works on, read off one operand's box; empty boxes say nothing.
+// The range of each factor that a device works on, from one operand's box; empty boxes determine none.
 std::optional<std::vector<Range>> factor_ranges(const FactorRule& rule, const std::vector<DimFactors>& dims,
                                                 const Index& box) {
   std::vector<Range> ranges(rule.factors.size(), {-1, -1});
@@ -331,8 +332,7 @@ TEST_F(PropagationTest, every_operand_of_a_random_op_holds_the_blocks_of_the_sam
       for (std::size_t i = 0; i < in.size(); ++i) agree(parsed.inputs[i], made.inputs[i], in[i]);
       for (std::size_t o = 0; o < out.size(); ++o) agree(parsed.outputs[o], made.outputs[o], out[o]);
     }
-    // Following any one input alone is never cheaper, unless that avoids a reduction which the inputs agree
-    // on.
+    // Following any single input is never cheaper, unless it avoids a reduction that the inputs agree on.
     for (std::size_t leader = 0; leader < in.size(); ++leader) {
       if (!shardings[leader] || !made.partial_axes.empty()) continue;
       const FactorAxes alone = factors_of(parsed, *shardings[leader], static_cast<int>(leader), false);
@@ -354,8 +354,8 @@ TEST_F(PropagationTest, every_operand_of_a_random_op_holds_the_blocks_of_the_sam
 }
 
 TEST_F(PropagationTest, many_axes_are_decided_one_by_one) {
-  // 3^6 = 729 combinations: more than are tried. Four axes on the rows and two on the columns move less than
-  // all of b to every rank.
+  // 3^6 = 729 combinations, more than are tried. Four axes on the rows and two on the columns move less than
+  // gathering b on every rank.
   const auto all = axes("a", "b", "c", "d", "e", "f");
   const Mesh mesh = abstract_mesh({2, 2, 2, 2, 2, 2}, {"a", "b", "c", "d", "e", "f"});
   const auto r = matmul(mesh, {4096, 4096}, {4096, 1024}, P(all, None), P(None, all));

@@ -4,9 +4,11 @@
 #include <tessera/mesh.hpp>
 
 #include <chrono>
+#include <regex>
 #include <sstream>
 
 #include "mesh/devices.hpp"
+#include "support/errors.hpp"
 
 namespace tessera {
 namespace {
@@ -17,7 +19,7 @@ template <class T> std::string printed(const T& value) {
   return text.str();
 }
 
-// A job of n devices, spread over hosts in blocks.
+// A job of n devices, assigned to hosts in blocks.
 class MeshTest : public testing::Test {
  protected:
   void SetUp() override { use_job(8, 8); }
@@ -27,13 +29,10 @@ class MeshTest : public testing::Test {
     for (int id = 0; id < devices; ++id) table.push_back({id, id, "host" + std::to_string(id / per_host)});
     set_devices(table);
   }
+  // The text, with LINE for that of the call.
   template <class F> static std::string error_of(F f) {
-    try {
-      f();
-    } catch (const ShardingError& error) {
-      return error.what();
-    }
-    return "no error";
+    static const std::regex line("at mesh_test.cpp:[0-9]+:");
+    return std::regex_replace(test::error_of<ShardingError>(f), line, "at LINE:");
   }
 };
 
@@ -86,18 +85,20 @@ TEST_F(MeshTest, devices_of_an_abstract_mesh_make_abstract_meshes) {
 
 TEST_F(MeshTest, a_mesh_larger_than_the_job_says_how_to_start_it) {
   use_job(4, 4);
-  EXPECT_EQ(error_of([] {
-              make_mesh({4, 2}, {"x", "y"});
-            }),
-            "make_mesh: a mesh of sizes (4, 2) needs 8 devices, the job has 4: start it with -n 8, or use "
-            "smaller sizes, or abstract_mesh "
-            "to plan "
-            "without processes");
-  EXPECT_EQ(error_of([] {
-              Mesh(NdDevices{0, 7}, {"x"});
-            }),
-            "Mesh: the mesh needs device 7, the job has 4 devices: start it with -n 8 or more, or plan "
-            "without processes with abstract_mesh");
+  EXPECT_EQ(
+      error_of([] {
+        make_mesh({4, 2}, {"x", "y"});
+      }),
+      "make_mesh at LINE: a mesh of sizes (4, 2) needs 8 devices, the job has 4: start it with -n 8, or use "
+      "smaller sizes, or abstract_mesh "
+      "to plan "
+      "without processes");
+  EXPECT_EQ(
+      error_of([] {
+        Mesh(NdDevices{0, 7}, {"x"});
+      }),
+      "Mesh at LINE: the mesh needs device 7, the job has 4 devices: start it with -n 8 or more, or plan "
+      "without processes with abstract_mesh");
 }
 
 TEST_F(MeshTest, wrong_grids_and_names_are_refused) {
@@ -135,13 +136,13 @@ TEST_F(MeshTest, an_unknown_axis_name_gets_a_suggestion) {
 TEST_F(MeshTest, create_device_mesh_keeps_the_last_axis_on_one_host) {
   use_job(8, 4);
   EXPECT_EQ(create_device_mesh({2, 4}).ids(), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
-  // Ranks dealt round-robin: even ids on one host, odd ids on the other.
+  // Ranks scattered round robin: even ids on one host, odd ids on the other.
   std::vector<Device> dealt;
   for (int id = 0; id < 8; ++id) dealt.push_back({id, id, id % 2 ? "odd" : "even"});
   set_devices(dealt);
   EXPECT_EQ(create_device_mesh({4, 2}).ids(), (std::vector<int>{0, 2, 4, 6, 1, 3, 5, 7}));
   EXPECT_EQ(create_device_mesh({4, 2}).sizes(), (std::vector<int>{4, 2}));
-  // Hosts of 3: only the last row crosses.
+  // Hosts of 3 devices: only the last row crosses hosts.
   use_job(6, 3);
   EXPECT_EQ(create_device_mesh({3, 2}).ids(), (std::vector<int>{0, 1, 3, 4, 2, 5}));
   EXPECT_NE(error_of([] {

@@ -25,7 +25,7 @@ struct Case {
   Shape result;
 };
 
-// One dimension of the result is cut, flipped, rolled, joined, padded or repeated; the others stay.
+// One dim of the result is cut, flipped, rolled, joined, padded or repeated; the others do not change.
 Case random_case(Random& random) {
   const int ndim = random.between(1, 3);
   const int d = random.below(ndim);
@@ -36,7 +36,7 @@ Case random_case(Random& random) {
   made.sources = {shape};
   made.result = shape;
   const auto piece = [&](int source, Range to, std::int64_t offset, std::int64_t step) {
-    Piece p{source, whole_box(made.result), nulls(ndim), ones(ndim)};
+    RemapPiece p{source, whole_box(made.result), nulls(ndim), ones(ndim)};
     p.to[dim] = to;
     p.offset[dim] = offset;
     p.step[dim] = step;
@@ -141,7 +141,7 @@ TEST_F(RemapTest, a_roll_by_one_sends_one_row_to_the_neighbour) {
   const Sharding rows = NamedSharding(make_mesh({4}, {"x"}), P("x"));
   const Shape shape{16, 5};
   const Remap roll{
-      {Piece{0, {{1, 16}, {0, 5}}, {-1, 0}, {1, 1}}, Piece{0, {{0, 1}, {0, 5}}, {15, 0}, {1, 1}}}};
+      {RemapPiece{0, {{1, 16}, {0, 5}}, {-1, 0}, {1, 1}}, RemapPiece{0, {{0, 1}, {0, 5}}, {15, 0}, {1, 1}}}};
   EXPECT_EQ(exchange_bytes(roll, std::vector{rows}, std::vector{shape}, rows, shape, 4), 20);
   const auto plan = plan_exchange(roll, std::vector{rows}, std::vector{shape}, rows, shape, 0);
   ASSERT_EQ(plan.receives.size(), 1u);
@@ -153,14 +153,14 @@ TEST_F(RemapTest, a_roll_by_one_sends_one_row_to_the_neighbour) {
 }
 
 TEST_F(RemapTest, replicas_serve_themselves_and_share_the_other_receivers) {
-  // One device asks for everything that 4 replicas of 2 blocks hold: no message where it holds the block,
-  // one where it does not.
+  // One device requests all that 4 replicas of 2 blocks hold: no message for the block that it holds, one for
+  // the other.
   const Mesh mesh = make_mesh({2, 4}, {"x", "y"});
   const Shape shape{8};
   const Sharding from = NamedSharding(mesh, P("x")), to = NamedSharding(mesh, P());
   const auto counted =
       run_exchange(identity_remap(shape), {from}, {shape}, to, shape, {scatter(0, from, shape)});
-  EXPECT_EQ(counted.most_sent, 4);  // each device serves exactly one other
+  EXPECT_EQ(counted.most_sent, 4);  // each device sends to exactly one other
   EXPECT_EQ(counted.most_received, 4);
 }
 
@@ -168,7 +168,7 @@ TEST_F(RemapTest, the_cost_of_one_ranks_plan_does_not_grow_with_the_mesh) {
   const Mesh mesh = abstract_mesh({100000}, {"x"});
   const Sharding rows = NamedSharding(mesh, P("x"));
   const Shape shape{400000};
-  const Remap shift{{Piece{0, {{1, 400000}}, {-1}, {1}}}};
+  const Remap shift{{RemapPiece{0, {{1, 400000}}, {-1}, {1}}}};
   const auto plan = plan_exchange(shift, std::vector{rows}, std::vector{shape}, rows, shape, 50000);
   EXPECT_EQ(plan.receives.size(), 1u);
   EXPECT_EQ(plan.sends.size(), 1u);

@@ -45,7 +45,7 @@ TEST_F(ReshardTest, one_collective_where_one_suffices) {
   EXPECT_EQ(moves(mesh, P(), P("x"), {8, 8}), "all-slice over x on 0 0");
   EXPECT_EQ(moves(mesh, P("x"), P(), {8, 8}), "all-gather over x on 0 48");
   EXPECT_EQ(moves(mesh, P("x", None), P(None, "x"), {8, 8}), "all-to-all over x on 0 to 1 12");
-  // Uneven: 10 rows over 4 are 3 3 3 1; the rank with 1 row misses 9.
+  // Uneven: 10 rows over 4 ranks are 3 3 3 1; the rank with 1 row lacks 9.
   EXPECT_EQ(moves(mesh, P("x"), P(), {10, 8}), "all-gather over x on 0 72");
   EXPECT_EQ(moves(mesh, P(), P("x"), {10, 8}), "all-slice over x on 0 0");
 }
@@ -82,7 +82,7 @@ TEST_F(ReshardTest, chains_slice_first_and_gather_last) {
 
 TEST_F(ReshardTest, nothing_is_gathered_that_is_cut_afterwards) {
   const Mesh mesh = make_mesh({4, 2}, {"x", "y"});
-  // The direct exchange is the fallback: every rank receives only what it lacks.
+  // The direct exchange is the fallback: every rank receives only the elements that it lacks.
   EXPECT_EQ(moves(mesh, P("x", "y"), P("y", "x"), {16, 16}), "exchange over x y 32");
   EXPECT_EQ(moves(mesh, P(axes("x", "y")), P("y"), {16, 16}), "exchange over x y 128");
 }
@@ -113,7 +113,7 @@ TEST_F(ReshardTest, on_common_mesh_refines_the_axes) {
   EXPECT_EQ(both[0].spec(), P(axes("x", "y")));
   EXPECT_EQ(both[1].spec(), P("y"));
   EXPECT_TRUE(on_common_mesh({NamedSharding(b, P("y")), NamedSharding(c, P("u"))})
-                  .empty());  // cuts 3 and 2 do not divide each other
+                  .empty());  // 3 and 2 blocks do not divide each other
   EXPECT_TRUE(on_common_mesh(
                   {NamedSharding(a, P("i")), NamedSharding(Mesh(NdDevices{5, 4, 3, 2, 1, 0}, {"i"}), P("i"))})
                   .empty());
@@ -137,7 +137,7 @@ TEST_F(ReshardTest, planning_for_4096_ranks_takes_milliseconds) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(50));
 }
 
-// Runs every step for all ranks and compares with the wanted layout; counts what moves.
+// Runs every step for all ranks, compares with the target layout, and counts moved elements.
 void check_plan(const Sharding& from, const Sharding& to, const Shape& shape,
                 const std::vector<int>& fixed_axes = {}) {
   const auto plan = plan_reshard(from, to, shape, uint8, fixed_axes);
@@ -157,7 +157,7 @@ void check_plan(const Sharding& from, const Sharding& to, const Shape& shape,
   }
   const auto expected = expected_blocks(identity_remap(shape), {shape}, to, shape);
   for (const auto& [id, values] : expected) EXPECT_EQ(blocks[id], values) << "device " << id;
-  // Steps named after a collective stay inside their mesh axes.
+  // Steps named after a collective must stay within their mesh axes.
   for (const auto& step : plan.steps) {
     if (step.kind == StepKind::exchange || step.axes.empty()) continue;
     for (int me : step.from.mesh().device_ids())
@@ -222,8 +222,8 @@ TEST_F(ReshardTest, fixed_axes_are_never_crossed) {
   }
 }
 
-// The planner never pays more bytes than the direct exchange times two (chains trade messages for bytes),
-// and plans are in order.
+// Plans never move more than twice the bytes of the direct exchange (chains trade bytes for fewer messages),
+// and their steps are in order.
 TEST_F(ReshardTest, chains_stay_near_the_fewest_bytes_possible) {
   Random random(4);
   for (int round = 0; round < 500 && !HasFailure(); ++round) {

@@ -31,7 +31,7 @@ TEST(RuleText, a_group_has_as_many_dims_as_its_operand_leaves) {
 }
 
 TEST(RuleText, groups_of_several_operands_are_found_one_after_the_other) {
-  // B follows from the first operand, V then from the second.
+  // B follows from the first operand, then V from the second.
   EXPECT_EQ(factors("B.. n, B.. V.. -> B.. V.. | sum n", {{2, 9}, {2, 3, 4}}, {{2, 3, 4}}),
             "i j, i k l -> i k l | sum j");
   EXPECT_EQ(factors("B.. n, B.. V.. -> B.. V.. | sum n", {{9}, {}}, {{}}), "i,  ->  | sum i");
@@ -86,7 +86,7 @@ TEST(RuleText, a_compound_dim_takes_one_size_from_params) {
 }
 
 TEST(RuleText, a_digit_of_one_value_is_left_out) {
-  // One group: channels need not be a multiple of the blocks.
+  // With one group the channels need not be a multiple of the blocks.
   const char* conv = "n (g c) ~S.., (g o) c T.. -> n (g o) S.. | sum c | whole T";
   EXPECT_EQ(factors(conv, {{8, 3, 32}, {4, 3, 5}}, {{8, 4, 28}}, {{{{'g', 1}}}, {}}),
             "i k l, m k n -> i m l | sum k | whole n");

@@ -3,9 +3,11 @@
 #include <tessera/error.hpp>
 #include <tessera/sharding.hpp>
 
+#include <regex>
 #include <sstream>
 
 #include "mesh/devices.hpp"
+#include "support/errors.hpp"
 #include "types/box.hpp"
 
 namespace tessera {
@@ -27,13 +29,10 @@ class ShardingTest : public testing::Test {
   void TearDown() override { set_devices({{0, 0, "localhost"}}); }
   static Mesh xy() { return make_mesh({4, 2}, {"x", "y"}); }
   static Device device(int id) { return {id, id, "localhost"}; }
+  // The text, with LINE for that of the call.
   template <class F> static std::string error_of(F f) {
-    try {
-      f();
-    } catch (const ShardingError& error) {
-      return error.what();
-    }
-    return "no error";
+    static const std::regex line("at sharding_test.cpp:[0-9]+:");
+    return std::regex_replace(test::error_of<ShardingError>(f), line, "at LINE:");
   }
 };
 
@@ -115,16 +114,27 @@ TEST_F(ShardingTest, is_equivalent_to_wants_arrays_that_both_can_describe) {
             std::string::npos);
 }
 
+TEST_F(ShardingTest, a_null_pointer_names_no_axis) {
+  const std::string text = "P: the name of an axis is a null pointer; write None for a dim that is not split";
+  const char* const name = nullptr;
+  EXPECT_EQ(error_of([] { P(nullptr); }), text);
+  EXPECT_EQ(error_of([&] { P("x", name); }), text);
+  EXPECT_EQ(error_of([&] { P(None, axes("x", name)); }), text);
+}
+
 TEST_F(ShardingTest, wrong_specs_are_refused_with_spec_mesh_and_axis) {
   EXPECT_EQ(error_of([] { NamedSharding(xy(), P("x", "x")); }),
-            "NamedSharding(Mesh('x': 4, 'y': 2), P('x', 'x')): axis 'x' is used twice, in entries 0 and 1; "
+            "NamedSharding at LINE: P('x', 'x') over Mesh('x': 4, 'y': 2): axis 'x' is used twice, in "
+            "entries 0 and 1; "
             "one mesh axis can split only "
             "one dimension, once");
   EXPECT_EQ(error_of([] { NamedSharding(xy(), P(None, "z")); }),
-            "NamedSharding(Mesh('x': 4, 'y': 2), P(None, 'z')): entry 1 names axis 'z', which the mesh does "
+            "NamedSharding at LINE: P(None, 'z') over Mesh('x': 4, 'y': 2): entry 1 names axis 'z', which "
+            "the mesh does "
             "not have; its axes are 'x', 'y'");
   EXPECT_EQ(error_of([] { NamedSharding(make_mesh({8}, {"batch"}), P("bacth")); }),
-            "NamedSharding(Mesh('batch': 8), P('bacth')): entry 0 names axis 'bacth', which the mesh does "
+            "NamedSharding at LINE: P('bacth') over Mesh('batch': 8): entry 0 names axis 'bacth', which the "
+            "mesh does "
             "not have; its axes are 'batch'. "
             "Did you mean 'batch'?");
   EXPECT_EQ(error_of([] { NamedSharding(xy(), P("x", "y")).check_fits({8}, "device_put"); }),
@@ -189,8 +199,8 @@ TEST_F(ShardingTest, positional_equals_named_by_meaning) {
   EXPECT_EQ(Sharding(block.replicate(0).replicate(2)), NamedSharding(cube, P(None, "b")));
 }
 
-// Every grid places blocks where its own picture says, also those that no axes of the base order can
-// describe.
+// Blocks must be at the positions in the grid's own picture, also for grids that no axes of the base order
+// can describe.
 TEST_F(ShardingTest, positional_blocks_lie_where_the_picture_says) {
   const PositionalSharding six(NdDevices{5, 4, 3, 2, 1, 0});
   const std::vector<PositionalSharding> grids = {six.reshape(2, 3),
@@ -212,7 +222,7 @@ TEST_F(ShardingTest, positional_blocks_lie_where_the_picture_says) {
   }
 }
 
-TEST_F(ShardingTest, APositionalShardingHasAnEntryForEachDimension) {
+TEST_F(ShardingTest, a_positional_sharding_has_an_entry_for_each_dimension) {
   const Sharding grid = PositionalSharding(devices()).reshape(4, 2);
   EXPECT_NE(error_of([&] {
               grid.shard_shape({8, 8, 8});

@@ -1,4 +1,5 @@
-// Runs exchange plans of all ranks in one process, on integers that know their place in the source arrays.
+// Runs exchange plans of all ranks in one process, on integers that encode their position in the source
+// arrays.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -43,7 +44,7 @@ inline std::int64_t linear(const Index& box, const std::vector<std::int64_t>& at
 }
 
 // The blocks of one array on all devices. Values: 1 + source * 1'000'000 + the linear index in the global
-// array; 0 is "not filled".
+// array; 0 means "not filled".
 using Blocks = std::map<int, std::vector<std::int64_t>>;
 
 inline std::int64_t value_at(int source, const Shape& shape, const std::vector<std::int64_t>& at) {
@@ -72,7 +73,7 @@ inline int devices_in_job(const std::vector<Sharding>& from, const Sharding& to)
   return highest + 1;
 }
 
-// Checks on the way: both sides list the same messages, senders hold what they send, nothing arrives twice.
+// Checks meanwhile: both sides list the same messages, senders hold what they send, nothing arrives twice.
 inline Counted run_exchange(const Remap& remap, const std::vector<Sharding>& from,
                             const std::vector<Shape>& from_shapes, const Sharding& to, const Shape& shape,
                             const std::vector<Blocks>& sources, const std::vector<int>& fixed_axes = {}) {
@@ -81,7 +82,8 @@ inline Counted run_exchange(const Remap& remap, const std::vector<Sharding>& fro
   std::vector<ExchangePlan> plans;
   for (int me = 0; me < job; ++me)
     plans.push_back(plan_exchange(remap, from, from_shapes, to, shape, me, fixed_axes));
-  const auto load = [&](int sender, const Piece& piece, const std::vector<std::int64_t>& at) -> std::int64_t {
+  const auto load = [&](int sender, const RemapPiece& piece,
+                        const std::vector<std::int64_t>& at) -> std::int64_t {
     const auto s = static_cast<std::size_t>(piece.source);
     std::vector<std::int64_t> place(at.size());
     for (std::size_t d = 0; d < at.size(); ++d) place[d] = piece.offset[d] + piece.step[d] * at[d];

@@ -1,4 +1,4 @@
-// Functions of all processes outside of arrays.
+// Functions across processes that do not involve arrays.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using namespace tessera;
 using test::error_of;
 using testing::HasSubstr;
 
-TEST(Multihost, ProcessAllgatherStacksOrConcatenates) {
+TEST(Multihost, process_allgather_stacks_or_concatenates) {
   const int p = process_count();
   const HostArray mine(std::vector<int>{process_index(), 10 * process_index()}, Shape{2, 1});
   std::vector<int> all;
@@ -30,7 +30,7 @@ TEST(Multihost, ProcessAllgatherStacksOrConcatenates) {
   EXPECT_EQ(scalar.as<double>()[p - 1], p);
 }
 
-TEST(Multihost, ProcessAllgatherOfASpreadArrayIsItsValue) {
+TEST(Multihost, process_allgather_of_a_spread_array_is_its_value) {
   const int p = process_count();
   if (p == 1) return;
   const Array x = device_put(arange(3 * p + 1), make_mesh({p}, {"x"}), P("x"));
@@ -42,14 +42,14 @@ TEST(Multihost, ProcessAllgatherOfASpreadArrayIsItsValue) {
               HasSubstr("process_allgather(x, true)"));
 }
 
-TEST(Multihost, BroadcastOneToAllGivesTheValueOfProcess0) {
+TEST(Multihost, broadcast_one_to_all_gives_the_value_of_process_0) {
   const auto got = multihost::broadcast_one_to_all(
       HostArray(std::vector<float>{static_cast<float>(process_index()) + 0.5f, 2}, Shape{2}));
   EXPECT_THAT(got.as<float>(), testing::ElementsAre(0.5f, 2));
   EXPECT_EQ(multihost::broadcast_one_to_all(HostArray(Shape{0, 3}, float32)).shape(), (Shape{0, 3}));
 }
 
-TEST(Multihost, SyncRefusesDifferentNames) {
+TEST(Multihost, sync_refuses_different_names) {
   multihost::sync_global_devices("epoch 1");
   if (process_count() == 1) return;
   const auto text = error_of<CommError>(
@@ -59,7 +59,7 @@ TEST(Multihost, SyncRefusesDifferentNames) {
   multihost::sync_global_devices("after");
 }
 
-TEST(Multihost, AssertEqualNamesTheProcessAndTheElement) {
+TEST(Multihost, assert_equal_names_the_process_and_the_element) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   multihost::assert_equal(HostArray(std::vector<double>{1, nan, process_index() % 2 ? 0.0 : -0.0}, Shape{3}));
   multihost::assert_equal(arange(4));
@@ -74,7 +74,7 @@ TEST(Multihost, AssertEqualNamesTheProcessAndTheElement) {
     EXPECT_THAT(text, HasSubstr(part));
 }
 
-TEST(Multihost, DifferentTypesAreRefusedOnAllProcesses) {
+TEST(Multihost, different_types_are_refused_on_all_processes) {
   if (process_count() == 1) return;
   const HostArray x(process_index() == 0 ? Shape{2} : Shape{3}, float32);
   for (const auto& text : {error_of<ArgumentError>([&] { multihost::process_allgather(x); }),

@@ -1,4 +1,4 @@
-// Attention against its definition, wherever queries and keys lie.
+// Attention compared with its definition, for all layouts of queries and keys.
 #include <tessera/nn.hpp>
 #include <tessera/runtime.hpp>
 #include <tessera/transforms.hpp>
@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "support/compare.hpp"
 #include "support/errors.hpp"
 
 namespace tessera::test {
@@ -20,16 +21,10 @@ Array sample(Shape shape, double step) {
   const auto n = shape.elements();
   return reshape(sin(astype(arange(n), float64) * step) * 1.5, std::move(shape));
 }
-void expect_close(const Array& a, const Array& b, double tolerance = 1e-11) {
-  ASSERT_EQ(a.shape(), b.shape());
-  const auto x = to_vector<double>(a), y = to_vector<double>(b);
-  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], tolerance) << i;
-}
-
 struct Operands {
   Array q = sample({2, 9, 4, 3}, 0.7), k = sample({2, 11, 2, 3}, 1.1), v = sample({2, 11, 2, 3}, 0.4);
 };
-// Term by term, with keys and values repeated for their groups of heads.
+// Computed term by term, with keys and values repeated for their groups of heads.
 Array defined(const Operands& o, const std::optional<Array>& mask, bool causal) {
   const Array k = repeat(o.k, 2, 2), v = repeat(o.v, 2, 2);
   Array scores = einsum("btnh,bsnh->bnts", o.q, k) / std::sqrt(3.0);
@@ -38,7 +33,7 @@ Array defined(const Operands& o, const std::optional<Array>& mask, bool causal) 
   return einsum("bnts,bsnh->btnh", softmax(scores, -1), v);
 }
 
-TEST(Attention, IsItsDefinitionOnEveryLayout) {
+TEST(Attention, is_its_definition_on_every_layout) {
   const Operands o;
   const Array expected = defined(o, std::nullopt, false);
   const std::vector<PartitionSpec> specs{P(), P("x"), P(None, "x"), P(None, None, "x"),
@@ -51,7 +46,7 @@ TEST(Attention, IsItsDefinitionOnEveryLayout) {
     }
 }
 
-TEST(Attention, BlocksOfKeysChangeNothing) {
+TEST(Attention, blocks_of_keys_change_nothing) {
   const Operands o;
   const Array mask = reshape(arange(2 * 9 * 11), {2, 1, 9, 11}) % 3 != 1;
   for (const std::int64_t block : {1, 4, 11, 50})
@@ -61,7 +56,7 @@ TEST(Attention, BlocksOfKeysChangeNothing) {
                defined(o, std::nullopt, true));
 }
 
-TEST(Attention, GradientsOfSplitSequencesAreThoseOfWholeOnes) {
+TEST(Attention, gradients_of_split_sequences_are_those_of_whole_ones) {
   const Operands o;
   const auto f = [](const Array& q, const Array& k, const Array& v) {
     return sum(square(nn::dot_product_attention(q, k, v, {.is_causal = true})));
@@ -74,7 +69,7 @@ TEST(Attention, GradientsOfSplitSequencesAreThoseOfWholeOnes) {
   expect_close(gv, ev);
 }
 
-TEST(Attention, BlocksHaveTheBiassGradient) {
+TEST(Attention, blocks_have_the_biass_gradient) {
   const Operands o;
   const Array bias = sample({4, 9, 11}, 0.23);
   const auto f = [&](std::int64_t block) {
@@ -85,7 +80,7 @@ TEST(Attention, BlocksHaveTheBiassGradient) {
   expect_close(f(4)(bias), f(0)(bias));
 }
 
-TEST(Attention, BlocksPassTangents) {
+TEST(Attention, blocks_pass_tangents) {
   const Operands o;
   const auto tangent = [&](std::int64_t block, const PartitionSpec& spec) {
     const auto f = [block](const Array& q, const Array& k) {
@@ -98,19 +93,19 @@ TEST(Attention, BlocksPassTangents) {
   for (const auto& spec : {P(), P(None, "x"), P("x")}) expect_close(tangent(4, spec), expected);
 }
 
-TEST(Attention, KeysSplitAloneAreNotGathered) {
+TEST(Attention, keys_split_alone_are_not_gathered) {
   const Array q = device_put(sample({1, 2, 1, 4}, 0.3), line(), P());
   const Array k = device_put(sample({1, 4096, 1, 4}, 0.7), line(), P(None, "x"));
   const auto f = jit([](const Array& a, const Array& b) { return nn::dot_product_attention(a, b, b); });
   EXPECT_LT(f.lower(q, k).compile().explanation().bytes(), 1000);
 }
 
-TEST(Attention, WithoutABatch) {
+TEST(Attention, without_a_batch) {
   const Operands o;
   expect_close(nn::dot_product_attention(o.q(0), o.k(0), o.v(0)), defined(o, std::nullopt, false)(0));
 }
 
-TEST(Attention, ErrorsNameTheShapes) {
+TEST(Attention, errors_name_the_shapes) {
   const Operands o;
   EXPECT_THAT(error_of<ShapeError>([&] { nn::dot_product_attention(o.q, o.k, o.q); }),
               HasSubstr("(2, 9, 4, 3)"));

@@ -1,5 +1,5 @@
 // Training in mixed precision: parameters, their gradients and the optimizer in float32, the network's
-// arithmetic on bfloat16 or float16.
+// arithmetic in bfloat16 or float16.
 #include <tessera/nn.hpp>
 #include <tessera/optim.hpp>
 #include <tessera/tessera.hpp>
@@ -14,7 +14,7 @@ namespace {
 struct Data {
   Array x, y;
 };
-// A smooth function of 8 numbers at 256 places, split by rows over all ranks.
+// Samples of a smooth function of 8 numbers at 256 points, split by rows over all ranks.
 Data data() {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const Array x = random::uniform(random::key(3), {256, 8}, float32, -1, 1);
@@ -22,7 +22,7 @@ Data data() {
   return {device_put(x, mesh, P("x")), device_put(y, mesh, P("x"))};
 }
 
-// Losses of the first and of the last step.
+// The losses of the first and of the last step.
 std::pair<double, double> trained(Dtype compute) {
   const auto loss = [compute](const nn::Mlp& network, const Array& x, const Array& y) {
     const auto low = tree_map([&](const Array& w) { return astype(w, compute); }, network);
@@ -45,7 +45,7 @@ std::pair<double, double> trained(Dtype compute) {
   return losses;
 }
 
-TEST(MixedPrecision, learnsAsFloat32Does) {
+TEST(MixedPrecision, learns_as_float_32_does) {
   const auto [first, last] = trained(float32);
   EXPECT_LT(last, 0.3 * first);
   for (const Dtype half : {bfloat16, float16}) {
@@ -55,8 +55,8 @@ TEST(MixedPrecision, learnsAsFloat32Does) {
   }
 }
 
-// A data-parallel step adds float32 terms over ranks: the gradient of the complete batch.
-TEST(MixedPrecision, gradientsOfASplitBatchAreThoseOfTheWholeOne) {
+// A data-parallel step adds float32 terms over ranks: the result is the gradient of the complete batch.
+TEST(MixedPrecision, gradients_of_a_split_batch_are_those_of_the_whole_one) {
   const auto [x, y] = data();
   const Array w = random::normal(random::key(2), {8, 1});
   const auto loss = [&](const Array& x, const Array& y) {

@@ -1,5 +1,5 @@
-// Layers, initializers, activations, losses and batches: the values of JAX 0.10.2 (jax.nn) and Optax 0.2.8,
-// on every layout.
+// Layers, initializers, activations, losses and batches: compared with values of JAX 0.10.2 (jax.nn) and
+// Optax 0.2.8, on every layout.
 #include <tessera/nn.hpp>
 #include <tessera/tessera.hpp>
 
@@ -27,7 +27,7 @@ void expect_close(const Array& got, const std::vector<double>& wanted, double to
 
 Mesh line() { return make_mesh({device_count()}, {"x"}); }
 
-// The rows of x over all ranks: 7 rows are uneven on every number of ranks but 1 and 7.
+// The rows of x split over all ranks: 7 rows are uneven on every number of ranks but 1 and 7.
 Array split_rows(const Array& x) { return device_put(x, line(), P("x")); }
 
 const std::vector<float> points = {-100, -2, -0.5, 0, 0.5, 2, 100};
@@ -103,30 +103,6 @@ TEST(OneHot, has_no_one_for_a_label_out_of_range) {
 TEST(OneHot, refuses_labels_that_are_no_integers) {
   EXPECT_THAT(error_of<DtypeError>([] { nn::one_hot(array({1.f}), 3); }),
               testing::AllOf(testing::HasSubstr("one_hot at nn_test.cpp:"), testing::HasSubstr("float32")));
-}
-
-TEST(Initializers, draw_what_jax_draws) {
-  const auto key = random::key(7);
-  expect_close(nn::lecun_normal(key, {3, 2}),
-               {0.281813234, 1.09932637, -0.322084814, -0.0882722884, 0.383296758, 0.209093794});
-  expect_close(nn::lecun_uniform(key, {3, 2}),
-               {0.348179817, 0.94923377, -0.394312859, -0.112082958, 0.461773157, 0.261859179});
-  expect_close(nn::glorot_normal(key, {3, 2}),
-               {0.308710933, 1.20425177, -0.352826238, -0.0966974422, 0.419880569, 0.229050785});
-  expect_close(nn::glorot_uniform(key, {3, 2}),
-               {0.38141188, 1.03983355, -0.431948125, -0.122780733, 0.505847156, 0.28685236});
-  expect_close(nn::he_normal(key, {3, 2}),
-               {0.398544133, 1.55468237, -0.455496758, -0.124835871, 0.542063534, 0.295703322});
-  expect_close(nn::he_uniform(key, {3, 2}),
-               {0.492400616, 1.34241927, -0.557642579, -0.15850924, 0.653045833, 0.37032479});
-}
-
-TEST(Initializers, count_the_window_of_a_convolution) {
-  const Array kernel = nn::variance_scaling(
-      random::key(7), {2, 3, 2},
-      {.scale = 2, .fan = nn::Fan::out, .draw = nn::Draw::normal, .in_axis = 1, .out_axis = 0});
-  expect_close(kernel, {0.319071412, 1.38129842, -0.365036428, -0.0996598378, 0.435221881, 0.23639746,
-                        -0.091446355, -0.158205584, -1.0447861, -0.949224472, -0.232421219, 0.706833303});
 }
 
 TEST(Initializers, refuse_a_shape_without_inputs) {

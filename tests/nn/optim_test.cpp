@@ -1,4 +1,4 @@
-// Optimizers and schedules: four steps of Optax 0.2.8 with the same numbers, on every layout.
+// Optimizers and schedules: compared with four steps of Optax 0.2.8, on every layout.
 #include <tessera/nn.hpp>
 #include <tessera/optim.hpp>
 #include <tessera/tessera.hpp>
@@ -35,7 +35,7 @@ void expect_close(const std::vector<double>& got, const std::vector<double>& wan
     EXPECT_NEAR(got[i], wanted[i], 3e-6 * (1 + std::abs(wanted[i]))) << what << " element " << i;
 }
 
-// Four steps from start(), whole on every rank and split over all of them, compiled and not.
+// Four steps from start(), replicated and split over all ranks, compiled and not.
 template <class Optimizer> void expect_after_four_steps(const Optimizer& optimizer,
                                                         const std::vector<double>& wanted,
                                                         const std::string& what, double largest_norm = 0) {

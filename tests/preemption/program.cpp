@@ -1,14 +1,15 @@
-// program HOW FOLDER STEPS [SIGNAL RANK AFTER_MS]: counts to STEPS, goes on where its last run was, and is
-// asked to stop by a signal that one rank gets so long after its first step. check.py starts it and judges.
+// program HOW FOLDER STEPS [SIGNAL RANK AFTER_MS]: counts to STEPS, continuing its previous run, and is asked
+// to stop by a signal that one rank receives this long after its first step. check.py starts it and checks
+// the result.
 //
-//   asks       looks at preempted() after each step
+//   asks       checks preempted() after each step
 //   callback   registers on_preemption; saves nothing else
 //   saving     saves each step, and registers on_preemption
 //   fails      registers a function that throws an IoError on one rank
 //   killed     saves each step; one rank is killed in the middle of the save of step 6
-//   own        has a handler of its own for the signal
+//   own        has its own handler for the signal
 //   part       STEPS seconds of steps on the first two ranks alone; then all ranks evaluate
-//   catches    catches Preempted and goes on, to STEPS at least
+//   catches    catches Preempted and continues, to STEPS at least
 #include <tessera/tessera.hpp>
 
 #include <unistd.h>
@@ -39,7 +40,7 @@ void say(const std::string& line) {
   if (is_main_process()) std::printf("%s\n", line.c_str()), std::fflush(stdout);
 }
 
-// Two evaluations over all ranks per step, of which the first is not yet the step's end.
+// Two evaluations over all ranks per step; the first one does not end the step.
 State next(const State& now) {
   const Array more = now.sum + 1;
   eval(sum(more));

@@ -51,10 +51,10 @@ if child == 0:
     try:
         float(ts.sum(x))
     except ts.ThreadError as error:
-        print(error, flush=True)
+        os.write(1, f"{error}\\n".encode())
         sys.exit(7)
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-print("child", status, "parent", float(ts.sum(x)), flush=True)
+os.write(1, f"child {status} parent {float(ts.sum(x))}\\n".encode())  # print() writes its words one by one where PYTHONUNBUFFERED is set
 """
         status, out, err = run(2, program)
         self.assertEqual(status, 0, err)

@@ -1,4 +1,4 @@
-// Draws, a compiled program's text and its result as bytes: the Python test computes the same.
+// Draws, a compiled program's text and its result as bytes, which the Python test must reproduce.
 #include <tessera/tessera.hpp>
 
 #include <cstdio>

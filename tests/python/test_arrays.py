@@ -12,6 +12,17 @@ rows = np.arange(35, dtype=np.float32).reshape(7, 5)
 ints = np.arange(-6, 6, dtype=np.int32).reshape(3, 4)
 
 
+class Methods(unittest.TestCase):
+    def test_functions_of_the_binding_take_the_array_as_methods(self):
+        complexes = rows[:, :2] + 1j * rows[:, 2:4]
+        for x in spread(rows):
+            assert_same(x.dot(np.float32([1, 0, 2, 0, 3])), rows.dot(np.float32([1, 0, 2, 0, 3])))
+        for z in spread(complexes):
+            assert_same(z.conj(), complexes.conj())
+            assert_same(z.conjugate(), complexes.conj())
+        self.assertEqual([name for name, value in vars(ts.Array).items() if type(value).__name__ == "builtin_function_or_method" and name != "__new__"], [])
+
+
 class Halves(unittest.TestCase):
     def test_float16_is_numpys(self):
         host = np.float16([1, 0.1, -2.5])

@@ -146,12 +146,34 @@ class Debugging(unittest.TestCase):
         self.assertEqual(stats.calls("all-reduce"), 1 if n > 1 else 0)
         explained = ts.explain(lambda a: ts.sum(a, axis=0), x)
         self.assertEqual(explained.calls("all-reduce"), stats.calls("all-reduce"))
+        jitted = ts.jit(lambda a: ts.sum(a, axis=0), in_shardings=x.sharding)  # its options count
+        self.assertEqual(ts.explain(jitted, ts.zeros(x.shape)).calls("all-reduce"), explained.calls("all-reduce"))
         if n > 1:
             self.assertRaises(ValueError, lambda: explained.forbid("all-reduce"))
             self.assertEqual(explained.collectives[0].axes, "x")
         self.assertIs(explained.forbid("all-to-all"), explained)
         self.assertEqual(explained.cost.communication_calls, explained.calls())
         self.assertEqual(explained.host_crossing_bytes(), 0)
+
+    def test_reproducible_keeps_to_one_order(self):
+        mesh = ts.make_mesh((ts.device_count(),), ("x",))
+        values = np.random.default_rng(3).uniform(-1, 1, (1000, 7)).astype(np.float32)
+        x = ts.device_put(values, ts.NamedSharding(mesh, ts.P("x")))
+
+        def loss(v):
+            return ts.mean(ts.exp(v) @ ts.ones((7, 3), ts.float32))
+
+        self.assertFalse(ts.is_reproducible())
+        with ts.reproducible():
+            self.assertTrue(ts.is_reproducible())
+            alone, split = loss(ts.asarray(values)), loss(x)
+            with ts.reproducible(False):
+                self.assertFalse(ts.is_reproducible())
+        self.assertEqual(np.asarray(alone).tobytes(), np.asarray(split).tobytes())
+        compiled = ts.jit(loss, reproducible=True)
+        self.assertEqual(np.asarray(compiled(x)).tobytes(), np.asarray(alone).tobytes())
+        self.assertIn("tree_sum", compiled.lower(ts.asarray(values)).compile().as_text())
+        self.assertIn("the same bits on every number of ranks", str(ts.explain(compiled, x)))
 
     def test_products_are_computed_as_the_scope_says(self):
         n = ts.device_count()

@@ -40,6 +40,40 @@ class Named(unittest.TestCase):
         self.assertTrue(np.isnan(np.asarray(ts.device_get(opened["packed"].load()))[0, 0]))
 
 
+class Streamed(Folder):
+    def test_programs_on_files_run_slab_by_slab(self):
+        values = np.linspace(1, 2, 60000).reshape(6000, 10)
+        path = self.path("x.npy")
+        ts.io.save_npy(path, values)
+        x = ts.io.open(path)
+        self.assertIsInstance(x, ts.Array)
+        self.assertEqual((x.shape, x.path, x.chunks), ((6000, 10), path, ()))
+        self.assertIn("float64(6000, 10) in", repr(x))
+        np.testing.assert_array_equal(ts.device_get(x.part(slice(10, 20), slice(0, 3)).load()), values[10:20, :3])
+        mean, spread = ts.io.compute([ts.mean(x, axis=0), ts.std(x, axis=0)], memory_limit=200000)
+        np.testing.assert_allclose(ts.device_get(mean), values.mean(0))
+        np.testing.assert_allclose(ts.device_get(spread), values.std(0))
+        plan = ts.io.explain_store(self.path("y.npy"), (x - mean) / 2, memory_limit=200000)
+        self.assertEqual((plan.passes, plan.bytes_read, plan.bytes_written, plan.bytes_spilled), (1, 480000, 480000, 0))
+        self.assertLessEqual(plan.peak_bytes, 200000)
+        self.assertIn("1 pass of", str(plan))
+        ts.io.store(self.path("y.npy"), (x - mean) / 2, memory_limit=200000)
+        np.testing.assert_allclose(ts.device_get(ts.io.load_npy(self.path("y.npy"))), (values - values.mean(0)) / 2)
+        with self.assertRaisesRegex(ValueError, "no dim of the files can be streamed"):
+            ts.io.compute(ts.sort(ts.reshape(x, -1)))
+
+    def test_variables_that_xarray_wrote(self):
+        for path in ("xarray.nc", "xarray_v3.zarr", "xarray_v2.zarr"):
+            t2m = ts.io.open(str(data / path), name="t2m")
+            wanted = made(60).astype(np.float32).reshape(4, 3, 5)
+            np.testing.assert_allclose(ts.device_get(ts.io.compute(ts.mean(t2m, axis=0), slab=1)), wanted.mean(0), rtol=1e-6)
+        packed = ts.io.open(str(data / "xarray.nc"), name="packed")
+        stored = ts.io.open(str(data / "xarray.nc"), name="packed", unpack=False)
+        self.assertNotEqual(packed.dtype, stored.dtype)
+        unpacked = np.asarray(ts.device_get(ts.open_netcdf(str(data / "xarray.nc"))["packed"].load()))
+        np.testing.assert_array_equal(ts.device_get(ts.io.compute(packed * 2, slab=2)), unpacked * 2)
+
+
 class Written(Folder):
     def test_a_store_that_stays_open(self):
         for x in spread(real):

@@ -1,4 +1,4 @@
-// Refusals of random functions, and their texts.
+// Arguments that random functions refuse, and the error texts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

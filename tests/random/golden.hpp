@@ -1,4 +1,4 @@
-// The cases that make_goldens.py wrote: what JAX draws.
+// The cases written by make_goldens.py: JAX's draws.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ inline std::vector<Case> read_cases(const std::string& file) {
   return cases;
 }
 
-// Integers and bools bit for bit.
+// Compares integers and bools bit for bit.
 inline void expect_same_integers(const Array& x, const Case& c) {
   ASSERT_EQ(x.shape(), c.shape) << c.text();
   ASSERT_EQ(x.dtype(), c.dtype) << c.text();
@@ -68,10 +68,10 @@ inline void expect_same_integers(const Array& x, const Case& c) {
   expect(std::int64_t{});
 }
 
-// Floats within `ulps` units in the last place of float32 of JAX's; 0: bit for bit. Complex values part by
-// part. size: of the numbers whose difference a value is, when it is one.
-// In float64 JAX's own logarithms are off by 110 units (log1p of -0.41), so 32 times as many are let
-// through; numbers below the smallest normal one it flushes to 0.
+// Compares floats within `ulps` units in the last place of float32 with JAX's; 0: bit for bit. Complex values
+// are compared part by part. size: the magnitude of the numbers whose difference a value is, if it is one. In
+// float64 JAX's own logarithms are off by 110 units (log1p of -0.41), so 32 times as many are allowed; JAX
+// flushes numbers below the smallest normal one to 0.
 inline void expect_close(const Array& x, const Case& c, double ulps, double size = 0) {
   ASSERT_EQ(x.shape(), c.shape) << c.text();
   ASSERT_EQ(x.dtype(), c.dtype) << c.text();

@@ -1,4 +1,4 @@
-// Every distribution against the values that JAX draws (make_goldens.py), in both counter modes.
+// Every distribution compared with JAX's draws (make_goldens.py), in both counter modes.
 #include "golden.hpp"
 
 #include <functional>
@@ -16,7 +16,7 @@ struct Mode {
 };
 constexpr Mode modes[] = {{Threefry::partitionable, ""}, {Threefry::original, ".original"}};
 
-// How closely a draw must agree.
+// The tolerance of a draw.
 struct Row {
   std::function<Array(const Case&)> draw;
   double ulps = 0;  // 0: bit for bit
@@ -47,7 +47,7 @@ Array stacked(const std::vector<random::Key>& keys) {
     for (const auto w : to_vector<std::uint32_t>(random::key_data(k))) words.push_back(w);
   return array(words, Shape{static_cast<std::int64_t>(keys.size()), 2});
 }
-// The same values, but in an op's hands: its words are not known when ops are recorded.
+// The same key computed by an op: its words are not known when ops are recorded.
 random::Key unknown(const random::Key& key) { return random::wrap_key_data(key.data + zeros({2}, uint32)); }
 
 TEST(random_golden, keys_splits_and_folds) {

@@ -1,4 +1,4 @@
-// Draws of bfloat16 and float16: the bits that JAX 0.10 gives for key(42).
+// Draws of bfloat16 and float16, compared with the bits of JAX 0.10 for key(42).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ const random::Key& key() {
   return k;
 }
 
-TEST(RandomHalves, uniformDrawsAreThoseOfJax) {
+TEST(RandomHalves, uniform_draws_are_those_of_jax) {
   EXPECT_THAT(bits_of<bfloat16_t>(random::uniform(key(), {6}, bfloat16)),
               ElementsAre(0x3f22, 0x3f58, 0x3f78, 0x3f56, 0x3da0, 0x3f58));
   EXPECT_THAT(bits_of<float16_t>(random::uniform(key(), {6}, float16)),
@@ -33,14 +33,14 @@ TEST(RandomHalves, uniformDrawsAreThoseOfJax) {
               ElementsAre(0xc0c8, 0xbde8, 0x44ce, 0x421c, 0x38c0, 0xb850));
 }
 
-TEST(RandomHalves, normalDrawsAreThoseOfJax) {
+TEST(RandomHalves, normal_draws_are_those_of_jax) {
   EXPECT_THAT(bits_of<bfloat16_t>(random::normal(key(), {6}, bfloat16)),
               ElementsAre(0x3eb0, 0x3f82, 0x3ff2, 0x3f7c, 0xbfb4, 0x3f82));
   EXPECT_THAT(bits_of<float16_t>(random::normal(key(), {6}, float16)),
               ElementsAre(0xbdb8, 0xbb01, 0x3fe6, 0x3993, 0xb011, 0xb804));
 }
 
-TEST(RandomHalves, otherDistributionsAreThoseOfJax) {
+TEST(RandomHalves, other_distributions_are_those_of_jax) {
   EXPECT_THAT(bits_of<bfloat16_t>(random::exponential(key(), {6}, bfloat16)),
               ElementsAre(0x3f80, 0x3fee, 0x405e, 0x3fe7, 0x3da7, 0x3fee));
   EXPECT_THAT(bits_of<float16_t>(random::exponential(key(), {6}, float16)),
@@ -55,7 +55,7 @@ TEST(RandomHalves, otherDistributionsAreThoseOfJax) {
               ElementsAre(1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1));
 }
 
-TEST(RandomHalves, doNotDependOnTheSharding) {
+TEST(RandomHalves, do_not_depend_on_the_sharding) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   for (const Dtype dtype : {bfloat16, float16}) {
     const Array whole = random::normal(key(), {31, 7}, dtype);

@@ -1,4 +1,4 @@
-// The same values wherever they are computed: any mesh, any spec, any number of ranks, without communication.
+// Draws have the same values on any mesh, with any spec and number of ranks, without communication.
 #include <cstring>
 
 #include "golden.hpp"
@@ -75,7 +75,7 @@ std::string bytes_of(const Array& x) {
   return {reinterpret_cast<const char*>(host.bytes()), static_cast<std::size_t>(host.nbytes())};
 }
 
-// One device draws everything: the values that all layouts must give.
+// Drawn on one device: the values that all layouts must give.
 TEST(random_layouts, every_mesh_and_spec_gives_the_same_bits) {
   std::mt19937 random(5);
   const std::vector<Shape> shapes = {{24}, {5}, {7, 5}, {1, 3}, {2, 3, 4}, {0, 3}, {33, 65}};
@@ -152,7 +152,7 @@ TEST(random_layouts, a_committed_batch_of_keys_draws_where_the_keys_lie) {
   const auto mesh = make_mesh({n}, {"x"});
   const Key keys = random::split_batch(random::key(4), {2 * n + 1});
   const Array draws = rng::normal(device_put(keys.data, mesh, P("x", None)), {3, 2}, float32,
-                                  kernels::after_minus_one(float32), 1, rng::CounterMode::partitionable);
+                                  kernels::after_minus_one(float32), 1, rng::Threefry::partitionable);
   EXPECT_EQ(draws.shape(), (Shape{2 * n + 1, 3, 2}));
   EXPECT_EQ(draws.sharding().spec(), P("x", None, None));
   const auto separate = random::split(random::key(4), 2 * n + 1);

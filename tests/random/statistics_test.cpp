@@ -1,5 +1,5 @@
-// Moments and Kolmogorov-Smirnov distances at 10^7 samples. The keys are fixed, so a test that passes passes
-// always.
+// Moments and Kolmogorov-Smirnov distances for 10^7 samples. The keys are fixed, so the outcome is
+// deterministic.
 #include <gtest/gtest.h>
 
 #include <tessera/ops.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t samples = 10'000'000;
 
-// Drawn in blocks over all ranks: each looks at its own.
+// Drawn in blocks over all ranks; each rank checks its own.
 Array drawn(const std::function<Array(const random::Key&, Shape)>& draw) {
   const auto mesh = make_mesh({device_count()}, {"x"});
   return device_put(draw(random::key(20), {samples}), mesh, P("x"));
@@ -29,14 +29,14 @@ void expect_moments(const Array& x, Moments expected, double fourth_moment) {
   const Array wide = astype(x, float64);
   const double mean = item<double>(tessera::mean(wide)), variance = item<double>(var(wide));
   const double n = static_cast<double>(samples);
-  // Five standard errors.
+  // The tolerance is five standard errors.
   EXPECT_NEAR(mean, expected.mean, 5 * std::sqrt(expected.variance / n));
   EXPECT_NEAR(variance, expected.variance,
               5 * std::sqrt((fourth_moment - expected.variance * expected.variance) / n));
 }
 
-// The distance of the local samples' distribution function from the right one, at its 100,000-quantiles; for
-// n samples, above 1.95 / sqrt(n) once in a thousand keys.
+// The distance of the local samples' distribution function from the exact one, at its 100,000-quantiles; for
+// n samples, it exceeds 1.95 / sqrt(n) for one key in a thousand.
 void expect_distribution(const Array& x, const std::function<double(double)>& cdf) {
   eval(x);
   const auto block = local<float>(x);
@@ -84,7 +84,7 @@ TEST(random_statistics, bernoulli) {
   EXPECT_NEAR(item<double>(count_nonzero(x)) / samples, 0.3, 5 * std::sqrt(0.21 / samples));
 }
 
-// Moments of gamma, poisson and binomial by formula, on a tenth of the draws.
+// Compares moments of gamma, poisson and binomial with formulas, on a tenth of the draws.
 TEST(random_statistics, gamma_poisson_binomial) {
   const auto mesh = make_mesh({device_count()}, {"x"});
   const Shape shape{samples / 10};

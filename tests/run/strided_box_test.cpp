@@ -1,4 +1,4 @@
-// Boxes in tiles' memory: which elements of two places belong to each other, in runs as long as possible.
+// Boxes in the memory of tiles: corresponding elements of two boxes, in runs as long as possible.
 #include "run/strided_box.hpp"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@ namespace tessera {
 namespace {
 
 using testing::ElementsAre;
-using Stretch = std::array<std::int64_t, 3>;  // place in a, place in b, elements
+using Stretch = std::array<std::int64_t, 3>;  // offset in a, offset in b, elements
 
 Tile tile_of(const Index& box) {
   Tile tile;
@@ -23,25 +23,25 @@ std::vector<Stretch> runs_of(const StridedBox& a, const StridedBox& b) {
   return runs;
 }
 
-TEST(StridedBox, WholeRowsOfATileAreContiguous) {
+TEST(StridedBox, whole_rows_of_a_tile_are_contiguous) {
   const auto rows = destination_box(tile_of({{10, 14}, {0, 5}}), {{11, 13}, {0, 5}});
   EXPECT_EQ(rows.offset, 5);
   EXPECT_EQ(rows.elements, 10);
   EXPECT_TRUE(rows.contiguous);
 }
 
-TEST(StridedBox, ColumnsAreNot) {
+TEST(StridedBox, columns_are_not) {
   const auto columns = destination_box(tile_of({{0, 4}, {0, 5}}), {{0, 4}, {2, 4}});
   EXPECT_EQ(columns.offset, 2);
   EXPECT_FALSE(columns.contiguous);
 }
 
-TEST(StridedBox, OneColumnOfOneRowIsContiguousAgain) {
+TEST(StridedBox, one_column_of_one_row_is_contiguous_again) {
   EXPECT_TRUE(destination_box(tile_of({{0, 4}, {0, 5}}), {{3, 4}, {2, 3}}).contiguous);
 }
 
-TEST(StridedBox, APieceReadsItsSourceBackwards) {
-  Piece piece;
+TEST(StridedBox, a_piece_reads_its_source_backwards) {
+  RemapPiece piece;
   piece.offset = {7};
   piece.step = {-1};  // result[i] = source[7 - i]
   const auto box = source_box(tile_of({{0, 8}}), piece, {{2, 5}});
@@ -49,30 +49,30 @@ TEST(StridedBox, APieceReadsItsSourceBackwards) {
   EXPECT_THAT(box.strides, ElementsAre(-1));
 }
 
-TEST(Runs, OfTheSameRowsAreOne) {
+TEST(Runs, of_the_same_rows_are_one) {
   const Tile tile = tile_of({{0, 4}, {0, 5}});
   const auto box = destination_box(tile, {{1, 3}, {0, 5}});
   EXPECT_THAT(runs_of(box, box), ElementsAre(Stretch{5, 5, 10}));
 }
 
-TEST(Runs, BetweenTilesOfDifferentWidthAreRows) {
+TEST(Runs, between_tiles_of_different_width_are_rows) {
   const Index box{{1, 3}, {2, 4}};
   EXPECT_THAT(runs_of(destination_box(tile_of({{0, 4}, {0, 5}}), box), destination_box(tile_of(box), box)),
               ElementsAre(Stretch{7, 0, 2}, Stretch{12, 2, 2}));
 }
 
-TEST(Runs, OfAnEmptyBoxAreNone) {
+TEST(Runs, of_an_empty_box_are_none) {
   const Index box{{1, 1}, {0, 5}};
   const auto empty = destination_box(tile_of({{0, 4}, {0, 5}}), box);
   EXPECT_TRUE(runs_of(empty, empty).empty());
 }
 
-TEST(Runs, OfAScalarAreOneElement) {
+TEST(Runs, of_a_scalar_are_one_element) {
   const auto scalar = destination_box(tile_of({}), {});
   EXPECT_THAT(runs_of(scalar, scalar), ElementsAre(Stretch{0, 0, 1}));
 }
 
-TEST(Runs, CoverEveryElementOnceInOrder) {
+TEST(Runs, cover_every_element_once_in_order) {
   const Index box{{1, 4}, {0, 3}, {2, 5}};
   const auto a = destination_box(tile_of({{0, 5}, {0, 3}, {0, 7}}), box),
              b = destination_box(tile_of(box), box);

@@ -1,4 +1,4 @@
-// A save that is under way writes the values at its call, whatever becomes of the arrays.
+// An asynchronous save writes the values at its call, whatever happens to the arrays afterwards.
 #include <tessera/checkpoint.hpp>
 
 #include <functional>

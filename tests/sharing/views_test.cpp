@@ -1,5 +1,5 @@
-// Every way to look at an array's memory, beside everything that writes to memory or frees it: the value seen
-// stays.
+// All views of an array's memory, combined with all operations that write or free memory: the value seen
+// through the view must not change.
 #include <gtest/gtest.h>
 
 #include <tessera/dlpack.hpp>
@@ -23,7 +23,7 @@ using Values = std::vector<float>;
 
 Mesh all_devices() { return make_mesh({device_count()}, {"x"}); }
 
-// Of this rank's block of a vector that counts from 1, whose rows are split or on every rank.
+// This rank's block of a vector 1, 2, ..., whose rows are split or replicated.
 struct Block {
   std::int64_t rows;
   PartitionSpec spec;
@@ -36,7 +36,7 @@ struct Block {
   }
 };
 
-// What is seen through a view, for as long as the struct lives.
+// The values seen through a view, which lives as long as the struct.
 struct View {
   std::function<Values()> now;
   std::shared_ptr<const void> keeps;
@@ -123,7 +123,7 @@ const std::vector<Look>& looks() {
   return all;
 }
 
-// Later arrays of all the sizes that might have been freed.
+// Allocates arrays of all sizes that may have been freed.
 void use_memory_again(const Array& like) {
   std::vector<Array> others;
   for (int i = 0; i < 3; ++i) {
@@ -184,8 +184,8 @@ const std::vector<Act>& acts() {
   return all;
 }
 
-// Sizes around those from which memory is shared on a host (64 KiB), mapped by itself (4 MiB) and written
-// past the cache (8 MiB), and odd ones.
+// Sizes around the thresholds from which memory is shared on a host (64 KiB), mapped separately (4 MiB) and
+// written past the cache (8 MiB), and odd ones.
 std::vector<Block> blocks() {
   std::vector<Block> all;
   const std::int64_t ranks = device_count();
@@ -214,7 +214,7 @@ TEST(Views, show_the_same_value_whatever_becomes_of_the_array) {
   }
 }
 
-// The other way about: what the array is made of belongs to somebody else.
+// The reverse: the memory of the array belongs to another owner.
 TEST(Views, the_owner_of_adopted_memory_sees_his_values_whatever_becomes_of_the_array) {
   for (const Block& block : blocks()) {
     const Values expected = block.values();

@@ -1,4 +1,4 @@
-// Sparse matrices: making them, products, what they move, derivatives, files, errors.
+// Sparse matrices: construction, products, traffic, derivatives, files, errors.
 #include <tessera/debug.hpp>
 
 #include <cstdio>
@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Csr, IsItsDenseMatrix) {
+TEST(Csr, is_its_dense_matrix) {
   for (const auto& [m, n] : {std::pair{13, 13}, {17, 5}, {3, 20}, {1, 1}}) {
     const auto a = scattered_matrix(m, n, by_rows());
     expect_close(sparse::to_dense(a), scattered_dense(m, n));
@@ -20,7 +20,7 @@ TEST(Csr, IsItsDenseMatrix) {
   }
 }
 
-TEST(Csr, EntriesOfOnePlaceAreAddedUp) {
+TEST(Csr, entries_of_one_place_are_added_up) {
   const auto a =
       sparse::from_coordinates({3, 3}, array<std::int64_t>({2, 0, 2}), array<std::int64_t>({1, 0, 1}),
                                array<double>({1, 2, 3}), by_rows());
@@ -28,13 +28,13 @@ TEST(Csr, EntriesOfOnePlaceAreAddedUp) {
   EXPECT_EQ(item<double>(sparse::to_dense(a)(2, 1)), 4);
 }
 
-TEST(Csr, AMatrixWithoutEntriesGivesZeros) {
+TEST(Csr, a_matrix_without_entries_gives_zeros) {
   const auto none = zeros({0}, int64);
   const auto a = sparse::from_coordinates({5, 4}, none, none, zeros({0}, float64), by_rows());
   expect_close(sparse::matmul(a, wave(4)), zeros({5}, float64));
 }
 
-TEST(Csr, ProductsAreThoseOfTheDenseMatrixWhereverXLies) {
+TEST(Csr, products_are_those_of_the_dense_matrix_wherever_x_lies) {
   const auto a = scattered_matrix(19, 11, by_rows());
   const Array dense = scattered_dense(19, 11);
   for (const Array& x : {wave(11), device_put(wave(11), line(), P()), device_put(wave(11), line(), P("x"))}) {
@@ -45,7 +45,7 @@ TEST(Csr, ProductsAreThoseOfTheDenseMatrixWhereverXLies) {
     expect_close(sparse::matmul(a.T(), y), matmul(transpose(dense), wave(19)));
 }
 
-TEST(Csr, ColumnsStayOnTheirOwnAxis) {
+TEST(Csr, columns_stay_on_their_own_axis) {
   if (device_count() % 2 != 0) GTEST_SKIP() << "needs two axes";
   const Mesh mesh = make_mesh({device_count() / 2, 2}, {"x", "y"});
   const auto a = scattered_matrix(9, 7, NamedSharding(mesh, P("x")));
@@ -64,8 +64,8 @@ TEST(Csr, ColumnsStayOnTheirOwnAxis) {
   expect_close(g, where(rows >= 0, at, zeros_like(at)), 1e-10);
 }
 
-TEST(Csr, AProductMovesTheElementsThatItsEntriesNeedAndNoMore) {
-  const std::int64_t side = 2 * 3 * 4 * 7 * 8 / 12;  // 112: whole grid lines on every rank count of the tests
+TEST(Csr, a_product_moves_the_elements_that_its_entries_need_and_no_more) {
+  const std::int64_t side = 2 * 3 * 4 * 7 * 8 / 12;  // 112: complete grid lines for the tested rank counts
   const auto a = laplacian(side, by_rows());
   const std::int64_t neighbours = std::min(device_count() - 1, 2);
   EXPECT_EQ(a.exchanged(), device_count() == 1 ? 0 : neighbours * side);
@@ -79,8 +79,8 @@ TEST(Csr, AProductMovesTheElementsThatItsEntriesNeedAndNoMore) {
   EXPECT_EQ(stats.bytes(), a.exchanged() * 8);
 }
 
-// The messages that arrive, of products both ways, of several vectors at once and of what derivatives need.
-TEST(Csr, MessagesCarryWhatIsPredicted) {
+// Received messages, for products in both directions, several vectors at once, and derivatives.
+TEST(Csr, messages_carry_what_is_predicted) {
   const auto compare = [](const char* what, const auto& f, const Array& x) {
     eval({x});
     const auto compiled = jit(f).lower(x).compile();
@@ -101,7 +101,7 @@ TEST(Csr, MessagesCarryWhatIsPredicted) {
         along_rows(stack({x, 2 * x, 3 * x}, 1)));
   }
   for (const auto& [m, n] :
-       {std::pair{19, 11}, {3, 20}, {17, 5}}) {  // of the columns, ranks need unlike many
+       {std::pair{19, 11}, {3, 20}, {17, 5}}) {  // ranks need different numbers of the columns
     const auto a = scattered_matrix(m, n, by_rows());
     const Array x = along_rows(wave(n));
     compare(
@@ -115,7 +115,7 @@ TEST(Csr, MessagesCarryWhatIsPredicted) {
   }
 }
 
-TEST(Csr, GradientsByXAndByValuesAreThoseOfTheDenseMatrix) {
+TEST(Csr, gradients_by_x_and_by_values_are_those_of_the_dense_matrix) {
   const auto a = scattered_matrix(10, 6, by_rows());
   const Array dense = scattered_dense(10, 6), x = wave(6), c = wave(10);
   const auto f = [&](const Array& v, const Array& u) {
@@ -133,14 +133,14 @@ TEST(Csr, GradientsByXAndByValuesAreThoseOfTheDenseMatrix) {
   expect_close(by_values, where(rows >= 0, at, zeros_like(at)));
 }
 
-TEST(Csr, SecondDerivativesAreThoseOfTheDenseMatrix) {
+TEST(Csr, second_derivatives_are_those_of_the_dense_matrix) {
   const auto a = scattered_matrix(5, 5, by_rows());
   const auto f = [&](const Array& u) { return sum(exp(sparse::matmul(a, u) * 0.1)); };
   const auto g = [&](const Array& u) { return sum(exp(matmul(scattered_dense(5, 5), u) * 0.1)); };
   expect_close(hessian(f)(wave(5)), hessian(g)(wave(5)), 1e-11);
 }
 
-TEST(Csr, VmapIsALoop) {
+TEST(Csr, vmap_is_a_loop) {
   const auto a = scattered_matrix(7, 4, by_rows());
   const Array xs = reshape(wave(12), {3, 4});
   const auto product = [&](const Array& x) { return sparse::matmul(a, x); };
@@ -149,7 +149,7 @@ TEST(Csr, VmapIsALoop) {
   expect_close(vmap(scaled)(array<double>({1, 2})), stack({product(xs(0)), 2 * product(xs(0))}));
 }
 
-TEST(Csr, ComplexAndFloat32) {
+TEST(Csr, complex_and_float_32) {
   const auto a = scattered_matrix(8, 8, by_rows());
   const Array x = wave(8) + std::complex<double>(0, 1) * sin(wave(8));
   expect_close(sparse::matmul(a, x), matmul(astype(scattered_dense(8, 8), complex128), x));
@@ -158,18 +158,18 @@ TEST(Csr, ComplexAndFloat32) {
                matmul(astype(scattered_dense(8, 8), float32), astype(wave(8), float32)), 1e-5);
 }
 
-TEST(Csr, TheDiagonalNeedsNoWord) {
+TEST(Csr, the_diagonal_needs_no_word) {
   const auto a = scattered_matrix(9, 9, by_rows());
   expect_close(sparse::diagonal(a), diagonal(scattered_dense(9, 9)));
   expect_close(sparse::diagonal(scattered_matrix(9, 5, by_rows())), diagonal(scattered_dense(9, 5)));
 }
 
-TEST(Csr, FromADenseMatrix) {
+TEST(Csr, from_a_dense_matrix) {
   const Array dense = where(scattered_dense(9, 6) > 2, scattered_dense(9, 6), zeros({9, 6}, float64));
   expect_close(sparse::to_dense(sparse::from_dense(dense, by_rows())), dense);
 }
 
-TEST(Csr, AFileIsWrittenAndReadInParts) {
+TEST(Csr, a_file_is_written_and_read_in_parts) {
   const std::string path = "sparse-" + std::to_string(device_count()) + ".mtx";
   const auto a = scattered_matrix(23, 17, by_rows());
   sparse::save_matrix_market(path, a);
@@ -179,7 +179,7 @@ TEST(Csr, AFileIsWrittenAndReadInParts) {
   if (process_index() == 0) std::remove(path.c_str());
 }
 
-TEST(Csr, ASymmetricFileHasBothTriangles) {
+TEST(Csr, a_symmetric_file_has_both_triangles) {
   const std::string path = "sparse-symmetric-" + std::to_string(device_count()) + ".mtx";
   if (process_index() == 0)
     std::ofstream(path) << "%%MatrixMarket matrix coordinate integer symmetric\n% a comment\n3 3 4\n1 1 5\n"
@@ -195,7 +195,7 @@ TEST(Csr, ASymmetricFileHasBothTriangles) {
   if (process_index() == 0) std::remove(path.c_str());
 }
 
-TEST(Csr, ErrorsNameTheShapesAndTheEntry) {
+TEST(Csr, errors_name_the_shapes_and_the_entry) {
   const auto a = scattered_matrix(6, 4, by_rows());
   EXPECT_THAT(message_of<ShapeError>([&] { sparse::matmul(a, wave(6)); }),
               HasSubstr("the first dim of x must be the 4 columns"));

@@ -1,4 +1,4 @@
-// Solvers and eigensolvers against dense linear algebra.
+// Solvers and eigensolvers compared with dense linear algebra.
 #include <tessera/linalg.hpp>
 
 #include "sparse/matrices.hpp"
@@ -12,14 +12,14 @@ constexpr std::int64_t side = 7;
 constexpr std::int64_t n = side * side;
 const sparse::SolverOptions tight{.tol = 1e-11};
 
-// A matrix that is not symmetric: convection beside diffusion.
+// A nonsymmetric matrix: convection and diffusion.
 sparse::Csr with_convection() {
   const auto a = laplacian(side, by_rows());
   return a.with_values(a.values() * (1 + 0.2 * astype(a.entry_columns() > a.entry_rows(), float64)));
 }
 Array right_side() { return device_put(wave(n), by_rows()); }
 
-TEST(Krylov, ConjugateGradientsSolveALaplacian) {
+TEST(Krylov, conjugate_gradients_solve_a_laplacian) {
   const auto a = laplacian(side, by_rows());
   const auto found = sparse::cg(a, right_side(), tight);
   EXPECT_TRUE(item<bool>(found.converged));
@@ -28,13 +28,13 @@ TEST(Krylov, ConjugateGradientsSolveALaplacian) {
   EXPECT_EQ(found.x.sharding(), by_rows());
 }
 
-TEST(Krylov, InsideJitAsOutside) {
+TEST(Krylov, inside_jit_as_outside) {
   const auto a = laplacian(side, by_rows());
   const auto inside = jit([&](const Array& b) { return sparse::cg(a, b, tight).x; })(right_side());
   expect_close(inside, sparse::cg(a, right_side(), tight).x, 1e-9);
 }
 
-TEST(Krylov, GeneralSystems) {
+TEST(Krylov, general_systems) {
   const auto a = with_convection();
   const Array expected = linalg::solve(sparse::to_dense(a), wave(n));
   const auto solve = [&](const Array& b) {
@@ -46,7 +46,7 @@ TEST(Krylov, GeneralSystems) {
   expect_close(s.x, expected, 1e-8);
 }
 
-TEST(Krylov, AFunctionADenseMatrixAndAComplexOne) {
+TEST(Krylov, a_function_a_dense_matrix_and_a_complex_one) {
   const Array dense = sparse::to_dense(laplacian(3, by_rows(), 1));
   const Array b = wave(9);
   const Array expected = linalg::solve(dense, b);
@@ -62,9 +62,9 @@ TEST(Krylov, AFunctionADenseMatrixAndAComplexOne) {
                linalg::solve(skewed + i * eye(9, float64), z), 1e-8);
 }
 
-TEST(Krylov, PreconditionersSaveSteps) {
+TEST(Krylov, preconditioners_save_steps) {
   const auto base = laplacian(side, by_rows());
-  // Rows of very different size.
+  // Rows of very different magnitude.
   const Array scale = 1 + astype(arange(n) % 7, float64) * 20;
   const Array rows = where(base.entry_rows() >= 0, base.entry_rows(), zeros_like(base.entry_rows())),
               columns = where(base.entry_columns() >= 0, base.entry_columns(), zeros_like(rows));
@@ -78,12 +78,12 @@ TEST(Krylov, PreconditionersSaveSteps) {
             block = steps(sparse::block_jacobi(a));
   EXPECT_LT(jacobi, plain);
   EXPECT_LE(block, jacobi);
-  if (device_count() <= 4) {  // on more ranks a block is a row of the grid or less
+  if (device_count() <= 4) {  // on more ranks a block is at most a row of the grid
     EXPECT_LT(block, jacobi);
   }
 }
 
-TEST(Krylov, IncompleteLuOfATridiagonalMatrixOnOneRankIsExact) {
+TEST(Krylov, incomplete_lu_of_a_tridiagonal_matrix_on_one_rank_is_exact) {
   if (device_count() > 1) GTEST_SKIP() << "each rank factors its own block";
   const auto a = sparse::from_dense(
       2 * eye(9, float64) - eye(9, 9, 1, float64) - eye(9, 9, -1, float64) * 0.5, by_rows());
@@ -92,7 +92,7 @@ TEST(Krylov, IncompleteLuOfATridiagonalMatrixOnOneRankIsExact) {
   expect_close(m.transposed(wave(9))(sparse::matmul(a.T(), wave(9))), wave(9), 1e-11);
 }
 
-TEST(Krylov, GradientsOfSolutionsSolveTheTransposedSystem) {
+TEST(Krylov, gradients_of_solutions_solve_the_transposed_system) {
   const auto a = scattered_matrix(8, 8, by_rows());
   const auto strong = a.with_values(a.values() + 6 * astype(a.entry_rows() == a.entry_columns(), float64) *
                                                      astype(a.entry_rows() >= 0, float64));
@@ -108,14 +108,14 @@ TEST(Krylov, GradientsOfSolutionsSolveTheTransposedSystem) {
   const Array rows = a.entry_rows(), columns = a.entry_columns();
   const Array at = take(reshape(by_dense, {-1}), where(rows >= 0, rows * 8 + columns, zeros_like(rows)), 0);
   expect_close(by_values, where(rows >= 0, at, zeros_like(at)), 1e-8);
-  // The gradient of a function: through what it reads.
+  // The gradient through values that the function captures.
   const auto h = [&](const Array& s) {
     return sum(sparse::cg([s](const Array& x) { return s * x + x; }, b, {.tol = 1e-12}).x);
   };
   expect_close(grad(h)(full({}, 3.0, float64)), -sum(b) / 16, 1e-8);
 }
 
-TEST(Krylov, ExtremeEigenvaluesOfALaplacian) {
+TEST(Krylov, extreme_eigenvalues_of_a_laplacian) {
   const auto a = laplacian(side, by_rows());
   const auto [all, vectors] = linalg::eigh(sparse::to_dense(a));
   const Array x0 = device_put(sin(reshape(arange(n * 3), {n, 3}) * 0.37) + 0.1, line(), P("x"));
@@ -131,18 +131,18 @@ TEST(Krylov, ExtremeEigenvaluesOfALaplacian) {
   }
 }
 
-TEST(Krylov, LanczosOfASpaceThatIsUsedUp) {
+TEST(Krylov, lanczos_of_a_space_that_is_used_up) {
   const Array a = eye(6, float64) * 3;
   expect_close(sparse::lanczos(a, wave(6), 1, 4).w, array<double>({3}), 1e-12);
 }
 
-TEST(Krylov, WithoutConvergenceItSaysSo) {
+TEST(Krylov, without_convergence_it_says_so) {
   const auto found = sparse::cg(laplacian(side, by_rows()), right_side(), {.tol = 1e-12, .maxiter = 2});
   EXPECT_FALSE(item<bool>(found.converged));
   EXPECT_EQ(item<int>(found.iterations), 2);
 }
 
-TEST(Krylov, ErrorsNameShapesAndOptions) {
+TEST(Krylov, errors_name_shapes_and_options) {
   const auto a = scattered_matrix(6, 4, by_rows());
   EXPECT_THAT(message_of<ShapeError>([&] { (void)sparse::cg(a, wave(4)); }), HasSubstr("it must be square"));
   const auto square = laplacian(2, by_rows());

@@ -1,4 +1,4 @@
-// Matrices that the room's tests use, and their dense forms.
+// Matrices used by the tests of this folder, and their dense forms.
 #pragma once
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace tessera::test {
 inline Mesh line() { return make_mesh({device_count()}, {"x"}); }
 inline Sharding by_rows() { return NamedSharding(line(), P("x")); }
 
-// -u'' on a grid of side x side points, by rows of the grid.
+// -u'' on a grid of side x side points, split by rows of the grid.
 inline sparse::Csr laplacian(std::int64_t side, const Sharding& sharding, double shift = 0) {
   const auto entries = [&](Range rows) {
     sparse::Entries e;
@@ -40,7 +40,7 @@ inline sparse::Csr laplacian(std::int64_t side, const Sharding& sharding, double
   return sparse::from_rows({side * side, side * side}, sharding, entries);
 }
 
-// Entries at (i, 3 i + 1), (i, 5 i + 2), (i, i) modulo the columns, one of them twice.
+// Entries at (i, 3 i + 1), (i, 5 i + 2), (i, i) modulo the columns; one of them is duplicated.
 struct Scattered {
   std::vector<std::int64_t> rows, columns;
   std::vector<double> values;

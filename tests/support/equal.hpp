@@ -1,4 +1,4 @@
-// Results beside what they should be.
+// Comparisons of results with expected values.
 #pragma once
 #include <gtest/gtest.h>
 

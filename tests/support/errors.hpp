@@ -1,4 +1,4 @@
-// Texts of errors.
+// Helpers that check the texts of errors.
 #pragma once
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace tessera::test {
 
-// The text of the E that `call` raises. Nothing raised, or something else, fails the test.
+// The text of the E that `call` throws. The test fails if it throws nothing or something else.
 template <class E, class F> std::string error_of(F&& call) {
   try {
     std::forward<F>(call)();
@@ -24,7 +24,7 @@ template <class E, class F> std::string error_of(F&& call) {
   return "";
 }
 
-// `call` raises an E whose text has all the parts.
+// Checks that `call` throws an E whose text has all the parts.
 template <class E, class F> void expect_error(F&& call, const std::vector<std::string>& parts) {
   const std::string text = error_of<E>(std::forward<F>(call));
   for (const auto& part : parts) EXPECT_THAT(text, testing::HasSubstr(part));

@@ -1,5 +1,5 @@
-// Random meshes and specs over all ranks of the job, the same on every rank, and references computed by
-// plain loops.
+// Random meshes and specs over all ranks of the job, equal on every rank, and references computed by plain
+// loops.
 #pragma once
 #include <tessera/ops.hpp>
 #include <tessera/runtime.hpp>
@@ -43,7 +43,7 @@ inline Mesh random_mesh(std::mt19937& random) {
   return make_mesh(sizes, {"x", "y", "z"}, all);
 }
 
-// Every axis of the mesh splits some dim or none.
+// Assigns every axis of the mesh to a random dim or to none.
 inline Sharding random_sharding(std::mt19937& random, const Mesh& mesh, int ndim) {
   std::vector<std::vector<int>> dims(ndim);
   std::vector<int> axes = {0, 1, 2};
@@ -99,7 +99,7 @@ inline void expect_elements(const Array& x, const Shape& shape,
   }
 }
 
-// The program that would run to compute x.
+// The program that an evaluation of x would run.
 inline std::string program_of(const Array& x) { return program_text(compile(collect({x}, false))); }
 
 }  // namespace tessera::test

@@ -1,9 +1,9 @@
 // main() of the test programs that run under mpirun. Every rank runs every test; a test that fails on one
 // rank fails on all.
 //
-// After each test the ranks agree on the outcome. That agreement is also what keeps ranks in step: a rank
-// that left a test early by a failed ASSERT waits there, the others either arrive or are stopped by the
-// watchdog, which prints where each rank stands.
+// After each test the ranks agree on the outcome, which also keeps them in step: a rank that left a test
+// early by a failed ASSERT waits there; the others either arrive or are stopped by the watchdog, which prints
+// each rank's stack.
 #include <gtest/gtest.h>
 
 #include <tessera/runtime.hpp>
@@ -21,7 +21,7 @@ namespace {
 using namespace tessera::comm;
 
 struct Job {
-  MPI_Comm comm = MPI_COMM_NULL;  // the tests' own: never mixed up with the library's messages
+  MPI_Comm comm = MPI_COMM_NULL;  // the tests' own: never mixed with the library's messages
   int rank = 0, size = 1;
 };
 Job job;
@@ -58,8 +58,8 @@ class Agreement : public testing::EmptyTestEventListener {
     tessera::test::test_started(test.test_suite_name(), test.name());
   }
 
-  // Runs before the printer's OnTestEnd (listeners end in reverse order), so that what is added here still
-  // counts and is shown.
+  // Runs before the printer's OnTestEnd (listeners end in reverse order), so that failures added here are
+  // counted and shown.
   void OnTestEnd(const testing::TestInfo& test) override {
     int failed = test.result()->Failed(), ranks_failed = 0;
     MPI_Allreduce(&failed, &ranks_failed, 1, MPI_INT, MPI_SUM, job.comm);
@@ -73,7 +73,7 @@ class Agreement : public testing::EmptyTestEventListener {
   }
 };
 
-// A rank with another list would wait for a test that the others never start.
+// A rank with another list of tests would wait for a test that the others never start.
 void require_same_tests() {
   std::size_t hash = 1469598103934665603u;
   const auto& unit = *testing::UnitTest::GetInstance();

@@ -1,4 +1,4 @@
-// Bytes that ranks received, as they were counted.
+// Bytes that ranks received, from the counters.
 #pragma once
 #include <functional>
 
@@ -13,7 +13,7 @@ inline std::int64_t most_of_any_rank(std::int64_t mine) {
   return mine;
 }
 
-// The most that a rank received in messages between two ranks.
+// The most bytes that a rank received in point-to-point messages.
 inline std::int64_t message_bytes_of(const std::function<void()>& work) {
   const auto before = comm::bytes_of_messages();
   work();

@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 std::mutex mutex;
-std::string& current = *new std::string("start-up");  // never destroyed: the thread is there until the end
+std::string& current = *new std::string("start-up");  // never destroyed: the thread lives until the end
 Clock::time_point since;
 
 std::array<void*, 48> frames;
@@ -29,7 +29,7 @@ std::atomic<int> frame_count{0};
 
 void remember_stack(int) { frame_count = backtrace(frames.data(), static_cast<int>(frames.size())); }
 
-// "file.cpp:12 function" for an address, by addr2line; the raw symbol where that fails.
+// "file.cpp:12 function" for an address, by addr2line; the raw symbol if that fails.
 std::string describe(void* address) {
   Dl_info info{};
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "?";
@@ -65,13 +65,13 @@ void watch(pthread_t main_thread, int rank, double limit_s) {
                          std::to_string(static_cast<int>(limit_s)) + " s in " + test + "\n";
     for (int i = 2; i < frame_count; ++i) {
       const std::string frame = describe(frames[i]);
-      if (frame.find("testing::") != std::string::npos) break;  // below the test's body
+      if (frame.find("testing::") != std::string::npos) break;  // frames below the test's body
       report += "[rank " + std::to_string(rank) + "]   " + frame + "\n";
     }
     std::fputs(report.c_str(), stderr);
     std::fflush(stderr);
     std::this_thread::sleep_for(
-        std::chrono::seconds(3));  // the other ranks print theirs: mpirun ends them when the first one goes
+        std::chrono::seconds(3));  // time for other ranks to print: mpirun ends them when this one exits
     _exit(124);
   }
 }

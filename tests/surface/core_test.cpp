@@ -1,4 +1,4 @@
-// Errors, small values, running, meshes and shardings, arrays.
+// Spellings of errors, small values, runtime, meshes, shardings and arrays.
 #include <tessera/mpi.hpp>
 
 #include "surface/gives.hpp"

@@ -1,6 +1,5 @@
-// Programs outside the project are compiled against the public API: each declaration is written here as they
-// write it. Unevaluated, so a spelling is checked whether or not its function has been reached yet; what the
-// functions compute is tested in their rooms.
+// Checks of spellings that programs outside the project use, written here as they write them. Unevaluated: no
+// function is called; the functions' results are tested in their own folders.
 #pragma once
 #include <tessera/tessera.hpp>
 

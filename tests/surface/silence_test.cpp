@@ -1,5 +1,5 @@
-// Mistakes that once passed without a word: options by name, numbers that do not fit, conditions, indices out
-// of range.
+// Mistakes that were once accepted silently: options by name, numbers that do not fit, conditions, indices
+// out of range.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

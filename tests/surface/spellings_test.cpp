@@ -1,4 +1,4 @@
-// Spellings that people who know NumPy and JAX try first: structured bindings, mixed numbers, methods, brackets.
+// Spellings that users of NumPy and JAX try first: structured bindings, mixed numbers, methods, brackets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "support/errors.hpp"
 
-// Tests outside of tessera's own namespace find names as a user's program does.
+// The tests are outside tessera's namespace and find names as a user's program does.
 using namespace tessera;
 
 namespace {
@@ -129,7 +129,7 @@ TEST(names, pow_ravel_stddev) {
   EXPECT_EQ(stddev(grid(), {.keepdims = true}).shape(), (Shape{1, 1}));
   EXPECT_FLOAT_EQ(item<float>(stddev(array({1.f, 3.f}), {}, false, 1)), std::sqrt(2.f));
 }
-TEST(names, NamedSharding_is_a_type_too) {
+TEST(names, named_sharding_is_a_type_too) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const NamedSharding rows(mesh, P("x"));
   const Sharding same = NamedSharding(mesh, P("x"));

@@ -1,4 +1,4 @@
-// Functions of functions, and collectives by axis name.
+// Spellings of transformations, and of collectives by axis name.
 #include "surface/gives.hpp"
 
 namespace tessera::test {

@@ -1,5 +1,5 @@
-// Traffic of gradients on a mesh: one all-reduce per replicated parameter over a split batch, none that split
-// parameters do not need.
+// Traffic of gradients on a mesh: one all-reduce per replicated parameter for a split batch, and none that
+// split parameters do not need.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST(DataParallel, gradients_are_all_that_travels) {
   const auto p = on(make_mesh({device_count()}, {"batch"}), P("batch"));
   const auto plan = explain(grad(loss), p.params, p.x, p.y);
   EXPECT_EQ(plan.calls(), plan.calls("all-reduce"));
-  EXPECT_LE(plan.calls(), 6);  // parameters; fewer where reductions are combined
+  EXPECT_LE(plan.calls(), 6);  // one per parameter; fewer if reductions are combined
   std::int64_t parameter_bytes = 0;
   for (const auto& [w, b] : p.params) parameter_bytes += w.nbytes() + b.nbytes();
   EXPECT_LE(plan.bytes(), 2 * parameter_bytes);
@@ -82,7 +82,7 @@ TEST(TensorParallel, a_split_layer_pair_needs_only_what_its_products_need) {
   p.params[1].second = device_put(p.params[1].second, mesh, P("model"));
   p.params[2].first = device_put(p.params[2].first, mesh, P("model", None));
   const auto plan = explain(grad(loss), p.params, p.x, p.y);
-  // Forward: the product over the split inner dim. Backward: the cotangent that leaves the split pair.
+  // Forward: the sum over the split inner dim. Backward: the cotangent of the split pair's operand.
   EXPECT_LE(plan.calls(), n > 1 ? 2 : 0) << to_string(plan);
   EXPECT_EQ(plan.calls("all-gather"), 0) << to_string(plan);
   const auto g = grad(loss)(p.params, p.x, p.y);

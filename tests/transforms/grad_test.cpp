@@ -1,4 +1,4 @@
-// Gradients, and their wrong uses.
+// Gradients, and errors of incorrect use.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -147,7 +147,7 @@ TEST(Grad, goes_through_moves_to_other_meshes) {
   const Array g = grad(f)(x);
   EXPECT_EQ(g.sharding(), x.sharding());
   EXPECT_THAT(to_vector<float>(g), ElementsAre(0, 6, 12, 18, 24, 30));
-  const auto two_ways = [&](const Array& x) {  // an uncommitted value whose cotangents come from two meshes
+  const auto two_ways = [&](const Array& x) {  // an uncommitted value with cotangents from two meshes
     return device_put(sum(device_put(x, first, P())), all, P()) + sum(device_put(x, all, P("x")) * 2);
   };
   EXPECT_THAT(to_vector<float>(grad(two_ways)(arange(3.f))), ElementsAre(3, 3, 3));

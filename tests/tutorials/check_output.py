@@ -54,4 +54,5 @@ def main():
         sys.exit(f"status {done.returncode}, {len(found)} lines differ (scripts/tutorial_pages keeps a new output)")
 
 
-main()
+if __name__ == "__main__":
+    main()

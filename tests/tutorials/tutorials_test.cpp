@@ -1,4 +1,4 @@
-// The tutorials (apps/tutorial) at any number of ranks and with the numbers that their notebooks print.
+// The tutorials (apps/tutorial) run on any number of ranks, with the numbers printed in their notebooks.
 #include <gtest/gtest.h>
 
 #include <tessera/tessera.hpp>
@@ -23,7 +23,7 @@ Array convolve(const Array& x, const Array& w) {
   return stack(output);
 }
 
-TEST(ParallelEvaluation, ConvolveOnEveryDeviceGivesTheNotebooksNumbers) {
+TEST(ParallelEvaluation, convolve_on_every_device_gives_the_notebooks_numbers) {
   const int n = device_count();
   const Array w = array({2.f, 3.f, 4.f}), xs = reshape(arange(5 * n), {n, 5}), ws = broadcast_to(w, {n, 3});
   std::vector<double> once, twice, sums(3, 0.0), normalized;
@@ -59,7 +59,7 @@ struct Params {
   Array weight, bias;
 };
 
-TEST(ParallelEvaluation, DataParallelRegressionIsTheRegressionOfTheWholeBatch) {
+TEST(ParallelEvaluation, data_parallel_regression_is_the_regression_of_the_whole_batch) {
   const int n = device_count();
   const auto loss_fn = [](const Params& p, const Array& x, const Array& y) {
     return mean(square(p.weight * x + p.bias - y));
@@ -90,7 +90,7 @@ TEST(ParallelEvaluation, DataParallelRegressionIsTheRegressionOfTheWholeBatch) {
   EXPECT_LT(last, first);
 }
 
-TEST(Parallelism, ProductsAndNormalisation) {
+TEST(Parallelism, products_and_normalisation) {
   const int n = device_count();
   const Array x = pmap([](const Array&) { return ones({32, 32}); })(arange(n));
   expect_close(pmap([](const Array& a, const Array& b) { return matmul(a, b); })(x, x),
@@ -111,7 +111,7 @@ Mesh grid() {
 }
 Array matrix(int seed, std::int64_t n = 16) { return random::normal(random::key(seed), {n, n}); }
 
-TEST(Workshop, BatchedSolversStayOnTheirDevices) {
+TEST(Workshop, batched_solvers_stay_on_their_devices) {
   const int n = device_count();
   const Mesh mesh = make_mesh({n}, {"x"});
   const Array a = device_put(random::normal(random::key(0), {n, 16, 16}), mesh, P("x")),
@@ -127,7 +127,7 @@ TEST(Workshop, BatchedSolversStayOnTheirDevices) {
   expect_close(squeeze(matmul(a, expand_dims(x, 2)), 2), to_vector<double>(b), 1e-3, "A x");
 }
 
-TEST(Workshop, HandWrittenProductsAreMatmul) {
+TEST(Workshop, hand_written_products_are_matmul) {
   const Mesh mesh = grid();
   struct Case {
     const char* name;
@@ -157,7 +157,7 @@ TEST(Workshop, HandWrittenProductsAreMatmul) {
   }
 }
 
-TEST(Workshop, FourMatricesWithOneCollective) {
+TEST(Workshop, four_matrices_with_one_collective) {
   const Mesh mesh = grid();
   const Array a = device_put(matrix(0), mesh, P("x")), b = device_put(matrix(1), mesh, P(None, "y")),
               c = device_put(matrix(2), mesh, P("y")), d = device_put(matrix(3), mesh, P(None, "y"));
@@ -171,7 +171,7 @@ TEST(Workshop, FourMatricesWithOneCollective) {
   EXPECT_TRUE(whole.node() != nullptr);
 }
 
-TEST(Workshop, FivePictures) {
+TEST(Workshop, five_pictures) {
   if (device_count() != 8) return;
   const auto owner = [](const Sharding& s, std::int64_t row, std::int64_t column) {
     for (const auto& [device, index] : s.devices_indices_map({16, 16}))

@@ -1,4 +1,4 @@
-// Which freed block a request gets, and which go first when too much is kept.
+// The free list: which freed block a request gets, and which blocks are released first beyond the limit.
 #include "types/free_list.hpp"
 
 #include <gmock/gmock.h>
@@ -24,20 +24,20 @@ struct FreeBlocks : testing::Test {
   }
 };
 
-TEST_F(FreeBlocks, ARequestGetsTheSmallestThatIsLargeEnough) {
+TEST_F(FreeBlocks, a_request_gets_the_smallest_that_is_large_enough) {
   give(100, "small"), give(200, "large"), give(150, "middle");
   EXPECT_EQ(take(120), "middle");
   EXPECT_EQ(take(120), "large");
   EXPECT_EQ(take(120), "none");
 }
 
-TEST_F(FreeBlocks, NoneThatWouldWasteMoreThanHalfOfItself) {
+TEST_F(FreeBlocks, none_that_would_waste_more_than_half_of_itself) {
   give(200, "block");
   EXPECT_EQ(take(99), "none");
   EXPECT_EQ(take(100), "block");
 }
 
-TEST_F(FreeBlocks, WhatIsKeptIsCounted) {
+TEST_F(FreeBlocks, what_is_kept_is_counted) {
   give(100, "a"), give(100, "b");
   EXPECT_EQ(list.bytes(), 200);
   take(100);
@@ -47,7 +47,7 @@ TEST_F(FreeBlocks, WhatIsKeptIsCounted) {
   EXPECT_TRUE(list.empty());
 }
 
-TEST_F(FreeBlocks, TheLargestGoFirstAndTheSizeInUseLast) {
+TEST_F(FreeBlocks, the_largest_go_first_and_the_size_in_use_last) {
   give(100, "small"), give(400, "in use now"), give(300, "large"), give(200, "middle");
   list.shrink(500, 400, release());
   EXPECT_THAT(released, ElementsAre("large", "middle"));
@@ -55,7 +55,7 @@ TEST_F(FreeBlocks, TheLargestGoFirstAndTheSizeInUseLast) {
   EXPECT_THAT(released, ElementsAre("large", "middle", "small", "in use now"));
 }
 
-TEST_F(FreeBlocks, NearSizesShareACapacity) {
+TEST_F(FreeBlocks, near_sizes_share_a_capacity) {
   EXPECT_EQ(shared_capacity(1000, 64), 1024U);
   EXPECT_EQ(shared_capacity(900, 64), 1024U);
   EXPECT_EQ(shared_capacity(890, 64), 896U);

@@ -1,4 +1,4 @@
-// bfloat16_t and float16_t: which number stands for which bits, and what is rounded where.
+// bfloat16_t and float16_t: the numbers that bits represent, and rounding.
 #include <tessera/half.hpp>
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ template <class T> class Half : public testing::Test {};
 using Halves = testing::Types<bfloat16_t, float16_t>;
 TYPED_TEST_SUITE(Half, Halves);
 
-TYPED_TEST(Half, everyPatternOfBitsComesBackFromFloat) {
+TYPED_TEST(Half, every_pattern_of_bits_comes_back_from_float) {
   for (int bits = 0; bits < 0x10000; ++bits) {
     const auto x = TypeParam::from_bits(static_cast<std::uint16_t>(bits));
     const float wide = x;
@@ -26,8 +26,8 @@ TYPED_TEST(Half, everyPatternOfBitsComesBackFromFloat) {
   }
 }
 
-// Between two neighbours the middle goes to the even one, what lies beside it to the nearer one.
-TYPED_TEST(Half, numbersGoToTheNearestAndTiesToTheEvenOne) {
+// Between two neighbours the midpoint rounds to the even one, other values to the nearer one.
+TYPED_TEST(Half, numbers_go_to_the_nearest_and_ties_to_the_even_one) {
   const auto finite = std::numeric_limits<TypeParam>::max().bits();
   for (std::uint16_t bits = 0; bits < finite; bits = static_cast<std::uint16_t>(bits + 1)) {
     const auto lower = TypeParam::from_bits(bits), upper = TypeParam::from_bits(bits + 1);
@@ -35,13 +35,13 @@ TYPED_TEST(Half, numbersGoToTheNearestAndTiesToTheEvenOne) {
     const auto even = bits % 2 == 0 ? lower : upper;
     ASSERT_EQ(TypeParam(middle).bits(), even.bits()) << middle;
     ASSERT_EQ(TypeParam(-middle).bits(), even.bits() | 0x8000) << middle;
-    // A float cannot hold these two: what is rounded twice is wrong here.
+    // A float cannot represent these two: rounding twice gives a wrong result.
     ASSERT_EQ(TypeParam(std::nextafter(middle, 0.0)).bits(), lower.bits()) << middle;
     ASSERT_EQ(TypeParam(std::nextafter(middle, INFINITY)).bits(), upper.bits()) << middle;
   }
 }
 
-TYPED_TEST(Half, whatIsTooLargeIsInfinite) {
+TYPED_TEST(Half, what_is_too_large_is_infinite) {
   using Limits = std::numeric_limits<TypeParam>;
   EXPECT_EQ(TypeParam(1e300).bits(), Limits::infinity().bits());
   EXPECT_EQ(TypeParam(-std::numeric_limits<float>::infinity()).bits(), Limits::infinity().bits() | 0x8000);
@@ -52,13 +52,13 @@ TYPED_TEST(Half, whatIsTooLargeIsInfinite) {
   EXPECT_EQ(TypeParam(-1e-300).bits(), 0x8000);
 }
 
-TYPED_TEST(Half, integersAreRoundedOnce) {
+TYPED_TEST(Half, integers_are_rounded_once) {
   constexpr int digits = std::numeric_limits<TypeParam>::digits;
   EXPECT_EQ(float{TypeParam(-3)}, -3.0F);
   EXPECT_EQ(float{TypeParam((1 << digits) + 1)}, std::ldexp(1.0F, digits));
   EXPECT_EQ(float{TypeParam(true)}, 1.0F);
   if (digits == 8) {
-    // Past float and double: a tie but for the last bit.
+    // Beyond the precision of float and double: a tie except for the last bit.
     const std::int64_t tie = (std::int64_t{1} << 62) + (std::int64_t{1} << 54);
     EXPECT_EQ(float{TypeParam(tie)}, std::ldexp(1.0F, 62));
     EXPECT_EQ(float{TypeParam(tie + 1)}, std::ldexp(129.0F, 55));
@@ -67,7 +67,7 @@ TYPED_TEST(Half, integersAreRoundedOnce) {
   }
 }
 
-TEST(HalfLimits, areThoseOfTheFormats) {
+TEST(HalfLimits, are_those_of_the_formats) {
   using B = std::numeric_limits<bfloat16_t>;
   using F = std::numeric_limits<float16_t>;
   EXPECT_EQ(float{F::max()}, 65504.0F);

@@ -1,4 +1,4 @@
-// The lattice of promotions, as JAX documents it: every pair of dtypes, and every dtype with a plain number
+// The promotion lattice as documented by JAX: every pair of dtypes, and every dtype with a Python-like number
 // of each kind.
 #include "types/promotion.hpp"
 
@@ -9,8 +9,8 @@
 namespace tessera::test {
 namespace {
 
-// Rows and columns: bool, the signed and unsigned integers, floats, complex, the two halves, then the plain numbers 1, 1.0
-// and 1i.
+// Rows and columns: bool, signed and unsigned integers, floats, complex, the two 16-bit floats, then the
+// plain numbers 1, 1.0 and 1i.
 const char* const jax_gives[] = {
     "pred s8 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128 bf16 f16 s32 f32 c64",    // bool
     "s8 s8 s16 s32 s64 s16 s32 s64 f32 f32 f64 c64 c128 bf16 f16 s8 f32 c64",      // int8
@@ -38,7 +38,7 @@ WeakDtype operand(int n) {
 }
 std::string text(WeakDtype d) { return short_name(d.dtype) + (d.weak ? " (weak)" : ""); }
 
-TEST(Promotion, OfAnyTwoIsWhatJaxGives) {
+TEST(Promotion, of_any_two_is_what_jax_gives) {
   for (int a = 0; a < dtype_count + 3; ++a) {
     std::istringstream row(jax_gives[a]);
     std::string expected;
@@ -52,7 +52,7 @@ TEST(Promotion, OfAnyTwoIsWhatJaxGives) {
   }
 }
 
-TEST(Promotion, ANumberThatMeetsOnlyBoolStaysWeak) {
+TEST(Promotion, a_number_that_meets_only_bool_stays_weak) {
   const WeakDtype counted = promote(WeakDtype{bool_, false}, WeakDtype{int32, true});
   EXPECT_EQ(text(counted), "s32 (weak)");
   EXPECT_EQ(text(promote(counted, {int8, false})), "s8");

@@ -1,4 +1,4 @@
-// Pictures of numbers: colours, pixels, axes, characters.
+// Pictures of data: colours, pixels, axes, characters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <png.h>
@@ -85,7 +85,7 @@ TEST(axes, have_round_numbers) {
               ElementsAre("0.001", "0.01", "0.1", "1", "10", "100"));
   EXPECT_THAT(labels(ticks_of({1.5, 8, true, 0, 500}, 8)), ElementsAre("2", "5"));
 }
-// Whatever the numbers and the room for them, no label touches its neighbour.
+// Labels must not touch, for any numbers and any width.
 TEST(axes, have_labels_that_keep_clear_of_each_other) {
   for (const double low : {0.0, -1.0, 1e-7, 123456.0, -98765.4, 1e20})
     for (const double span : {1e-6, 0.37, 1.0, 999.0, 3e9})

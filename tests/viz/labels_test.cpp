@@ -36,14 +36,14 @@ TEST(LayoutTest, shares_are_proportional_above_what_each_needs) {
   EXPECT_THAT(share_out(60, {3, 2, 1}, {1, 1, 1}), ElementsAre(30, 20, 10));
   EXPECT_THAT(share_out(60, {3, 2, 0}, {1, 1, 10}), ElementsAre(30, 20, 10));
   EXPECT_THAT(share_out(10, {1, 1, 1}, {1, 1, 1}), ElementsAre(4, 3, 3));
-  EXPECT_THAT(share_out(5, {1, 1}, {4, 4}), ElementsAre(4, 4));  // needs come before the total
+  EXPECT_THAT(share_out(5, {1, 1}, {4, 4}), ElementsAre(4, 4));  // needs take precedence over the total
   EXPECT_THAT(share_out(9, {0, 0}, {2, 3}), ElementsAre(2, 3));
 }
 
 TEST(LayoutTest, items_go_to_as_few_lines_as_possible_and_fill_them_evenly) {
   EXPECT_THAT(break_lines(std::vector<int>(16, 6), 1, 80), ElementsAre(8, 8));
   EXPECT_THAT(break_lines({5, 5}, 1, 80), ElementsAre(2));
-  EXPECT_THAT(break_lines({100, 5}, 1, 20), ElementsAre(1, 1));  // what is wider than a line stands alone
+  EXPECT_THAT(break_lines({100, 5}, 1, 20), ElementsAre(1, 1));  // an item wider than the line gets its own
 }
 
 TEST(PaletteTest, eight_cells_walk_the_map_in_steps_of_half_its_length) {

@@ -1,4 +1,4 @@
-// Shardings to draw, and ways to read a picture back.
+// Shardings to draw, and helpers that parse a picture.
 #pragma once
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -102,7 +102,7 @@ inline Subject random_subject(std::mt19937& random) {
   return {Shape(extents), NamedSharding(Mesh(NdDevices(sizes, ids), names), PartitionSpec(spec))};
 }
 
-// The devices that hold each block with elements, found from the sharding's own map.
+// The devices that hold each nonempty block, from the sharding's own map.
 inline std::vector<std::pair<std::vector<int>, Shape>> blocks_of(const Subject& subject) {
   std::map<std::string, std::pair<std::vector<int>, Shape>> blocks;
   for (const auto& [device, box] : subject.sharding.devices_indices_map(subject.shape)) {
@@ -122,7 +122,7 @@ inline std::vector<std::pair<std::vector<int>, Shape>> blocks_of(const Subject& 
   return all;
 }
 
-// Whether the text names the device set: in one piece, or name by name where the label had to be broken.
+// Whether the text names the device set: in one piece, or name by name if the label was broken.
 inline bool names(const std::string& text, const std::vector<int>& ids) {
   const std::string label = viz::short_label(ids);
   if (text.find(viz::full_label(ids)) != std::string::npos || text.find(label) != std::string::npos)

@@ -23,7 +23,7 @@ double attribute(const std::string& tag, const std::string& name, double otherwi
   return at == std::string::npos ? otherwise : std::strtod(tag.c_str() + at + name.size() + 3, nullptr);
 }
 
-// Where each text of the document stands, from its anchor, its length and the width of a monospaced letter.
+// The area of each text of the document, from its anchor, its length and the width of a monospaced letter.
 std::vector<Area> texts_of(const std::string& svg) {
   std::vector<Area> areas;
   for (std::size_t at = svg.find("<text "); at != std::string::npos; at = svg.find("<text ", at + 1)) {
@@ -95,7 +95,7 @@ TEST_F(SvgTest, blocks_have_the_proportions_of_the_array) {
   EXPECT_NEAR(widths[0] / widths[1], 4.0 / 3, 0.02);
   EXPECT_EQ(widths[0], widths[6]);
   EXPECT_NEAR(heights[0], heights[2], 1);
-  EXPECT_GT(heights[0] / heights[6], 2.5);  // 3 to 1, as far as two lines of text allow
+  EXPECT_GT(heights[0] / heights[6], 2.5);  // 3 to 1, as closely as two lines of text allow
 }
 
 TEST_F(SvgTest, empty_blocks_are_outlines) {
@@ -131,7 +131,7 @@ TEST_F(SvgTest, no_text_meets_another_or_leaves_the_page_and_no_label_is_lost) {
       for (std::size_t k = 0; k < i; ++k)
         ASSERT_FALSE(text.meets(texts[k])) << text.text << " and " << texts[k].text;
     }
-    std::string written;  // the lines of a label follow each other
+    std::string written;  // the lines of a label are consecutive
     for (const Area& text : texts) written += text.text;
     for (const auto& [ids, shape] : blocks_of(subject))
       ASSERT_TRUE(names(written, ids)) << viz::full_label(ids);

@@ -32,10 +32,10 @@ void set_or_clear(const char* name, const char* value) {
 int open_terminal() {
   int outer = -1, inner = -1;
   EXPECT_EQ(openpty(&outer, &inner, nullptr, nullptr, nullptr), 0);
-  return inner;  // `outer` stays open as long as the process, or the terminal would hang up
+  return inner;  // `outer` stays open until the process ends, or the terminal would hang up
 }
 
-// A child process with this standard output, in this environment; its answer is its exit status.
+// Runs work in a child process with this standard output; returns its exit status.
 int in_child(int output, const std::function<int()>& work) {
   pid_t child = fork();
   if (child == 0) {
@@ -60,7 +60,7 @@ ColourDepth depth_on(int output, const World& world) {
   return static_cast<ColourDepth>(in_child(output, [&] { return ask(world); }));
 }
 
-// mpirun (with its own standard output) starts a rank on a pseudo-terminal.
+// Simulates mpirun (with its own standard output) starting a rank on a pseudo-terminal.
 ColourDepth depth_under_launcher(int launcher_output) {
   World world;
   world.rank = "0";

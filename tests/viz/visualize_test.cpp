@@ -15,7 +15,7 @@ using ::testing::Not;
 
 class VisualizeTest : public PictureTest {};
 
-// ---- the pictures that JAX's own tests hold ----
+// ---- pictures of JAX's own tests ----
 
 TEST_F(VisualizeTest, one_device_is_one_box) {
   EXPECT_EQ(framed({5}, over({1}, {"x"}, P("x"))),
@@ -98,7 +98,7 @@ TEST_F(VisualizeTest, a_wide_array_stops_at_max_width) {
   for (const std::string& line : lines) EXPECT_EQ(viz::display_width(line), 80);
 }
 
-// ---- the pictures of JAX's notebooks, byte for byte ----
+// ---- pictures of JAX's notebooks, byte for byte ----
 
 TEST_F(VisualizeTest, html_equals_the_notebook_pictures) {
   const Shape shape{16, 16};
@@ -279,7 +279,7 @@ TEST_F(VisualizeTest, a_positional_sharding_is_drawn_like_a_named_one) {
             "└───────┴───────┘\n");
 }
 
-// ---- laws, over random arrays ----
+// ---- properties of random pictures ----
 
 TEST_F(VisualizeTest, no_picture_loses_a_label_or_leaves_its_width) {
   std::mt19937 random(7);

@@ -1,5 +1,6 @@
-// Arrays over eight devices with PositionalSharding: where values lie, computation that follows them, explicit
-// disagreement, constraints, and a network whose parallelism is nothing but where its parameters lie.
+// Arrays over eight devices with PositionalSharding: layouts of values, computation that follows them,
+// explicit disagreement, constraints, and a network whose parallelism consists only of its parameters'
+// layouts.
 //
 //   tessera run -n 8 distributed_arrays_2022 [--small] [--n 8192] [--width 1024] [--batch 1024] [--steps 30]
 #include "tutorial/distributed.hpp"

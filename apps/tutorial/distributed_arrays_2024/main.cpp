@@ -1,4 +1,4 @@
-// Arrays over eight devices with named axes: where values lie, computation that follows them, explicit
+// Arrays over eight devices with named axes: layouts of values, computation that follows them, explicit
 // disagreement, constraints, a network, and random numbers that never communicate.
 //
 //   tessera run -n 8 distributed_arrays_2024 [--small] [--n 8192] [--width 1024] [--batch 1024] [--steps 30]
@@ -61,15 +61,16 @@ void disagreement(const Array& x) {
 }
 
 // ---- 4. Constraints inside jit ----
-void constraints(const Array& start, const Mesh& mesh) {
-  const Array x = device_put(start, NamedSharding(mesh, P("a", "b")));
-  step("13", "an intermediate value constrained to P(\"b\", \"a\")");
+void constraints(const Array& start) {
+  const Mesh mesh = make_mesh({4, 2}, {"x", "y"});
+  const Array x = device_put(start, NamedSharding(mesh, P("x", "y")));
+  step("13", "an intermediate value constrained to P(\"y\", \"x\")");
   const auto turned =
-      jit([&](Array v) { return with_sharding_constraint(v + 1, NamedSharding(mesh, P("b", "a"))); });
+      jit([&](Array v) { return with_sharding_constraint(v + 1, NamedSharding(mesh, P("y", "x"))); });
   picture("before", x);
   const Array y = turned(x);
   picture("after", y);
-  check(y.sharding() == NamedSharding(mesh, P("b", "a")), "the result lies as constrained");
+  check(y.sharding() == NamedSharding(mesh, P("y", "x")), "the result lies as constrained");
 
   step("14", "constrained to P()");
   const auto replicated =
@@ -130,7 +131,7 @@ void two_ways(Training& training) {
   step("24", "how long a gradient takes now");
   training.time_gradient("over 4 x 2 devices");
   const auto plan = explain(grad(loss), training.params, training.batch);
-  // Both devices of a "model" pair hold layer 1. Where it is large, each computes half of its output and of its
+  // Both devices of a "model" pair hold layer 1. If it is large, each computes half of its output and of its
   // gradient, and they exchange the halves.
   const Shape layer = params[0].first.shape();
   const std::int64_t rows = (training.batch.first.shape()[0] + 3) / 4,
@@ -142,7 +143,7 @@ void two_ways(Training& training) {
 // ---- 6. Random numbers ----
 Array add_random(const random::Key& key, const Array& x) { return x + random::uniform(key, x.shape()); }
 
-// A function of its own for each mode: a compiled program remembers the mode that it was made in.
+// A separate function for each mode: a compiled program keeps the mode in which it was compiled.
 std::vector<float> draw(const std::string& number, const random::Key& key, const Array& x) {
   const auto f = jit(add_random);
   const auto compiled = f.lower(key, x).compile();
@@ -196,7 +197,7 @@ int main(int argc, char** argv) {
     shardings(x);
     computation(x, mesh);
     disagreement(x);
-    constraints(x, mesh);
+    constraints(x);
     Training training(sizes);
     data_parallel(training);
     two_ways(training);

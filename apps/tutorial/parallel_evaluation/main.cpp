@@ -1,5 +1,5 @@
-// Parallel evaluation: one function, many devices. vmap applies a function to a whole batch on one device; pmap
-// applies it to one example per device. The function stays as it is.
+// Parallel evaluation: one function, many devices. vmap applies a function to a whole batch on one device;
+// pmap applies it to one example per device. The function is unchanged.
 //
 //   tessera run -n 8 parallel_evaluation [--svg fit.svg]
 #include <cmath>
@@ -54,7 +54,7 @@ Examples examples() {
   return {w, xs, ws};
 }
 
-// Row i of the result: 11, 20, 29 more by 45 for each row.
+// Row i of the result: 11, 20, 29, with 45 added per row.
 Array expected_rows() {
   return expand_dims(arange(8.0f), 1) * 45.0 + expand_dims(array({11.f, 20.f, 29.f}), 0);
 }
@@ -102,7 +102,7 @@ void normalized(const Examples& e) {
   check(close(mapped, batched, 1e-6), "both give the same");
 
   step("11", "without a map nobody knows the axis \"p\"");
-  show_error<AxisNameError>("the call without a map is an AxisNameError",
+  show_error<AxisNameError>("AxisNameError", "the call without a map is an AxisNameError",
                             [&] { normalized_convolution(e.xs(0), e.w); });
 }
 
@@ -152,8 +152,8 @@ Array loss_fn(const Params& params, const Array& xs, const Array& ys) {
 
 constexpr double learning_rate = 0.005;
 
-// One step on one device's share of the batch. Gradients are averaged over the devices; parameters start alike
-// and so stay alike.
+// One step on one device's share of the batch. Gradients are averaged over the devices; parameters start
+// equal and so stay equal.
 std::pair<Params, Array> update(const Params& params, const Array& xs, const Array& ys) {
   auto [loss, grads] = value_and_grad(loss_fn)(params, xs, ys);
   grads = pmean(grads, "num_devices");
@@ -166,14 +166,14 @@ struct Points {
   std::vector<double> xs, ys;
 };
 
-// y = 2 x - 1 + noise, as numbers in this process: no device holds them yet.
+// y = 2 x - 1 + noise, as numbers in this process, not yet on any device.
 Points data() {
   const Array x = random::normal(random::key(0), {128, 1});
   const Array y = x * 2.0 - 1.0 + random::normal(random::key(1), {128, 1}) * 0.5;
   return {to_vector<double>(x), to_vector<double>(y)};
 }
 
-// The first axis by devices: example 16 i + k goes to device i.
+// Splits the first axis over the devices: example 16 i + k on device i.
 Array split(const std::vector<double>& values) {
   const std::int64_t n = device_count();
   const Array whole = astype(array(values, {static_cast<std::int64_t>(values.size()), 1}), float32);
@@ -194,7 +194,7 @@ Params train(Params params, const Array& x_split, const Array& y_split, int step
             "parameters and loss lie on the devices now, the data still wherever it is used");
     }
     if (i % 100 != 0) continue;
-    last = item<float>(loss(0));  // every device has a copy; look at the first
+    last = item<float>(loss(0));  // replicated on every device; reads the first
     if (i == 0) first = last;
     char text[64];
     std::snprintf(text, sizeof text, "Step %3d, loss: %.3f", i, static_cast<double>(last));

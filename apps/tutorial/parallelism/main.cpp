@@ -1,4 +1,4 @@
-// Batched matrix products: by one process, and one per device; then sums over devices.
+// Batched matrix products: by one process, and one matrix per device; then sums over devices.
 //
 //   tessera run -n 8 parallelism [--size 4096] [--small]
 #include <cblas.h>
@@ -21,23 +21,28 @@ void say_rate(double time_ms, std::int64_t size) {
 }
 
 // ---- 1. Without tessera: rank 0 multiplies, the others wait ----
-void plain_products(std::int64_t size) {
-  step("1", "the baseline: " + std::to_string(batch) + " products of " + std::to_string(size) +
-                "² matrices by BLAS alone, in one process");
-  std::vector<float> x(is_main_process() ? static_cast<std::size_t>(size * size) : 0, 1.0f), y(x.size());
-  bool right = true;
-  const auto start = std::chrono::steady_clock::now();
+// np.matmul(x, x) of np.ones((8, size, size)), which are float64.
+std::vector<double> batched_product(const std::vector<double>& x, std::int64_t size) {
+  std::vector<double> y(x.size());
   const auto n = static_cast<blasint>(size);
-  for (int i = 0; i < batch && is_main_process(); ++i) {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, x.data(), n, x.data(), n, 0, y.data(),
-                n);
-    right = right && y.front() == static_cast<float>(size) && y.back() == y.front();
-  }
+  for (std::size_t at = 0; at < x.size(); at += static_cast<std::size_t>(size * size))
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, &x[at], n, &x[at], n, 0, &y[at], n);
+  return y;
+}
+
+void plain_products(std::int64_t size) {
+  step("1", "the baseline: a batch of float64 matrices multiplied by BLAS alone, in one process");
+  const Shape shape{batch, size, size};
+  const std::vector<double> x(is_main_process() ? static_cast<std::size_t>(shape.elements()) : 0, 1.0);
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<double> y = batched_product(x, size);
   multihost::sync_global_devices("baseline");
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-  say("shape " + text_of(Shape{batch, size, size}));
-  say_of_this_machine("time of sgemm: " + text_of(time.count()) + " ms");
+  say("shape " + text_of(shape));
+  say_of_this_machine("time of dgemm: " + text_of(time.count()) + " ms");
   if (is_main_process()) say_rate(time.count(), size);
+  const bool right =
+      std::all_of(y.begin(), y.end(), [&](double value) { return value == static_cast<double>(size); });
   check(right, "every element is the number of columns");
 }
 
@@ -95,7 +100,7 @@ void collectives() {
   say("shape " + text_of(y.shape()));
   show("normalize(arange(8))", y);
   const float total = item<float>(sum(y));
-  say("its sum: " + text_of(total));
+  show("its sum", sum(y));
   check(std::abs(total - 1) < 1e-6f, "the parts sum to 1");
   check(close(y, arange(batch) / 28.0, 1e-7), "part i is i / 28");
 
@@ -106,6 +111,26 @@ void collectives() {
   show("psum(x, \"i\")", sums);
   say(description(sums));
   check(close(sums, full({batch}, 8.0), 0), "every device has 8");
+}
+
+// ---- 5. pjit: the layouts of arguments and results are part of the compiled function ----
+void layouts_of_a_jit(std::int64_t size) {
+  step("10", "pjit: jit with layouts of its arguments and its result");
+  const Mesh mesh(create_device_mesh({4, 2}), {"x", "y"});
+  const Sharding rows = NamedSharding(mesh, P("x", None)), columns = NamedSharding(mesh, P(None, "y")),
+                 blocks = NamedSharding(mesh, P("x", "y"));
+  const auto product = jit(multiply, {.in_shardings = {rows, columns}, .out_shardings = blocks});
+  const Array a = device_put(ones({size, size}), rows), b = device_put(ones({size, size}), columns);
+  eval(a, b);
+  const debug::CommStats stats;
+  const Array c = block_until_ready(product(a, b));
+  const auto bytes = stats.bytes();
+  say(description(c));
+  picture("the product", c);
+  check(c.sharding() == blocks, "it lies as out_shardings says");
+  check(item<float>(max(c)) == static_cast<float>(size) && item<float>(min(c)) == static_cast<float>(size),
+        "every element is the number of columns");
+  check(bytes == 0, "rows times columns move no byte");
 }
 
 }  // namespace
@@ -122,5 +147,6 @@ int main(int argc, char** argv) {
     one_device(size);
     one_per_device(size);
     collectives();
+    layouts_of_a_jit(size);
   });
 }

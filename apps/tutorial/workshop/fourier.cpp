@@ -15,7 +15,7 @@ template <class F> std::string compiled_text(F f, const Array& x) {
 void keeps_its_layout(const Array& local, const Array& split) {
   step("20", "exercise 4: fftn of a volume over 4 x 2 devices");
   const Array global = fft::fftn(split);
-  check(close_complex(array(multihost::process_allgather(global, true)), fft::fftn(local), 1e-4),
+  check(close_complex(array(multihost::process_allgather(global, true)), fft::fftn(local), 1e-5),
         "gathered, it is the fftn of one process");
 
   step("21", "planes of operand and result");
@@ -34,7 +34,7 @@ void keeps_its_layout(const Array& local, const Array& split) {
 void transposed(const std::string& number, const Array& local, const Array& split) {
   step(number, "the result as the last stage leaves it: " + text_of(split.sharding().mesh()));
   const Array turned = transform_transposed(split);
-  check(close_complex(array(multihost::process_allgather(turned, true)), fft::fftn(local), 1e-4),
+  check(close_complex(array(multihost::process_allgather(turned, true)), fft::fftn(local), 1e-5),
         "gathered, the values are the same: only the layout is another");
   say("A lies as " + text_of(split.sharding().spec()) + ", the result as " +
       text_of(turned.sharding().spec()));

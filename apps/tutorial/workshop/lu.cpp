@@ -4,7 +4,7 @@ namespace workshop {
 
 namespace {
 
-// Rows i and pivot of x, in the columns before `columns`, trade places.
+// Exchanges rows i and pivot of x, in the columns before `columns`.
 Array swap_rows(const Array& x, std::int64_t i, const Array& pivot, std::int64_t columns) {
   const Array here = stack({astype(Array(i), int32), pivot}), there = stack({pivot, astype(Array(i), int32)});
   return x.at(here, slice(0, columns)).set(x(there, slice(0, columns)));
@@ -57,11 +57,11 @@ Array solve_by_hand(const Array& a, const Array& b) {
 
 namespace {
 
-// The rows of a matrix that is split over axis "x", with the right side as a last column.
+// The rows of a matrix that is split over axis "x", with the right-hand side as last column.
 struct Rows {
-  Array block, number;  // this device's rows, and which they are
+  Array block, number;  // this device's rows, and their row numbers
 
-  // Row i on every device: one device has it, the others add zeros.
+  // Row i on every device: its device contributes the row, the others zeros.
   Array row(const Array& i) const { return psum(sum(where(expand_dims(number == i, 1), block, 0), 0), "x"); }
 
   // The first row at or below i whose element in column i is largest.
@@ -72,7 +72,7 @@ struct Rows {
     return pmin(min(where(size == largest, number, astype(Array(none), int32))), "x");
   }
 
-  // Column i is eliminated from the rows below i.
+  // Eliminates column i from the rows below i.
   Rows eliminate(std::int64_t i) const {
     const Array p = pivot(i), here = row(astype(Array(i), int32)), there = row(p);
     const Array swapped = where(expand_dims(number == p, 1), expand_dims(here, 0), block);
@@ -84,7 +84,7 @@ struct Rows {
 
 }  // namespace
 
-// Gaussian elimination of (a | b): every step sends two rows and two numbers to all, never a block.
+// Gaussian elimination of (a | b): every step sends two rows and two numbers to all devices, never a block.
 Array solve_rows(const Array& a, const Array& b) {
   const std::int64_t n = a.shape()[1], mine = a.shape()[0];
   Rows rows{concatenate({a, expand_dims(b, 1)}, 1),

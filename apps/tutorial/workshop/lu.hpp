@@ -1,4 +1,4 @@
-// LU with partial pivoting, written with the ops that a user has: P A = L U.
+// LU with partial pivoting, written with public ops: P A = L U.
 #pragma once
 #include "tutorial/support.hpp"
 
@@ -10,7 +10,7 @@ struct Factors {
   Array p, l, u;
 };
 
-/// Row by row, as on one device. Works op by op and under jit.
+/// Row by row, as on one device. Works both eagerly and under jit.
 Factors lu_decomposition(const Array& a);
 
 /// The y of l y = b.
@@ -20,7 +20,7 @@ Array backward_substitution(const Array& u, const Array& y);
 /// The x of a x = b by the three functions above.
 Array solve_by_hand(const Array& a, const Array& b);
 
-/// The body of a shard_map over axis "x": a and b are this device's rows, the result is whole on every device.
+/// The body of a shard_map over axis "x": a and b are this device's rows, the result is replicated.
 Array solve_rows(const Array& a, const Array& b);
 
 }  // namespace workshop

@@ -1,4 +1,4 @@
-// Sharding and pictures of it: the workshop with its exercises solved.
+// Shardings and their pictures: the workshop with its exercises solved.
 //
 //   tessera run -n 8 workshop
 #include "steps.hpp"

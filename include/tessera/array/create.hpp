@@ -1,10 +1,10 @@
 /// @file
-/// Making arrays.
+/// Creating arrays.
 ///
-/// What is computed (zeros, arange, ...) or given alike on every rank (array) is uncommitted: each rank
-/// computes or keeps its own block only, in the layout of whoever consumes it, and nothing is sent. Not
-/// collective, but for the two functions at the end. ShapeError for negative extents, and where the bytes
-/// of a shape do not fit 64 bits.
+/// Computed arrays (zeros, arange, ...) and arrays given alike on every rank (array) are uncommitted: each
+/// rank computes or keeps only its own block, in the layout of the consumer, and nothing is sent. Not
+/// collective, except for the two functions at the end. ShapeError for negative extents, and if the bytes of
+/// a shape do not fit 64 bits.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ template <class T> void append_row(std::initializer_list<T> row, std::size_t wid
   if (row.size() != width) throw_ragged(values.size() / (width ? width : 1), row.size(), width, where);
   values.insert(values.end(), row.begin(), row.end());
 }
-// The dtype of plain numbers that come without one, as NumPy and JAX (without x64) have it.
+// The dtype of plain numbers without one, as in NumPy and JAX (without x64).
 template <class T> constexpr Dtype dtype_of_number() {
   if constexpr (std::is_same_v<T, bool>)
     return bool_;
@@ -49,18 +49,18 @@ template <class T> constexpr Dtype dtype_of_number() {
 }
 }  // namespace detail
 
-/// A number that counts or measures: no bool, no complex number.
+/// A real number: neither bool nor complex.
 template <class T>
 concept Number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 namespace detail {
-// As the largest there is where it does not fit: a range to there is refused for its length.
+// Saturates to the largest 64-bit integer: a range that long is then refused for its length.
 template <std::integral I> constexpr std::int64_t whole(I value) {
   return std::in_range<std::int64_t>(value) ? static_cast<std::int64_t>(value)
                                             : std::numeric_limits<std::int64_t>::max();
 }
 }  // namespace detail
 
-/// @name Of one value
+/// @name With one value
 /// @{
 
 /// Zeros.
@@ -69,12 +69,12 @@ template <std::integral I> constexpr std::int64_t whole(I value) {
 /// Ones.
 [[nodiscard]] Array ones(Shape shape, Dtype dtype = float32,
                          std::source_location where = std::source_location::current());
-/// full with the value as bytes, for callers that know its dtype at run time only.
+/// full with the value as bytes, for callers that know its dtype only at run time.
 [[nodiscard]] Array full_from_host(Shape shape, const void* element, Dtype of_element, Dtype dtype,
                                    const char* call, std::source_location where);
-/// The value everywhere. A number is converted to the dtype; unless given that is int32 of integers, float32
-/// of floating point, bool of bool, complex64 of complex numbers. An array broadcasts. ArgumentError for an
-/// integer that does not fit the dtype.
+/// An array with one value everywhere. A number is converted to the dtype; by default int32 for integers,
+/// float32 for floating point, bool for bool, complex64 for complex numbers. An array broadcasts.
+/// ArgumentError for an integer that does not fit the dtype.
 template <class T> [[nodiscard]] Array full(Shape shape, T value, Dtype dtype = detail::dtype_of_number<T>(),
                                             std::source_location where = std::source_location::current()) {
   return full_from_host(std::move(shape), &value, dtype_of<T>(), dtype, "full", where);
@@ -91,7 +91,7 @@ template <class T> [[nodiscard]] Array full_like(const Operand& like, T value) {
   return full_from_host(like.array.shape(), &value, dtype_of<T>(), like.array.dtype(), "full_like",
                         like.where);
 }
-/// The identity; or n by m with ones on diagonal k. ShapeError for negative sizes.
+/// The identity matrix; or n by m with ones on diagonal k. ShapeError for negative sizes.
 [[nodiscard]] Array eye(std::int64_t n, Dtype dtype = float32,
                         std::source_location where = std::source_location::current());
 [[nodiscard]] Array eye(std::int64_t n, std::int64_t m, int k = 0, Dtype dtype = float32,
@@ -101,15 +101,15 @@ template <class T> [[nodiscard]] Array full_like(const Operand& like, T value) {
 /// @name Ranges
 /// @{
 
-/// arange with a dtype that is known at run time only.
+/// arange with a dtype that is known only at run time.
 [[nodiscard]] Array arange_of(double start, double stop, double step, Dtype dtype,
                               std::source_location where = std::source_location::current());
 [[nodiscard]] Array arange_of(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype dtype,
                               std::source_location where = std::source_location::current());
-/// start, start + step, ... before stop, from 0 and by 1 unless given. The numbers may be of several C++
-/// types. In the dtype, or int32 of C++ integers and float32 as soon as one is of floating point; where the
-/// dtype is of integers, numbers of floating point are cut off towards 0. ArgumentError for a step of 0, NaN,
-/// values that do not fit the dtype, or more than 2^63 elements.
+/// start, start + step, ... before stop; by default from 0 in steps of 1. The numbers may have different C++
+/// types. The default dtype is int32 for C++ integers and float32 if any is of floating point; with an
+/// integer dtype, floating-point numbers are truncated towards 0. ArgumentError for a step of 0, NaN, values
+/// that do not fit the dtype, or more than 2^63 elements.
 template <Number A, Number B, Number C>
 [[nodiscard]] Array arange(A start, B stop, C step, Dtype dtype,
                            std::source_location where = std::source_location::current()) {
@@ -147,17 +147,17 @@ template <Number T>
 /// 50 values in a dtype.
 [[nodiscard]] Array linspace(double start, double stop, Dtype dtype,
                              std::source_location where = std::source_location::current());
-/// In a dtype; integers are rounded down. Without the end point the values stop a step before it.
+/// The same in a dtype; integers are rounded down. Without the end point the values stop one step before it.
 [[nodiscard]] Array linspace(double start, double stop, std::int64_t num, Dtype dtype, bool endpoint = true,
                              std::source_location where = std::source_location::current());
 /// @}
 
 /// @name From values
-/// The values must be the same on every rank: nobody compares them. For each rank's own data there is
+/// The values must be the same on every rank. For data that differ between ranks use
 /// make_array_from_process_local_data.
 /// @{
 
-/// From dense row-major memory, which is copied.
+/// A copy of dense row-major memory.
 [[nodiscard]] Array array_from_host(const void* values, Shape shape, Dtype dtype,
                                     std::source_location where = std::source_location::current());
 namespace detail {
@@ -236,18 +236,17 @@ template <class T>
 /// @name From each rank's own blocks
 /// @{
 
-/// A committed array whose blocks the callback makes: it is called with the place of this process's block
-/// and returns a block of that shape; on a process outside of the sharding it is not called, and the handle
-/// is the same. Collective over all ranks; sends a few bytes of agreement, no blocks. Raised on every rank:
-/// ShapeError for a block of another shape, DtypeError for dtypes that differ, ArgumentError with the text
-/// of what the callback threw.
+/// A committed array whose blocks the callback creates: it is called with the index range of this process's
+/// block and returns a block of that shape; it is not called on a process outside of the sharding, which gets
+/// the same handle. Collective over all ranks; sends a few bytes of agreement, no blocks. Raised on every
+/// rank: ShapeError for a block of another shape, DtypeError for dtypes that differ, ArgumentError with the
+/// text of an exception from the callback.
 [[nodiscard]] Array make_array_from_callback(Shape shape, Sharding sharding,
                                              std::function<HostArray(const Index&)> block,
                                              std::source_location where = std::source_location::current());
-/// A committed array of the blocks that the processes bring, uneven and empty ones included; what a process
-/// outside of the sharding brings does not count. The global shape is worked out from the blocks unless
-/// given. Collective over all ranks; sends the blocks' shapes, no blocks. Errors as
-/// make_array_from_callback.
+/// A committed array of blocks that the processes provide, including uneven and empty ones; the block of a
+/// process outside of the sharding is ignored. The global shape is derived from the blocks unless given.
+/// Collective over all ranks; sends the blocks' shapes, no blocks. Errors as make_array_from_callback.
 [[nodiscard]] Array make_array_from_process_local_data(
     Sharding sharding, HostArray block, std::optional<Shape> global = std::nullopt,
     std::source_location where = std::source_location::current());

@@ -1,5 +1,5 @@
 /// @file
-/// Array: a handle on an n-d array that is spread over a mesh of devices.
+/// Array: a handle on an n-d array that is distributed over a mesh of devices.
 #pragma once
 #include <array>
 #include <complex>
@@ -28,30 +28,36 @@ struct Shard;
 struct IndexPart;
 struct IndexHere;
 namespace detail {
-// An extent that remembers where it was written: behind a parameter pack there is no room for that.
+// An extent with its source location: no defaulted parameter can follow a parameter pack.
 struct ExtentHere {
   template <std::integral I> ExtentHere(I value, std::source_location place = std::source_location::current())
       : extent(static_cast<std::int64_t>(value)), where(place) {}
   std::int64_t extent;
   std::source_location where;
 };
-// The extents one by one; ShapeError unless there are as many.
+// Copies the extents; ShapeError unless their number matches.
 void copy_extents(const Shape&, std::span<std::int64_t> extents, std::source_location);
-// ArgumentError unless as many are given.
+// ArgumentError unless the numbers match.
 void check_bindings(std::size_t given, std::size_t wanted, const char* call, std::source_location);
 const IndexPart& no_part();  // stands for a part that was not given
 }  // namespace detail
 
-/// A handle on an n-d array that is spread over a mesh of devices: a value, cheap to copy, row-major.
+/// Shape and dtype of an array without its value.
+struct ShapeDtype {
+  Shape shape;  ///< extents
+  Dtype dtype;  ///< element type
+};
+
+/// A handle on an n-d array that is distributed over a mesh of devices: a value, cheap to copy, row-major.
 ///
-/// Ops on arrays record; values are computed when they are asked for (eval, to_host, item, print, files).
-/// Shape, dtype and sharding are known at once and never depend on when the value is computed. A dimension
-/// of n that is split into p parts has blocks of ceil(n / p); the last ones may be shorter or empty, and
-/// every function takes such arrays.
+/// Ops on arrays are recorded; values are computed when they are requested (eval, to_host, item, print,
+/// files). Shape, dtype and sharding are known at once and never depend on when the value is computed. A dim
+/// of n split into p parts has blocks of ceil(n / p); the last ones may be shorter or empty, and every
+/// function accepts such arrays.
 ///
-/// *Committed* arrays (device_put, constrained, computed from committed ones) stay where they are.
-/// *Uncommitted* ones (zeros, arange, array, random draws) follow the committed operands that they meet,
-/// and each rank computes only its own block; one that is read by itself is computed on every rank.
+/// *Committed* arrays (device_put, constrained, computed from committed ones) keep their layout.
+/// *Uncommitted* ones (zeros, arange, array, random draws) take the layout of the committed operands in the
+/// same op, and each rank computes only its own block; one that is read by itself is computed on every rank.
 ///
 /// Not collective unless said otherwise. A deleted or empty handle raises ArgumentError.
 class Array {
@@ -71,12 +77,12 @@ class Array {
   }
   /// For the library: one output of a recorded op.
   Array(std::shared_ptr<Node> node, int output) : node_(std::move(node)), output_(output) {}
-  Array() = default;  ///< holds nothing; any use but assignment is an ArgumentError
+  Array() = default;  ///< holds nothing; any use except assignment is an ArgumentError
   Array(const Array&) = default;
   Array(Array&&) = default;
   Array& operator=(const Array&) & = default;
   Array& operator=(Array&&) & = default;
-  /// x(0) = v does not compile: x(0) is a new array, and x itself never changes.
+  /// x(0) = v does not compile: x(0) is a new array, and x itself is immutable.
   template <class T> void operator=(T&&) && {
     static_assert(detail::never<T>,
                   "x(i) = v would change nothing: arrays do not change. Write x = x.at(i).set(v)");
@@ -85,7 +91,7 @@ class Array {
   const Shape& shape() const&;  ///< extents of the global array
   Shape shape() const&&;
   /// The extents of n dims, for structured bindings: auto [rows, columns] = x.shape<2>(). ShapeError unless x
-  /// has n.
+  /// has n dims.
   template <std::size_t n>
   std::array<std::int64_t, n> shape(std::source_location where = std::source_location::current()) const {
     std::array<std::int64_t, n> extents{};
@@ -95,40 +101,41 @@ class Array {
   int ndim() const;              ///< number of dimensions
   std::int64_t size() const;     ///< number of elements of the global array
   Dtype dtype() const;           ///< element type
-  bool is_weakly_typed() const;  ///< whether it takes the dtype of what it meets, as plain numbers do
+  bool is_weakly_typed() const;  ///< whether it takes the other operand's dtype, as plain numbers do
   std::int64_t nbytes() const;   ///< bytes of the global array; sharding().memory_bytes() for one device
-  /// The layout of the value. An uncommitted array that is read is computed on every rank: it shows as
-  /// replicated over all devices.
+  /// The layout of the value. An uncommitted array that is read is computed on every rank, so its sharding is
+  /// shown as replicated over all devices.
   Sharding sharding() const;
-  bool is_committed() const;         ///< whether it stays where it is
-  bool is_fully_replicated() const;  ///< whether every device holds all of it
+  bool is_committed() const;         ///< whether it keeps its layout
+  bool is_fully_replicated() const;  ///< whether every device holds the whole array
   /// The dims in reverse order.
   Array T(std::source_location where = std::source_location::current()) const;
-  /// This process's blocks, none on a process outside of the mesh. Collective over the devices of the
-  /// array: computes the value.
+  /// This process's blocks, none on a process outside of the mesh. Computes the value. Collective over the
+  /// devices of the array.
   std::vector<Shard> addressable_shards(std::source_location where = std::source_location::current()) const;
   std::set<Device> devices() const;  ///< that hold a part
   bool is_deleted() const;           ///< whether delete_ or donation took the value
-  /// Frees the memory on this rank, for all handles on the array; later uses raise ArgumentError. Memory
-  /// that is looked at stays until nobody does: views of Python, tensors of DLPack and local()'s spans.
+  /// Frees the memory on this rank, for all handles on the array; later uses raise ArgumentError. Memory that
+  /// is still viewed remains until the last view is released: Python's views, DLPack tensors, and local()'s
+  /// spans.
   void delete_(std::source_location where = std::source_location::current());
 
-  /// The indexed part, x(0, slice(), newaxis, indices): see IndexPart. Dims that come through keep their
-  /// splits; ranks that lack an element get it from its owner. Not collective: records. IndexError for a
-  /// number out of range or too many parts. Of up to six parts error messages know the user's line.
+  /// The indexed part, x(0, slice(), newaxis, indices): see IndexPart. Remaining dims keep their splits;
+  /// ranks that lack an element receive it from its owner. Not collective: records. IndexError for a number
+  /// out of range or too many parts. Error messages cite the user's line for up to six parts.
   Array operator()(const IndexPart& a, const IndexPart& b = detail::no_part(),
                    const IndexPart& c = detail::no_part(), const IndexPart& d = detail::no_part(),
                    const IndexPart& e = detail::no_part(), const IndexPart& f = detail::no_part(),
                    std::source_location where = std::source_location::current()) const;
   template <class... I>
   requires(sizeof...(I) == 0 || sizeof...(I) > 6) Array operator()(const I&... parts) const;
-  /// x[3], x[slice(1, 5)], x[indices]: x(...) with one part. With C++23 with several, x[0, slice()].
+  /// x[3], x[slice(1, 5)], x[indices]: x(...) with one part; in C++23 also with several, x[0, slice()].
   Array operator[](const IndexHere& part) const;
 #ifdef __cpp_multidimensional_subscript
   template <class... I>
   requires(sizeof...(I) > 0) Array operator[](const IndexHere& first, const I&... others) const;
 #endif
-  /// The part that is to be replaced, x.at(0, slice()).set(v): see At.
+  /// The part to be replaced, x.at(0, slice()).set(v): see At.
   [[nodiscard]] At at(const IndexPart& a, const IndexPart& b = detail::no_part(),
                       const IndexPart& c = detail::no_part(), const IndexPart& d = detail::no_part(),
                       const IndexPart& e = detail::no_part(), const IndexPart& f = detail::no_part(),
@@ -242,7 +249,7 @@ class Array {
   template <class T> [[nodiscard]] std::vector<T> to_vector(Where where = Where::current()) const;
   /// @}
 
-  /// if (x), float(x) do not compile: an array is no number, and its value takes a collective call.
+  /// if (x), float(x) do not compile: an array is not a number, and reading its value is a collective call.
   template <class T>
   requires(std::is_arithmetic_v<T>) explicit operator T() const {
     static_assert(
@@ -266,10 +273,10 @@ class Array {
   int output_ = 0;
 };
 
-/// Whether one of both is an Array.
+/// Whether one of the two types is Array.
 template <class A, class B> inline constexpr bool either_is_array =
     std::is_same_v<A, Array> || std::is_same_v<B, Array>;
-/// a && b on arrays does not compile: it could not leave out the right side.
+/// a && b on arrays does not compile: it could not skip the right operand.
 template <class A, class B>
 requires(either_is_array<A, B>) void operator&&(const A&, const B&) {
   static_assert(detail::never<A>, "&& takes no arrays: write a & b, or logical_and(a, b)");
@@ -283,14 +290,14 @@ requires(either_is_array<A, B>) void operator||(const A&, const B&) {
 /// One block of an array, as its device holds it.
 struct Shard {
   Device device;   ///< the device
-  Index index;     ///< the block's place in the global array
+  Index index;     ///< index range of the block in the global array
   int replica_id;  ///< 0 for the first device, in mesh order, that holds this block
   Array data;      ///< the block itself, on that device alone
 };
 
 namespace detail {
-/// Marks the value of a part of an expression, a * b in exp(a * b): a handle lives until the end of the
-/// statement, but nobody will ask for it. An evaluation in the same statement does not store it.
+/// Marks the value of a subexpression, a * b in exp(a * b): its handle lives until the end of the statement,
+/// but its value will not be requested. An evaluation in the same statement does not store it.
 class InExpression {
  public:
   InExpression() = default;
@@ -305,9 +312,8 @@ class InExpression {
 };
 }  // namespace detail
 
-/// An array argument, or a plain number, that remembers where in the user's program it was passed: what
-/// error messages and program texts cite. Users pass arrays and numbers; the conversion happens at the
-/// call.
+/// An array argument, or a plain number, with the line of the user's program that passed it, for error
+/// messages and program texts. Users pass arrays and numbers; the conversion happens at the call.
 class Operand {
  public:
   using Place = std::source_location;

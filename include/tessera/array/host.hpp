@@ -18,7 +18,7 @@
 namespace tessera {
 
 namespace detail {
-// ShapeError unless so many values fill the shape.
+// ShapeError unless the values fill the shape.
 void check_count(std::int64_t count, const Shape&, const char* call, std::source_location);
 }  // namespace detail
 
@@ -28,8 +28,7 @@ class HostArray {
   HostArray() : HostArray(Shape{0}, float32) {}
   /// Zeros.
   HostArray(Shape shape, Dtype dtype, std::source_location where = std::source_location::current());
-  /// A copy of the values, in row-major order. ShapeError unless there are as many as the shape has
-  /// elements.
+  /// A copy of the values, in row-major order. ShapeError unless their number matches the shape.
   template <class T> HostArray(const std::vector<T>& values, const Shape& shape,
                                std::source_location where = std::source_location::current())
       : HostArray(shape, dtype_of<T>(), where) {
@@ -59,9 +58,8 @@ class HostArray {
       data_ = std::shared_ptr<std::byte[]>(owner, reinterpret_cast<std::byte*>(owner->data()));
     }
   }
-  /// Somebody else's memory, dense and row-major, without a copy: `release` is called when nobody looks at it
-  /// any more, which may be on any thread.
-  /// It is only read, so it may be a file that is mapped for reading.
+  /// Borrows dense row-major memory without a copy: `release` is called when it is no longer used, possibly
+  /// on another thread. The memory is only read, so it may be a file that is mapped for reading.
   static HostArray adopt(void* values, Shape shape, Dtype dtype, std::function<void()> release);
   const Shape& shape() const& { return shape_; }  ///< extents
   Shape shape() const&& { return shape_; }
@@ -79,19 +77,19 @@ class HostArray {
     check_dtype(dtype_of<T>(), where);
     return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(size())};
   }
-  /// The same for a temporary, to_host(x).as<float>(): the memory stays as long as what is given.
+  /// The same for a temporary, to_host(x).as<float>(): the result keeps the memory alive.
   template <class T> KeptValues<T> as(std::source_location where = std::source_location::current()) const&& {
     check_dtype(dtype_of<T>(), where);
     return {data_, reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(size())};
   }
-  /// The same to write to. Copies of this HostArray see what is written.
+  /// The same for writing. Copies of this HostArray see the changes.
   template <class T> std::span<T> as(std::source_location where = std::source_location::current()) & {
     check_dtype(dtype_of<T>(), where);
     return {reinterpret_cast<T*>(data_.get()), static_cast<std::size_t>(size())};
   }
-  /// The memory, given away where no copy shares it (the block has no elements then); otherwise nothing.
+  /// Releases ownership of the memory if no copy shares it (the block then has no elements); otherwise null.
   std::shared_ptr<std::byte[]> take();
-  /// Whether it is somebody else's memory, see adopt.
+  /// Whether the memory is borrowed, see adopt.
   bool is_adopted() const { return is_adopted_; }
 
  private:

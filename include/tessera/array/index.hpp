@@ -14,13 +14,13 @@ namespace tessera {
 
 /// A bound of a slice: a number (negative: from the end), or None.
 struct SliceBound {
-  SliceBound(NoneType) {}                           ///< the array's own end
+  SliceBound(NoneType) {}                           ///< the end of the array
   SliceBound(std::int64_t bound) : value(bound) {}  ///< a number
-  std::optional<std::int64_t> value;                ///< nothing for None
+  std::optional<std::int64_t> value;                ///< nullopt for None
 };
 /// start:stop:step, as in Python: bounds out of range are clamped, a negative step goes backwards.
 struct Slice {
-  std::optional<std::int64_t> start, stop, step;  ///< nothing where None was given
+  std::optional<std::int64_t> start, stop, step;  ///< nullopt if None was given
 };
 /// slice() is NumPy's `:`, slice(2, 10, 2) its 2:10:2. Not collective.
 inline Slice slice(SliceBound start = None, SliceBound stop = None, SliceBound step = None) {
@@ -34,13 +34,14 @@ struct Ellipsis {};
 ///     x(3)            one slice, the dim goes      x(-1) counts from the end; IndexError out of range
 ///     x(slice(1, 5))  a run, the dim stays         out of range bounds are clamped
 ///     x(ellipsis, 0)  all dims in between          x(newaxis) a new dim of extent 1
-///     x(indices)      the slices that an integer array names; out of range ones are clamped, as in JAX
+///     x(indices)      the slices that an integer array selects; out of range ones are clamped, as in JAX
 ///
-/// Several index arrays broadcast against each other. x(mask), a bool array of x's first extents, takes
-/// what is true: it counts, collective over all ranks; in a trace compress(mask, x, {.size = n}).
+/// Several index arrays broadcast against each other. x(mask), with a bool array of x's first extents,
+/// selects the true elements: it counts them, collective over all ranks; in a trace use compress(mask, x,
+/// {.size = n}).
 struct IndexPart {
   enum class Kind { integer, slice, ellipsis, newaxis, array };  ///< which of the five
-  /// A number: the dim goes.
+  /// A number, which removes the dim.
   template <class I>
   requires(std::is_integral_v<I> && !std::is_same_v<I, bool>) IndexPart(I i)
       : kind(Kind::integer), integer(static_cast<std::int64_t>(i)) {}
@@ -48,17 +49,17 @@ struct IndexPart {
   IndexPart(const Ellipsis&) : kind(Kind::ellipsis) {}        ///< ellipsis
   IndexPart(NoneType) : kind(Kind::newaxis) {}                ///< newaxis
   IndexPart(const Array& a) : kind(Kind::array), array(a) {}  ///< an integer array, or a mask
-  Kind kind;                                                  ///< which of the following counts
+  Kind kind;                                                  ///< the kind of this part
   std::int64_t integer = 0;                                   ///< of Kind::integer
   Slice slice;                                                ///< of Kind::slice
   Array array;                                                ///< of Kind::array
 };
-inline constexpr Ellipsis ellipsis{};  ///< all dims that no other part names
+inline constexpr Ellipsis ellipsis{};  ///< all dims that no other part covers
 inline constexpr NoneType newaxis{};   ///< a new dim of extent 1
 
-/// A part between brackets, x[3], which remembers where it was written.
+/// A part between brackets, x[3], with its source location.
 struct IndexHere {
-  /// From whatever an IndexPart is made of.
+  /// From anything that converts to an IndexPart.
   template <class I>
   requires(std::is_convertible_v<const I&, IndexPart>)
       IndexHere(const I& written, std::source_location place = std::source_location::current())
@@ -76,13 +77,13 @@ inline Array Array::operator[](const IndexHere& here) const {
 Array index(const Array& x, std::vector<IndexPart> parts,
             std::source_location where = std::source_location::current());
 
-/// x.at(0, slice()).set(v): a new array in which the indexed part is replaced; x itself does not change.
+/// x.at(0, slice()).set(v): a new array in which the indexed part is replaced; x itself is unchanged.
 ///
-/// v broadcasts to the part and takes x's dtype. The result has x's sharding; v travels to where it is put,
-/// and where many entries meet in few places their sums travel instead. Of an index array entries out of
-/// range are left out, and repeated ones all count (of `set` one of them wins). at(mask) with one bool
-/// array chooses elements. Not collective: records. IndexError for a number out of range, ShapeError for a
-/// v that does not broadcast.
+/// v broadcasts to the part and takes x's dtype. The result has x's sharding; v is sent to the owners of the
+/// part, and if many entries are added into few elements, their sums are sent instead. Index array entries
+/// out of range are dropped, and repeated ones all count (for `set` one of them wins). at(mask) with one bool
+/// array selects elements. Not collective: records. IndexError for a number out of range, ShapeError for a v
+/// that does not broadcast.
 class At {
  public:
   /// For Array::at.

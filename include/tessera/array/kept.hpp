@@ -11,22 +11,22 @@
 
 namespace tessera {
 
-/// Values in somebody's memory, which is kept: what local and HostArray::as give of a temporary. Of a named
-/// one it becomes a std::span; as a span of a temporary it does not compile, because the memory would be gone
-/// with the statement.
+/// Values together with ownership of their memory: returned by local and HostArray::as for a temporary. A
+/// named KeptValues converts to std::span; the conversion of a temporary does not compile, because the memory
+/// would be freed at the end of the statement.
 template <class T> class KeptValues {
  public:
   using value_type = T;
-  using const_iterator = std::move_iterator<const T*>;  // no contiguous one: a span is not made of it unasked
-  /// Values in memory that `keeps` frees.
+  using const_iterator = std::move_iterator<const T*>;  // not contiguous, to prevent an implicit span
+  /// Values in memory that `keeps` owns.
   KeptValues(std::shared_ptr<const void> keeps, const T* data, std::size_t size)
       : keeps_(std::move(keeps)), data_(data), size_(size) {}
   const T* data() const { return data_; }                               ///< the first value
-  std::size_t size() const { return size_; }                            ///< how many
+  std::size_t size() const { return size_; }                            ///< number of values
   bool empty() const { return size_ == 0; }                             ///< whether there are none
   const T& operator[](std::size_t i) const { return data_[i]; }         ///< not checked
-  const T& front() const { return data_[0]; }                           ///< of at least one
-  const T& back() const { return data_[size_ - 1]; }                    ///< of at least one
+  const T& front() const { return data_[0]; }                           ///< requires at least one value
+  const T& back() const { return data_[size_ - 1]; }                    ///< requires at least one value
   const_iterator begin() const { return const_iterator(data_); }        ///< for loops
   const_iterator end() const { return const_iterator(data_ + size_); }  ///< for loops
   operator std::span<const T>() const& { return {data_, size_}; }       ///< valid as long as this

@@ -1,5 +1,5 @@
 /// @file
-/// Memory of one's own: arrays that take it over, and views of a rank's block.
+/// Memory outside the library: arrays that take it over, and views of a rank's block.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace tessera {
 
-/// The array takes over what is moved, without a copy: a vector's memory, or a host array's that no copy of
-/// it shares. The values must be the same on every rank. Not collective. make_array_from_callback and
-/// make_array_from_process_local_data take over the blocks that they are given in the same way. ShapeError
-/// for values that do not fill the shape.
+/// An array that takes over moved memory without a copy: a vector's, or that of a host array without other
+/// copies. The values must be the same on every rank. Not collective. make_array_from_callback and
+/// make_array_from_process_local_data take over their blocks in the same way. ShapeError for values that do
+/// not fill the shape.
 Array array(HostArray&& host, std::source_location where = std::source_location::current());
 template <class T>
 requires(!std::is_const_v<T> && !std::is_same_v<T, bool>) Array
@@ -33,14 +33,14 @@ requires(!std::is_const_v<T> && !std::is_same_v<T, bool>) Array
   const Shape shape{static_cast<std::int64_t>(values.size())};
   return array(HostArray(std::move(values), shape, where), where);
 }
-/// The shape of this rank's block; of a rank that holds none all extents are 0. Not collective.
+/// The shape of this rank's block; all extents are 0 on a rank without one. Not collective.
 Shape local_shape(const Array& x);
 
-/// A block in row-major memory, element by element: view(i, j), and view[i, j] where the compiler has C++23.
-/// As std::mdspan, but the number of dims is known at run time. Indices are not checked. Not collective.
+/// A view of a block in row-major memory: view(i, j), and in C++23 view[i, j]. Like std::mdspan, but the
+/// number of dims is known only at run time. Indices are not checked. Not collective.
 template <class T> class LocalView {
  public:
-  /// A view of memory that the caller keeps.
+  /// A view of memory owned by the caller.
   LocalView(const T* data, Shape shape, std::shared_ptr<const void> keeps = nullptr)
       : data_(data), shape_(std::move(shape)), keeps_(std::move(keeps)) {
     strides_.resize(shape_.size(), 1);
@@ -73,19 +73,19 @@ template <class T> class LocalView {
   std::shared_ptr<const void> keeps_;
 };
 
-/// This rank's block of x without a copy, valid while a handle on x lives, see local. Collective over the
-/// ranks of x: computes it. DtypeError unless T is the element type.
+/// A view of this rank's block of x without a copy, valid while a handle on x exists, see local. Computes x.
+/// Collective over the ranks of x. DtypeError unless T is the element type.
 template <class T>
 LocalView<T> local_mdspan(const Array& x, std::source_location where = std::source_location::current()) {
   return {local<T>(x, where).data(), local_shape(x)};
 }
-/// The same of a temporary, whose memory the view keeps.
+/// The same for a temporary; the view keeps the memory alive.
 template <class T>
 LocalView<T> local_mdspan(const Array&& x, std::source_location where = std::source_location::current()) {
   return {local<T>(x, where).data(), local_shape(x), x.node()};
 }
 
-/// Gives the memory that is kept for later arrays back to the system; how many bytes. Not collective.
+/// Returns pooled memory to the system and gives its number of bytes. Not collective.
 std::int64_t release_memory();
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 /// @file
-/// Where arrays lie, and their values.
+/// Layouts of arrays, and their values.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,30 +19,29 @@ namespace tessera {
 /// Not collective: these record.
 /// @{
 
-/// x on a sharding, a mesh and spec, or one device; the result is committed. Any layout to any layout,
-/// other meshes too, by the cheaper of a chain of collectives and one direct exchange; nothing is gathered
-/// and cut again. An uncommitted x is computed there at once. ShardingError for a spec that does not fit
-/// the shape.
+/// x on a sharding, a mesh and spec, or one device; the result is committed. Changes any layout to any other,
+/// also on other meshes, by the cheaper of a chain of collectives and one direct exchange; nothing is
+/// gathered and then split again. An uncommitted x is computed there directly. ShardingError for a spec that
+/// does not fit the shape.
 [[nodiscard]] Array device_put(Operand x, Sharding sharding);
 [[nodiscard]] Array device_put(Operand x, Mesh mesh, PartitionSpec spec);
 [[nodiscard]] Array device_put(Operand x, Device device);
-/// Inside jit: what the planner has to give x, also for what x is computed from. Outside: device_put.
+/// Inside jit: a layout that the planner must give x, and may use for x's operands. Outside: device_put.
 [[nodiscard]] Array with_sharding_constraint(Operand x, Sharding sharding);
 /// @}
 
 /// @name Values
 /// Reading a value computes it. LinAlgError, NanError and MemoryError (more than a rank may use) are raised
-/// on every rank of the array. ArgumentError inside a function that is being traced, where there is no
-/// value yet.
+/// on every rank of the array. ArgumentError inside a traced function, where values are unknown.
 /// @{
 
-/// Computes the arrays together. Collective over the ranks of their meshes (all ranks for uncommitted
-/// ones); others pass by at once. Sends what the plans say, and a few bytes of agreement. See tree.hpp for
+/// Computes the arrays together. Collective over the ranks of their meshes (all ranks for uncommitted ones);
+/// other ranks return at once. Sends what the plans contain, and a few bytes of agreement. See tree.hpp for
 /// several trees.
 void eval(const std::vector<Array>& arrays, std::source_location where = std::source_location::current());
 /// The whole value on every rank. Collective over all ranks: gathers x everywhere.
 [[nodiscard]] HostArray to_host(const Array& x, std::source_location where = std::source_location::current());
-/// NumPy-like text; of large arrays the corners. Collective over all ranks: gathers what is shown.
+/// NumPy-like text; the corners of large arrays. Gathers the displayed elements. Collective over all ranks.
 std::string to_string(const Array& x, std::source_location where = std::source_location::current());
 /// Writes to_string once per job, by rank 0. Collective over all ranks.
 void print(const Array& x, std::source_location where = std::source_location::current());
@@ -53,8 +52,8 @@ namespace detail {
 const std::byte* local_bytes(const Array&, Dtype, std::int64_t& elements, std::source_location);
 void item_bytes(const Array&, Dtype, void* out, std::source_location);
 }  // namespace detail
-/// The one element of an array of size 1, converted to T. Collective over all ranks: one number goes to
-/// each. ShapeError for other sizes.
+/// The single element of an array of size 1, converted to T. One number is sent to each rank. Collective over
+/// all ranks. ShapeError for other sizes.
 template <class T> T item(const Array& x, std::source_location where = std::source_location::current()) {
   T value{};
   detail::item_bytes(x, dtype_of<T>(), &value, where);
@@ -81,16 +80,16 @@ template <class T> T Array::item(std::source_location where) const { return tess
 template <class T> std::vector<T> Array::to_vector(std::source_location where) const {
   return tessera::to_vector<T>(*this, where);
 }
-/// This rank's block, row-major and without a copy; empty if it holds none. Valid while a handle on x lives,
-/// also when x is donated or deleted: its memory then goes with the last handle. Collective over the ranks
-/// of x: computes it. DtypeError unless T is the element type.
+/// This rank's block, row-major and without a copy; empty if it holds none. Valid while a handle on x exists,
+/// also after x is donated or deleted: the memory is freed with the last handle. Computes x. Collective over
+/// the ranks of x. DtypeError unless T is the element type.
 template <class T>
 std::span<const T> local(const Array& x, std::source_location where = std::source_location::current()) {
   std::int64_t elements = 0;
   const std::byte* data = detail::local_bytes(x, dtype_of<T>(), elements, where);
   return {reinterpret_cast<const T*>(data), static_cast<std::size_t>(elements)};
 }
-/// The same of a temporary, local<float>(x * 2): what is given keeps the memory.
+/// The same for a temporary, local<float>(x * 2): the result keeps the memory alive.
 template <class T>
 KeptValues<T> local(const Array&& x, std::source_location where = std::source_location::current()) {
   const std::span<const T> values = local<T>(x, where);

@@ -1,4 +1,5 @@
-// The arguments of a function that is differentiated: which are watched, and their types as it sees them.
+// The arguments of a function that is differentiated: which ones are watched, and their types inside the
+// function.
 #pragma once
 #include <array>
 #include <complex>
@@ -17,7 +18,7 @@ namespace tessera::detail {
 
 template <class T> struct IsComplexNumber : std::false_type {};
 template <class R> struct IsComplexNumber<std::complex<R>> : std::true_type {};
-// A differentiated number is an Array to the function and has an Array as gradient.
+// Inside the function a differentiated number is an Array, and its gradient is one too.
 template <class A> using Differentiated =
     std::conditional_t<std::is_arithmetic_v<A> || IsComplexNumber<A>::value, Array, A>;
 
@@ -40,7 +41,7 @@ template <class Args, int K> struct Picked<Args, K> {
 };
 template <class Args> struct Picked<Args> { using type = Differentiated<std::tuple_element_t<0, Args>>; };
 
-// A function's arguments during a recording: the chosen ones hold watched leaves, the others are the
+// A function's arguments during a recording: the selected ones hold watched leaves, the others are the
 // caller's own.
 template <class Chosen, class... A> struct Arguments;
 template <int... chosen, class... A> struct Arguments<std::integer_sequence<int, chosen...>, A...> {
@@ -69,12 +70,12 @@ template <int... chosen, class... A> struct Arguments<std::integer_sequence<int,
   }
   template <class F> auto call(F& f, Recording& recording, bool strict, const A&... arguments) {
     return [&]<int... i>(std::integer_sequence<int, i...>) {
-      std::tuple<Seen<i, A>...> seen{see<i>(recording, arguments, strict)...};  // braces: from left to right
+      std::tuple<Seen<i, A>...> seen{see<i>(recording, arguments, strict)...};  // braces: left to right
       return std::apply([&f](const auto&... x) { return std::invoke(f, x...); }, seen);
     }
     (Indices{});
   }
-  // The argument's tree with its leaves' gradients in place of them.
+  // The argument's tree with its leaves replaced by their gradients.
   template <int i, class T>
   Differentiated<T> gradient_tree(const T& argument, const std::vector<Array>& gradients) const {
     std::size_t next = first_leaf[static_cast<std::size_t>(i)];
@@ -94,7 +95,7 @@ template <int... chosen, class... A> struct Arguments<std::integer_sequence<int,
           Differentiated<std::tuple_element_t<static_cast<std::size_t>(chosen), std::tuple<A...>>>...>{
           at(std::integral_constant<int, chosen>{})...};
   }
-  // The watched leaves in the order of the chosen arguments.
+  // The watched leaves in the order of the selected arguments.
   std::vector<std::size_t> picked_leaves() const {
     std::vector<std::size_t> leaves;
     for (const int k : sizeof...(chosen) == 0 ? std::vector<int>{0} : std::vector<int>{chosen...})
@@ -116,7 +117,7 @@ template <class... A> using AllArguments =
 template <class T> struct IsValueWithAux : std::false_type {};
 template <class Aux> struct IsValueWithAux<std::pair<Array, Aux>> : std::true_type {};
 
-// The structure that trees must have in common, numbers apart.
+// The structure that trees must share, without numbers.
 template <class T> std::string structure_without_numbers(T tree) {
   walk_tree(
       tree, [](Array& leaf) { leaf = Array(); }, [](auto& number) { number = {}; });
@@ -136,7 +137,7 @@ template <class T> void append_cotangents(const T& tree, std::vector<Array>& lea
   else
     append_leaves(tree, leaves);
 }
-// The value that bwd returned for the arguments `like`: a tuple of trees, or one tree when there is one
+// The cotangents in bwd's result for the arguments `like`: a tuple of trees, or one tree if there is only one
 // argument. None: no gradient.
 template <class... A, class R>
 std::vector<Array> cotangent_leaves(const R& returned, const std::tuple<A...>& like) {

@@ -1,4 +1,4 @@
-// Bodies of control.hpp's templates.
+// Implementation of control.hpp's templates.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@ namespace tessera {
 namespace detail {
 template <class T> inline constexpr bool is_pair = false;
 template <class A, class B> inline constexpr bool is_pair<std::pair<A, B>> = true;
-// A loop that begins with a plain number, and whose body returns an array.
+// A loop that starts with a plain number and whose body returns an array.
 template <class T, class Returned> inline constexpr bool turns_into_array =
     std::is_arithmetic_v<T>&& std::is_same_v<Returned, Array>;
 }  // namespace detail
@@ -55,7 +55,7 @@ std::invoke_result_t<F&, C, X> scan_of_pairs(F f, C init, X xs, std::source_loca
   auto both = carried;
   both.insert(both.end(), leaves.begin(), leaves.end());
   if (steps == 0 ||
-      detail::is_compiled_loop(steps, both)) {  // of no steps: recording one tells the types of the results
+      detail::is_compiled_loop(steps, both)) {  // also with no steps: recording one gives the result types
     const auto site = detail::site_of_loop("scan", where, init);
     const auto results = detail::compiled_scan(
         site,
@@ -144,7 +144,7 @@ template <class C, class F, class T> T while_loop(C condition, F body, T init, s
     while (true) {
       const Array go_on = condition(init);
       detail::check_condition(go_on, where);
-      if (detail::is_unknown(go_on)) break;  // closes over a traced value: compiled below
+      if (detail::is_unknown(go_on)) break;  // the condition closes over a traced value: compiled below
       if (!item<bool>(go_on, where)) return init;
       init = detail::settled_step<T>(site, carried, body(std::move(init)));
     }

@@ -1,5 +1,5 @@
-// The members of a class that is a tree: those that TESSERA_TREE names, or those of a plain aggregate,
-// through structured bindings: what C++20 has in place of reflection.
+// The members of a tree class: those that TESSERA_TREE names, or those of a plain aggregate through
+// structured bindings, in place of reflection, which C++20 lacks.
 #pragma once
 #include <cstddef>
 #include <tuple>
@@ -9,11 +9,11 @@
 
 namespace tessera::detail {
 
-// Converts to anything, so that T{AnyField{}, ...} compiles for as many members as T has.
+// Converts to any type, so that T{AnyField{}, ...} compiles for up to as many members as T has.
 struct AnyField {
   template <class T> operator T() const;
 };
-// The number of members; 0 when there are more than 16.
+// The number of members; 0 if there are more than 16.
 template <class T, class... Fields> constexpr std::size_t field_count() {
   if constexpr (sizeof...(Fields) > 16)
     return 0;
@@ -23,7 +23,7 @@ template <class T, class... Fields> constexpr std::size_t field_count() {
     return field_count<T, Fields..., AnyField>();
 }
 
-// Reads the member that TESSERA_TREE adds to a class.
+// Accesses the member that TESSERA_TREE adds to a class.
 struct TreeAccess {
   template <class T> static constexpr bool named = requires { typename T::TesseraTree; };
   template <class T> static auto members(T& value) {
@@ -34,7 +34,7 @@ struct TreeAccess {
     return value.tessera_members();
   }
 };
-// Says once per type what is wrong with it.
+// Reports each error about a type only once.
 template <class T> struct TreeNode {
   static constexpr bool is_named = TreeAccess::named<T>;
   static_assert(
@@ -54,7 +54,8 @@ template <class T> struct TreeNode {
       "in it, or group the members");
 };
 
-// visit(member, member, ...). One branch per number of members: a structured binding must name each.
+// Calls visit(member, member, ...). One branch per number of members, since a structured binding must name
+// each.
 template <class T, class F> void with_fields(T& value, F&& visit) {
   using Checked = TreeNode<std::remove_const_t<T>>;
   constexpr std::size_t n = Checked::size();

@@ -1,4 +1,4 @@
-// Bodies of grad.hpp's templates.
+// Implementation of grad.hpp's templates.
 #pragma once
 #include <source_location>
 

@@ -1,4 +1,4 @@
-// The function objects that grad.hpp's functions return.
+// The function objects returned by grad.hpp's functions.
 #pragma once
 #include <source_location>
 #include <span>
@@ -52,8 +52,8 @@ template <class F, int... K> struct ValueAndGradOf {
 };
 
 // pullback(cotangents of the results) -> cotangents of all arguments. May be called any number of times;
-// holds what it needs of the forward pass. Cotangents of integer leaves are ignored, and zeros for integer
-// arguments.
+// holds the values of the forward pass that it needs. Cotangents of integer leaves are ignored, and zeros for
+// integer arguments.
 template <class R, class... A> class Pullback {
  public:
   Pullback(detail::AllArguments<A...> arguments, detail::Recording recording, const R& result,

@@ -1,4 +1,4 @@
-// Bodies of jit.hpp's templates.
+// Implementation of jit.hpp's templates.
 #pragma once
 #include <source_location>
 
@@ -14,7 +14,7 @@ std::invoke_result_t<F&, const A&...> Jitted<F>::operator()(const A&... args) co
     const Args converted(args...);
     auto request = detail::request_of(converted, options_, where_);
     if (detail::inside_trace(request.leaves)) {
-      const detail::InlinedTrace inlined;
+      const detail::InlinedTrace inlined(options_.reproducible);
       return std::apply(*f_, converted);
     }
     auto& programs = programs_of<R, Args>();
@@ -34,7 +34,7 @@ Lowered<std::invoke_result_t<F&, const A&...>> Jitted<F>::lower(const A&... args
   return trace(converted, detail::request_of(converted, options_, where_));
 }
 
-// The programs of one signature type; one address stands for each.
+// The programs of one signature type, which is identified by an address.
 template <class F> template <class R, class Args>
 detail::Programs<Compiled<R>>& Jitted<F>::programs_of() const {
   static const char tag = 0;

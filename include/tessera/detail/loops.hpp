@@ -1,4 +1,4 @@
-// Loops and branches without their types: the machinery of control.hpp.
+// Type-erased loops and branches: the implementation of control.hpp.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,23 +12,22 @@
 
 namespace tessera::detail {
 
-bool is_unknown(const Array& x);  // depends on an argument of a traced function, or is each rank's own: there
-                                  // is no value to look at
+bool is_unknown(const Array& x);  // has no readable value: depends on a traced argument, or differs per rank
 bool any_unknown(const std::vector<Array>& leaves);
 void check_predicate(const Array& predicate, const char* call, std::source_location);
 void check_condition(const Array& condition, std::source_location);  // of while_loop: bool, and a scalar
 std::int64_t leading_size(const std::vector<Array>& leaves, std::source_location);
-// The results of the steps, stacked; along the steps split as xs.
+// The stacked results of the steps; split along the steps as xs.
 std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows, const std::vector<Array>& xs,
                                 std::source_location);
 Array leading_entry(const Array& x, std::int64_t i, std::source_location);
-// A loop in a trace that is long enough for an instruction of its own.
+// Whether a loop in a trace is long enough for an instruction of its own.
 bool is_compiled_loop(std::int64_t steps, const std::vector<Array>& leaves);
 
 struct LoopSite {
   const char* call;
   std::source_location where;
-  std::vector<std::string> leaf_names;  // of what is carried
+  std::vector<std::string> leaf_names;  // of the carried leaves
 };
 using Leaves = std::vector<Array>;
 using LeafFunction = std::function<Leaves(const Leaves&)>;
@@ -37,7 +36,7 @@ Leaves compiled_scan(const LoopSite&,
                      const Leaves& init, const Leaves& xs);
 Leaves compiled_fori(const LoopSite&, int lo, int hi,
                      const std::function<Leaves(const Array& i, const Leaves&)>& body, const Leaves& init);
-// For a body that wants i as a number: nullopt when its steps do not record the same ops.
+// For a body that takes i as a number: nullopt if its steps do not record the same ops.
 std::optional<Leaves> compiled_alike(const LoopSite&, int lo, int hi,
                                      const std::function<Leaves(int i, const Leaves&)>& body,
                                      const Leaves& init);
@@ -45,23 +44,24 @@ Leaves compiled_while(const LoopSite&, const LeafFunction& condition, const Leaf
                       const Leaves& init);
 Leaves compiled_cond(const Operand& predicate, const std::function<Leaves()>& where_true,
                      const std::function<Leaves()>& where_false);
-// Results of a branch that was chosen by a value, in the types that both branches have in common. The other
-// branch is recorded for those types, and dropped.
+// Results of a branch selected by a value, with the types that both branches have in common. The other branch
+// is recorded for its types only, and dropped.
 Leaves chosen_branch(const Operand& predicate, bool holds, Leaves taken,
                      const std::function<Leaves()>& other);
-// A leaf that a loop carries from step to step: its shape and dtype are the same after each step, as in a
-// compiled loop.
+// A leaf carried from step to step: its shape and dtype must be the same after each step, as in a compiled
+// loop.
 struct CarriedLeaf {
   Shape shape;
   Dtype dtype;
-  bool is_weak = false, is_known = false;  // not known: an empty handle, which the body may be about to fill
+  bool is_weak = false, is_known = false;  // unknown: an empty handle, which the body may be about to set
 };
 std::vector<CarriedLeaf> carried_leaves(const Leaves& init);
-// Checks what a body returned. True: a number took the dtype that is carried.
+// Checks a body's results. Returns true if a number took the carried dtype.
 bool settle_step(const LoopSite&, std::vector<CarriedLeaf>& carried, Leaves& returned);
 void check_same_structure(const LoopSite&, const std::string& given, const std::string& returned);
 
-// A body whose first parameter is an Array. One with `auto` is called with a number, as outside a trace.
+// Whether a body's first parameter is an Array. A body with `auto` is called with a number, as outside a
+// trace.
 template <class F> struct IsPlainCallable : std::bool_constant < requires { &F::operator(); } > {};
 template <class R, class... A> struct IsPlainCallable<R (*)(A...)> : std::true_type {};
 template <class F, class T> constexpr bool takes_array_index() {
@@ -71,7 +71,7 @@ template <class F, class T> constexpr bool takes_array_index() {
     return false;
 }
 
-// Paths of the leaves of a tree: "[0]", ".first", "['bias']" after one another, "" for an Array by itself.
+// Paths of the leaves of a tree: "[0]", ".first", "['bias']" concatenated, "" for a lone Array.
 template <class T>
 void append_leaf_names(const T& tree, const std::string& path, std::vector<std::string>& names) {
   if constexpr (std::is_same_v<T, Array>) {
@@ -91,7 +91,7 @@ void append_leaf_names(const T& tree, const std::string& path, std::vector<std::
         },
         tree);
   } else {
-    std::size_t n = 0;  // an aggregate: its members by number
+    std::size_t n = 0;  // an aggregate: its members by index
     for (const auto& leaf : tree_leaves(tree))
       static_cast<void>(leaf), names.push_back(path + "[" + std::to_string(n++) + "]");
   }
@@ -105,7 +105,7 @@ template <class T> T settled_step(const LoopSite& site, std::vector<CarriedLeaf>
   auto leaves = tree_leaves(returned);
   return settle_step(site, carried, leaves) ? with_leaves(returned, leaves) : std::move(returned);
 }
-// The leaves of what a body returned, which must be a tree like what it was given.
+// The leaves of a body's result, which must have the structure of its argument.
 template <class T> Leaves leaves_like(const LoopSite& site, const T& given, const T& returned) {
   check_same_structure(site, structure_of(given), structure_of(returned));
   return tree_leaves(returned);

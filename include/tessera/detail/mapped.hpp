@@ -1,4 +1,4 @@
-// A call of a mapped function, without its types: the machinery of maps.hpp.
+// Type-erased calls of mapped functions: the implementation of maps.hpp.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@ struct ShardMapOptions;
 
 namespace detail {
 
-// One call of a mapped function, without its types.
+// One type-erased call of a mapped function.
 struct MappedCall {
   std::vector<Array> leaves;  // of the arguments
   TreeShape args;             // a child per argument

@@ -1,4 +1,4 @@
-// Bodies of maps.hpp's templates.
+// Implementation of maps.hpp's templates.
 #pragma once
 #include <optional>
 #include <tuple>

@@ -7,12 +7,12 @@
 
 namespace tessera::detail {
 
-inline constexpr std::size_t most_programs = 512;  // of one function: each holds its trace and its messages
+inline constexpr std::size_t most_programs = 512;  // per function: each holds its trace and its messages
 
-// By signature; when there are too many, the one that was asked for longest ago goes.
+// Programs by signature; evicts the least recently used one.
 template <class Program> class Programs {
  public:
-  // A running program stays while its callbacks compile others.
+  // Shared ownership: a running program must survive the compilation of others in its callbacks.
   std::shared_ptr<Program> find(const std::string& signature) {
     const auto found = known_.find(signature);
     if (found == known_.end()) return nullptr;
@@ -24,7 +24,7 @@ template <class Program> class Programs {
     last_signature = signature;
     return (known_[signature] = {std::make_shared<Program>(std::move(program)), ++asked_}).program;
   }
-  std::string last_signature;  // of what was compiled last
+  std::string last_signature;  // of the latest compilation
 
  private:
   struct Entry {

@@ -1,5 +1,4 @@
-// The recording between a function's arguments and its results, without their types: the machinery of
-// grad.hpp.
+// The type-erased recording between a function's arguments and its results: the implementation of grad.hpp.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -15,23 +14,23 @@ namespace tessera::detail {
 
 class Tape;
 
-// One call of a function whose arguments' leaves are watched: what happened between them and the results.
+// One call of a function whose argument leaves are watched: the nodes recorded between them and the results.
 class Recording {
  public:
   Recording(const char* call, std::source_location where);
-  // The leaf as the function shall see it. Integers and bools have no tangent space: refused (`strict`), or
-  // passed with cotangent zeros.
+  // The leaf as the function sees it. Integers and bools have no tangent space: refused (`strict`), or given
+  // zero cotangents.
   Array watch(const Array& leaf, int argument, bool strict);
   std::size_t watched() const { return leaves_.size(); }
 
-  // The function has returned. `others` are leaves that it returned beside the results (aux).
+  // Called when the function has returned. `others` are leaves that it returned besides the results (aux).
   void finish(std::vector<Array> results, const std::vector<Array>& others = {});
-  // Error unless the one result is a real number.
+  // Error unless there is one result, a real scalar.
   void check_scalar() const;
 
   std::vector<Array> gradient() const;  // of the scalar: one per watched leaf
-  // One cotangent per result -> one per watched leaf: as gradients for the user, which lie where the
-  // operands lie, or as cotangents for a rule, where an Array that holds nothing stands for zeros.
+  // One cotangent per result -> one per watched leaf: as gradients for the user, in the operands' layouts, or
+  // as cotangents for a rule, where an Array without a node stands for zeros.
   enum Form { as_gradients, as_cotangents };
   std::vector<Array> pull_back(std::vector<Array> cotangents, Form form = as_gradients) const;
   std::vector<Array> push_forward(
@@ -42,7 +41,7 @@ class Recording {
  private:
   const char* call_;
   std::source_location where_;
-  std::vector<Array> leaves_, watched_, results_;  // as given; as the function saw them; what it returned
+  std::vector<Array> leaves_, watched_, results_;  // as given; as seen by the function; its results
   std::shared_ptr<const Tape> tape_;
 };
 
@@ -53,15 +52,15 @@ Array stop_gradient_leaf(const Array&, std::source_location);
 // (leaves of the arguments, cotangents of the results) -> cotangents of the arguments' leaves.
 using BackwardRule =
     std::function<std::vector<Array>(std::span<const Array>, std::span<const Array>, std::source_location)>;
-// The results, whose cotangents go to the arguments by the rule and nowhere else.
+// The results, whose cotangents reach the arguments only through the rule.
 std::vector<Array> with_backward_rule(const std::vector<Array>& arguments, const std::vector<Array>& results,
                                       BackwardRule, std::source_location);
-// The results of checkpoint: `again` is the derivative of what computed them, recorded anew. Tangents pass as
-// if it were not there.
+// The results of checkpoint: `again` is the derivative of the recomputed function. Tangents pass as if
+// checkpoint were absent.
 std::vector<Array> with_second_computation(const std::vector<Array>& arguments,
                                            const std::vector<Array>& results, BackwardRule again,
                                            std::source_location);
-// The same values, computed anew from here on and not before `after`.
+// The same values, recomputed from here on and not before `after`.
 std::vector<Array> computed_after(const std::vector<Array>& values, std::span<const Array> after,
                                   std::source_location);
 std::vector<Array> checked_rule_result(std::vector<Array> cotangents, std::span<const Array> arguments,

@@ -1,5 +1,5 @@
-// Requirements on the compiler, checked before anything else fails. The files of the second #include lines do
-// not exist: they end the compilation before the hundred errors that would follow.
+// Requirements on the compiler, checked before other errors. The files in the second #include lines do not
+// exist: a fatal error ends the compilation before the hundred errors that would follow.
 #pragma once
 #if !defined(__cplusplus) || __cplusplus < 202002L
 #error \

@@ -1,7 +1,8 @@
-// How a function is traced and its compiled program called: the machinery of jit.hpp.
+// Tracing a function and calling its compiled program: the implementation of jit.hpp.
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <tuple>
@@ -11,6 +12,7 @@
 
 #include <tessera/jit/explain.hpp>
 #include <tessera/jit/options.hpp>
+#include <tessera/ops/reproducible.hpp>
 #include <tessera/tree.hpp>
 
 namespace tessera::detail {
@@ -28,15 +30,15 @@ struct TraceRequest {
   JitOptions options;
   std::source_location where;
 };
-// Placeholders in place of the arguments' arrays; call the function on them and hand the results to
-// finish_trace.
+// Returns placeholders for the arguments' arrays; the caller applies the function to them and passes the
+// results to finish_trace.
 std::vector<Array> start_trace(const TraceRequest&, const TreeShape& arguments);
 TracedPtr finish_trace(const TraceRequest&, const std::vector<Array>& placeholders,
                        const std::vector<Array>& results, const TreeShape& result);
-// Whether the options name argument n of `count`.
+// Whether the options include argument n of `count`.
 bool names_argument(const std::vector<int>& argnums, int n, std::size_t count);
 void abandon_trace();
-// Abandons what is not finished when it goes.
+// Abandons an unfinished trace on destruction.
 struct TraceEnd {
   TraceEnd() = default;
   ~TraceEnd() { abandon_trace(); }
@@ -53,26 +55,30 @@ std::vector<Sharding> compiled_output_shardings(const CompiledCore&);
 CostAnalysis compiled_cost(const CompiledCore&);
 MemoryAnalysis compiled_memory(const CompiledCore&);
 Explanation compiled_explanation(const CompiledCore&);
-// Equal for calls that may share a compiled program: shapes, dtypes, shardings, committed or not.
+// A text that is equal for calls that may share a compiled program: shapes, dtypes, shardings, committed or
+// not.
 void signature_of(const TraceRequest&, std::string& key);
-// Whether an array belongs to a surrounding trace (grad, vmap, shard_map, jit): then an inner jit is a plain
+// Whether an array belongs to an enclosing trace (grad, vmap, shard_map, jit): an inner jit is then a plain
 // call.
 bool inside_trace(const std::vector<Array>& leaves);
-// While an inner jit is a plain call: long loops are compiled there too.
+// While an inner jit is a plain call: long loops are compiled there too, and its scope is open.
 struct InlinedTrace {
-  InlinedTrace();
+  explicit InlinedTrace(bool is_reproducible = false);
   ~InlinedTrace();
   InlinedTrace(const InlinedTrace&) = delete;
   InlinedTrace& operator=(const InlinedTrace&) = delete;
+
+ private:
+  std::optional<ReproducibleScope> same_bits_;
 };
 void report_miss(const std::string& key, const std::string& last_key);
 
-// The result type of a transformed function for arguments that the function does not take.
+// The result type of a transformed function for arguments that the function does not accept.
 struct WrongArguments {};
 template <class F, class... A>
 concept Takes =
     std::is_invocable_v<F, A...> && !std::is_same_v<std::invoke_result_t<F, A...>, WrongArguments>;
-// Says once what is wrong with a call; the rest of the call is left out, so that nothing else is said.
+// Reports an error in a call once; the rest of the call is omitted, so that no further errors appear.
 template <class F, class... A> constexpr bool returns_something() {
   constexpr bool is_void = std::is_void_v<std::invoke_result_t<F&, const A&...>>;
   static_assert(!is_void,
@@ -81,7 +87,7 @@ template <class F, class... A> constexpr bool returns_something() {
   return !is_void;
 }
 
-// A number that the function takes as an Array becomes one; otherwise it is a static argument.
+// Numbers that the function takes as Arrays become Arrays; others are static arguments.
 template <class F, class... A> constexpr bool numbers_become_arrays =
     (std::is_arithmetic_v<A> || ...) && Takes<F&, std::conditional_t<std::is_arithmetic_v<A>, Array, A>...>;
 template <class F, class... A> using TraceArgs =

@@ -1,4 +1,4 @@
-// How trees are walked: the machinery of tree.hpp.
+// Traversal of trees: the implementation of tree.hpp.
 #pragma once
 #include <array>
 #include <map>
@@ -28,8 +28,8 @@ concept TupleLike = requires {
 }
 &&!IsStdArray<T>::value;
 
-// Calls leaf(array) on every Array, number(value) on every number, node(kind, children) before the children
-// of an inner node.
+// Calls leaf(array) on every Array, number(value) on every number, and node(kind, children) on every inner
+// node before its children.
 template <class T, class Leaf, class Number> void walk_tree(T& tree, Leaf&& leaf, Number&& number) {
   using U = std::remove_const_t<T>;
   if constexpr (std::is_same_v<U, Array>)
@@ -50,7 +50,7 @@ template <class T, class Leaf, class Number> void walk_tree(T& tree, Leaf&& leaf
   }
 }
 
-// The shape of a tree, without its types.
+// The type-erased shape of a tree.
 struct TreeShape {
   bool is_leaf = false;  // an array; numbers have no children
   std::vector<TreeShape> children;
@@ -75,8 +75,8 @@ template <class T> TreeShape shape_of_tree(const T& tree) {
   return shape;
 }
 
-// The text of a tree's structure without the values of its leaves: trees of equal texts can stand for each
-// other.
+// The text of a tree's structure without the values of its leaves: trees with equal texts are
+// interchangeable.
 template <class T> void structure_text(const T& tree, std::string& text) {
   if constexpr (std::is_same_v<T, Array>)
     text += "*";

@@ -1,5 +1,5 @@
 /// @file
-/// Forward mode, beside grad.hpp's reverse mode, whose contract holds: everything here records.
+/// Forward mode, with the contract of grad.hpp's reverse mode: everything here records.
 #pragma once
 #include <source_location>
 #include <tuple>
@@ -13,12 +13,12 @@
 namespace tessera {
 
 namespace detail {
-// d result / d leaf of shape result.shape + leaf.shape per watched leaf, a column for each element of the
+// For each watched leaf d result / d leaf, of shape result.shape + leaf.shape, one column per element of the
 // leaf.
 std::vector<Array> jacobian_by_columns(const Recording&, const std::vector<Array>& leaves,
                                        std::source_location);
 
-// The leaves of the chosen arguments in the order in which a recording watched them.
+// The leaves of the chosen arguments in the order in which a recording watches them.
 template <int... K, class... A> std::vector<Array> watched_leaves(const A&... args) {
   std::vector<Array> leaves;
   int i = 0;
@@ -32,7 +32,7 @@ template <int... K, class... A> std::vector<Array> watched_leaves(const A&... ar
 }
 }  // namespace detail
 
-/// The function that jacfwd returns.
+/// The function returned by jacfwd.
 template <class F, int... K> struct ForwardJacobianOf {
   mutable F f;                 ///< the function
   std::source_location where;  ///< where jacfwd was called
@@ -49,14 +49,15 @@ template <class F, int... K> struct ForwardJacobianOf {
         detail::jacobian_by_columns(recording, detail::watched_leaves<K...>(args...), where), args...);
   }
 };
-/// jacfwd(f)(args...): what jacrev gives, by one forward pass for all elements of an argument together
-/// (vmap): cheaper where arguments are smaller than the result.
+/// jacfwd(f)(args...): the result of jacrev, computed by one forward pass for all elements of an argument
+/// together (vmap): cheaper if arguments are smaller than the result.
 template <int... Argnums, class F>
 ForwardJacobianOf<F, Argnums...> jacfwd(F f, std::source_location where = std::source_location::current()) {
   return {std::move(f), where};
 }
 
-/// The derivative of a function at a point, as linearize gives it: tangents of the arguments to the result's.
+/// The derivative of a function at a point, returned by linearize: maps tangents of the arguments to the
+/// result's.
 template <class R, class... A> class Linearized {
  public:
   /// For linearize.
@@ -73,7 +74,7 @@ template <class R, class... A> class Linearized {
   detail::Recording recording_;
   R result_;
 };
-/// {f(args...), its derivative there}: jvp for many tangents, f being recorded once.
+/// {f(args...), its derivative there}: jvp for many tangents, with f recorded only once.
 template <class F, class... A> auto linearize(F f, const A&... args) {
   detail::AllArguments<A...> arguments;
   detail::Recording recording("linearize", std::source_location());
@@ -83,7 +84,7 @@ template <class F, class... A> auto linearize(F f, const A&... args) {
   return std::pair<R, Linearized<R, A...>>(result, Linearized<R, A...>(std::move(recording), result));
 }
 
-/// The function that custom_jvp returns.
+/// The function returned by custom_jvp.
 template <class F, class Rule> struct CustomJvp {
   mutable F f;                 ///< the function
   Rule rule;                   ///< its derivative
@@ -99,7 +100,7 @@ template <class F, class Rule> struct CustomJvp {
                         std::source_location site) mutable {
       detail::Recording recording("custom_jvp", site);
       const std::vector<Array> values(arguments.begin(), arguments.end());
-      std::vector<Array> tangents;  // any will do: the rule is linear in them
+      std::vector<Array> tangents;  // any tangents, since the rule is linear in them
       for (const auto& x : values) tangents.push_back(recording.watch(zeros_like(x), 0, false));
       const auto trees = [&](const std::vector<Array>& of) {
         std::size_t next = 0;
@@ -117,10 +118,10 @@ template <class F, class Rule> struct CustomJvp {
         result, detail::with_backward_rule(leaves, tree_leaves(result), std::move(backward), where));
   }
 };
-/// custom_jvp(f, rule): f, with a derivative of your own.
+/// custom_jvp(f, rule): f, with your own derivative.
 ///   rule(tuple of arguments, tuple of their tangents) -> pair{f(args...), tangent of the result}
 /// The tangent must be linear in the tangents; gradients are its transpose. The rule is recorded when a
-/// derivative is asked for, and is differentiated itself for derivatives of derivatives.
+/// derivative is requested, and differentiated itself for higher derivatives.
 template <class F, class Rule>
 CustomJvp<F, Rule> custom_jvp(F f, Rule rule, std::source_location where = std::source_location::current()) {
   return {std::move(f), std::move(rule), where};

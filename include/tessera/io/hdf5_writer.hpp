@@ -2,10 +2,10 @@
 /// An HDF5 file that stays open: datasets that grow, groups, attributes.
 ///
 /// **Collective** over all ranks of the runtime, and errors are the same on all, as in io.hpp. Every rank
-/// writes its own blocks. What is written stands under a temporary name beside the target until flush() or
-/// close() gives it the final one: under that name there is the old file or a whole new one at any moment,
-/// also when the job is killed. A writer that is destroyed without close(), as by an exception, leaves what
-/// stood there at the last flush().
+/// writes its own blocks. Data are written under a temporary name beside the target until flush() or close()
+/// gives the file its final name: that name always has the old file or a complete new one, even if the job is
+/// killed. A writer that is destroyed without close(), as by an exception, leaves the file of the last
+/// flush().
 #pragma once
 #include <cstdint>
 #include <map>
@@ -23,61 +23,61 @@ namespace tessera::io {
 using Hdf5Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>,
                                    std::vector<double>, std::vector<std::string>>;
 
-/// The way of Hdf5Writer with a file that exists. append: what it holds is kept (the file is copied once,
-/// when it is opened). replace: a new file takes its place. fail: IoError.
+/// The treatment of an existing file by Hdf5Writer. append: keeps its contents (the file is copied once, on
+/// opening). replace: a new file replaces it. fail: IoError.
 enum class Hdf5Open { append, replace, fail };
 /// Options of Hdf5Writer.
 struct Hdf5WriterOptions {
-  Hdf5Open mode = Hdf5Open::append;  ///< where the file exists
+  Hdf5Open mode = Hdf5Open::append;  ///< if the file exists
 };
-/// Options of a dataset that is made.
+/// Options of a new dataset.
 struct Hdf5DatasetOptions {
   int compression = 0;  ///< deflate: 1 (fast) to 9 (small); 0: none
-  bool shuffle = true;  ///< all first bytes, then all second ones: numbers become smaller
-  Shape chunk = {};     ///< of a dataset that grows or is compressed: what is stored as one piece; {}: chosen
+  bool shuffle = true;  ///< groups bytes by significance before compression, which shrinks numbers
+  Shape chunk = {};     ///< for a dataset that grows or is compressed: extents of a stored chunk; {}: chosen
 };
 
 /// Writes one file, piece by piece.
 ///
 ///     io::Hdf5Writer out("run.h5", {.mode = io::Hdf5Open::replace});
 ///     out.attribute("/", "viscosity", 0.01);
-///     for (...) out.append("velocity", expand_dims(u, 0));  // costs what u costs, not what the file does
+///     for (...) out.append("velocity", expand_dims(u, 0));  // costs the size of u, not of the file
 ///     out.close();
 ///
-/// A mistake (a name that is taken, another shape) leaves the writer as it was. After a failure in the midst
-/// of a write (a full disk) it refuses everything, and the file stays as it was at the last flush().
+/// A mistake (a name in use, another shape) leaves the writer unchanged. After a failure during a write (a
+/// full disk) it refuses all calls, and the file is that of the last flush().
 class Hdf5Writer {
  public:
-  /// Opens the file. Other saves to it wait until it is closed. IoError: no folder, no HDF5 file, or a file
-  /// that exists where the mode is fail.
+  /// Opens the file. Other saves to it wait until it is closed. IoError: no folder, not an HDF5 file, or an
+  /// existing file with mode fail.
   explicit Hdf5Writer(const std::string& path, Hdf5WriterOptions options = {},
                       std::source_location where = std::source_location::current());
   ~Hdf5Writer();
-  /// The writer goes on in the new place; the old one can only be destroyed.
+  /// Moves the writer; the moved-from object can only be destroyed.
   Hdf5Writer(Hdf5Writer&& other) noexcept;
   Hdf5Writer(const Hdf5Writer&) = delete;
   Hdf5Writer& operator=(const Hdf5Writer&) = delete;
 
-  /// Makes a dataset of this shape; groups on the way to it are made. IoError if it is there already.
+  /// Creates a dataset of this shape, and missing groups. IoError if it exists already.
   void write(const std::string& dataset, const Array& x, const Hdf5DatasetOptions& options = {},
              std::source_location where = std::source_location::current());
-  /// Adds x behind what a dataset holds, along its first dim; makes the dataset, which can grow without
-  /// limit, when it is not there, and only then looks at the options. Writes what x holds; of a compressed
-  /// dataset the rows of its last chunk again, when they did not fill it. ShapeError where the other extents
-  /// differ, DtypeError for another dtype; IoError for a dataset of others that cannot grow, or has a filter
-  /// other than deflate and shuffle.
+  /// Appends x to a dataset along its first dim; creates the dataset, which can grow without limit, if it
+  /// does not exist, and uses the options only then. Writes x's elements; for a compressed dataset also the
+  /// rows of its last chunk if that was not full. ShapeError if the other extents differ, DtypeError for
+  /// another dtype; IoError for a dataset from elsewhere that cannot grow, or has a filter other than deflate
+  /// and shuffle.
   void append(const std::string& dataset, const Array& x, const Hdf5DatasetOptions& options = {},
               std::source_location where = std::source_location::current());
-  /// Makes a group, and those on the way to it. One that is there stays.
+  /// Creates a group, and missing groups above it. An existing one is kept.
   void group(const std::string& path, std::source_location where = std::source_location::current());
-  /// Sets an attribute of a dataset, a group or the file ("/"); an old one of that name is replaced. IoError
-  /// where there is no such object, or for more than the 64 KiB that the format allows.
+  /// Sets an attribute of a dataset, a group or the file ("/"), replacing an old one of that name. IoError if
+  /// there is no such object, or for more than the 64 KiB that the format allows.
   void attribute(const std::string& object, const std::string& name, const Hdf5Attribute& value,
                  std::source_location where = std::source_location::current());
-  /// Puts what was written so far under the final name, on the disk. Costs a copy of the file by one rank, or
-  /// nothing where the file system lets files share their blocks (XFS, Btrfs).
+  /// Makes the data written so far visible under the final name, on the disk. Costs a copy of the file by one
+  /// rank, or nothing if the file system lets files share their blocks (XFS, Btrfs).
   void flush(std::source_location where = std::source_location::current());
-  /// flush() without the copy; nothing can be written afterwards.
+  /// flush() without the copy; afterwards nothing can be written.
   void close(std::source_location where = std::source_location::current());
 
  private:
@@ -88,7 +88,7 @@ class Hdf5Writer {
 };
 
 /// The attributes of a dataset, a group or the file ("/") that are numbers or texts; arrays of several dims
-/// as lists. Not collective.
+/// are flattened to lists. Not collective.
 std::map<std::string, Hdf5Attribute> hdf5_attributes(
     const std::string& path, const std::string& object = "/",
     std::source_location where = std::source_location::current());

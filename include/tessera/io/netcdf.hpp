@@ -1,9 +1,9 @@
 /// @file
 /// netCDF-4: named variables over named dimensions, in an HDF5 file.
 ///
-/// **Collective** over all ranks of the runtime, unless said otherwise, and errors are the same on all, as in
-/// io.hpp. Every rank reads and writes its own blocks, as with HDF5, whose library does it; the netCDF
-/// library is not needed. Files of netCDF-3 are refused.
+/// **Collective** over all ranks of the runtime, unless stated otherwise, and errors are the same on all, as
+/// in io.hpp. Every rank reads and writes its own blocks through the HDF5 library; the netCDF library is not
+/// needed. netCDF-3 files are refused.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,7 +19,7 @@ namespace tessera::io {
 
 /// A variable of a netCDF file.
 struct NetcdfVariable {
-  FileInfo info;                  ///< as it is stored: packed numbers are not unpacked
+  FileInfo info;                  ///< as stored: packed numbers are not unpacked
   std::vector<std::string> dims;  ///< the name of each dimension
 };
 /// A dimension of a netCDF file.
@@ -27,43 +27,43 @@ struct NetcdfDim {
   std::int64_t size = 0;      ///< its extent
   bool is_unlimited = false;  ///< whether variables can grow along it
 };
-/// The variables of numbers, "group/x" in groups, with the names of their dimensions; those without a name
-/// are called phony_dim_0, phony_dim_1, ... Not collective.
+/// The numeric variables, "group/x" in groups, with the names of their dimensions; unnamed ones are called
+/// phony_dim_0, phony_dim_1, ... Not collective.
 std::map<std::string, NetcdfVariable> netcdf_variables(
     const std::string& path, std::source_location where = std::source_location::current());
-/// The dimensions that variables have. Not collective.
+/// The dimensions used by variables. Not collective.
 std::map<std::string, NetcdfDim> netcdf_dims(const std::string& path,
                                              std::source_location where = std::source_location::current());
-/// The attributes of a variable, a group or the file (""), without those that the format itself uses. Not
-/// collective.
+/// The attributes of a variable, a group or the file (""), without those that belong to the format itself.
+/// Not collective.
 std::map<std::string, Attribute> netcdf_attributes(
     const std::string& path, const std::string& variable = "",
     std::source_location where = std::source_location::current());
 
 /// Options of load_netcdf.
 struct NetcdfLoadOptions {
-  /// Packed values (CF) become numbers: stored * scale_factor + add_offset, and NaN where _FillValue or
-  /// missing_value stands. The result is then float64, or float32 where that is stored. Without those
-  /// attributes, and with false, values and dtype are those that are stored.
+  /// Unpacks packed values (CF): stored * scale_factor + add_offset, and NaN for _FillValue or missing_value.
+  /// The result is then float64, or float32 if that is the stored type. Without those attributes, or if
+  /// false, values and dtype are the stored ones.
   bool unpack = true;
-  /// A part of the variable alone, a slice for each of its first dims. Steps must be positive.
+  /// Reads only a part of the variable, one slice for each of its first dims. Steps must be positive.
   std::vector<Slice> slices = {};
 };
-/// Reads a variable: committed to the sharding, each rank its own block; without one uncommitted, every rank
-/// all of it. Collective over all ranks.
+/// Reads a variable: with a sharding a committed array, each rank reading its own block; without one
+/// uncommitted, every rank reading all of it. Collective over all ranks.
 Array load_netcdf(const std::string& path, const std::string& variable, const Sharding& sharding,
                   const NetcdfLoadOptions& options = {},
                   std::source_location where = std::source_location::current());
 Array load_netcdf(const std::string& path, const std::string& variable, const NetcdfLoadOptions& options = {},
                   std::source_location where = std::source_location::current());
 
-/// Options of a variable that is made.
+/// Options of a new variable.
 struct NetcdfVariableOptions {
   int compression = 0;                      ///< deflate: 1 (fast) to 9 (small); 0: none
-  std::optional<Dtype> packed = {};         ///< the integers that numbers are stored as
-  std::optional<double> scale_factor = {};  ///< of packed: stored * scale_factor + add_offset; nullopt: 1
+  std::optional<Dtype> packed = {};         ///< the integer dtype of stored numbers
+  std::optional<double> scale_factor = {};  ///< for packed: stored * scale_factor + add_offset; nullopt: 1
   std::optional<double> add_offset = {};    ///< nullopt: 0
-  std::optional<double> fill = {};          ///< _FillValue: what stands for NaN
+  std::optional<double> fill = {};          ///< _FillValue: stored in place of NaN
 };
 
 /// Writes one netCDF file, variable by variable, with the mode of Hdf5Writer.
@@ -74,32 +74,32 @@ struct NetcdfVariableOptions {
 ///     out.attribute("t2m", "units", std::string("K"));
 ///     out.close();
 ///
-/// A variable of the name of its only dimension is that dimension's coordinate.
+/// A variable named like its only dimension holds that dimension's coordinates.
 class Netcdf {
  public:
   /// Opens the file, as Hdf5Writer does.
   explicit Netcdf(const std::string& path, Hdf5WriterOptions options = {},
                   std::source_location where = std::source_location::current());
   ~Netcdf();
-  /// The writer goes on in the new place; the old one can only be destroyed.
+  /// Moves the writer; the moved-from object can only be destroyed.
   Netcdf(Netcdf&& other) noexcept;
   Netcdf(const Netcdf&) = delete;
   Netcdf& operator=(const Netcdf&) = delete;
 
-  /// Makes a variable over these dimensions. DtypeError for bool, complex and 16-bit floating point numbers,
-  /// which the format does not have; ShapeError where a dimension has another extent already.
+  /// Creates a variable over these dimensions. DtypeError for bool, complex and 16-bit floating point
+  /// numbers, which the format does not have; ShapeError if a dimension already has another extent.
   void write(const std::string& name, const Array& x, const std::vector<std::string>& dims,
              const NetcdfVariableOptions& options = {},
              std::source_location where = std::source_location::current());
-  /// Adds x behind what a variable holds, along its first dimension, which is unlimited; makes the variable
-  /// when it is not there.
+  /// Appends x to a variable along its first dimension, which is unlimited; creates the variable if it does
+  /// not exist.
   void append(const std::string& name, const Array& x, const std::vector<std::string>& dims,
               const NetcdfVariableOptions& options = {},
               std::source_location where = std::source_location::current());
   /// Sets an attribute of a variable, or of the file ("").
   void attribute(const std::string& variable, const std::string& name, const Attribute& value,
                  std::source_location where = std::source_location::current());
-  /// What was written so far stands under the final name, on the disk, with its dimensions.
+  /// Makes the written data visible under the final name, on the disk, with the dimensions.
   void close(std::source_location where = std::source_location::current());
 
  private:
@@ -108,7 +108,7 @@ class Netcdf {
   std::unique_ptr<State> state_;
 };
 
-/// Several variables as one save: values by their names, and the names of each one's dimensions. Collective
+/// Writes several variables in one save: values by name, and the names of each one's dimensions. Collective
 /// over all ranks.
 void save_netcdf(const std::string& path, const std::map<std::string, Array>& variables,
                  const std::map<std::string, std::vector<std::string>>& dims,

@@ -1,6 +1,6 @@
 /// @file
-/// What a compiled program costs and what it would send, shown before it runs. Nothing here is collective:
-/// plans are the same on every rank.
+/// The cost of a compiled program and its traffic, shown before it runs. Nothing here is collective: plans
+/// are the same on every rank.
 #pragma once
 #include <cstdint>
 #include <iosfwd>
@@ -12,54 +12,54 @@ namespace tessera {
 /// The work of a compiled program, on the busiest rank.
 struct CostAnalysis {
   double flops = 0;                      ///< arithmetic operations
-  std::int64_t bytes_accessed = 0;       ///< read and written by kernels
+  std::int64_t bytes_accessed = 0;       ///< bytes read and written by kernels
   std::int64_t communication_bytes = 0;  ///< received from other ranks
   std::int64_t communication_calls = 0;  ///< collectives
-  std::int64_t host_crossing_bytes = 0;  ///< of the received ones: from ranks on other hosts
+  std::int64_t host_crossing_bytes = 0;  ///< the part of the received bytes from ranks on other hosts
 };
 /// Bytes on the busiest rank.
 struct MemoryAnalysis {
   std::int64_t argument_bytes = 0;   ///< held by the arguments
   std::int64_t output_bytes = 0;     ///< held by the results
-  std::int64_t temporary_bytes = 0;  ///< of values in between, at their peak
-  std::int64_t peak_bytes = 0;       ///< of all together
+  std::int64_t temporary_bytes = 0;  ///< of intermediate values, at their peak
+  std::int64_t peak_bytes = 0;       ///< of everything together
 };
 
 /// One collective that would run.
 struct PlannedCollective {
-  /// "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute", or "panels": what a
-  /// product fetches while it computes.
+  /// "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute", or "panels": the
+  /// operand panels that a product fetches during its computation.
   std::string kind;
-  std::string axes;        ///< mesh axes over which ranks talk
-  std::int64_t bytes = 0;  ///< the busiest rank receives
+  std::string axes;        ///< mesh axes over which ranks communicate
+  std::int64_t bytes = 0;  ///< received by the busiest rank
   double seconds = 0;      ///< predicted by the alpha-beta model
   std::string what;        ///< "matmul at train.cpp:12"
-  /// Which of its dims are split together: "B.. n -> B.. n | whole n".
+  /// The sharding rule, which names the dims split together: "B.. n -> B.. n | whole n".
   std::string rule = {};
-  std::int64_t calls = 1;  ///< how many the row stands for: past 64 of one op they share a row
-  /// The part of `bytes` that comes from ranks on other hosts. An even share over the ranks for kernels that
-  /// communicate themselves.
+  std::int64_t calls = 1;  ///< the number of calls in this row: beyond 64 of one op they share a row
+  /// The part of `bytes` that comes from ranks on other hosts. Estimated by an even share over the ranks for
+  /// kernels that communicate by themselves.
   std::int64_t host_crossing_bytes = 0;
 };
-/// One way to compute something, as the planner weighed it.
+/// One way to compute something, with its predicted costs.
 struct PlannedCandidate {
   std::string strategy;              ///< "panels of the inner dimension, 12 of 256"
   double seconds = 0;                ///< predicted, of one rank
-  std::int64_t bytes = 0;            ///< the busiest rank receives
-  std::int64_t temporary_bytes = 0;  ///< beside operands and result
-  bool chosen = false;               ///< what would run
+  std::int64_t bytes = 0;            ///< received by the busiest rank
+  std::int64_t temporary_bytes = 0;  ///< besides operands and result
+  bool chosen = false;               ///< the candidate that would run
   std::string why = {};              ///< "over the limit of 24 MiB"
 };
-/// A candidate that the planner weighed for one product.
+/// The candidates that the planner compared for one product.
 struct PlannedChoice {
   std::string what;                          ///< "matmul at train.cpp:12"
-  std::vector<PlannedCandidate> candidates;  ///< operands moved whole first
+  std::vector<PlannedCandidate> candidates;  ///< the first one moves whole operands
 };
 /// The plan of a program. Prints as a table.
 class Explanation {
  public:
   std::vector<PlannedCollective> collectives;  ///< a row for each, or for many of one op
-  std::vector<PlannedChoice> choices;          ///< products of operands that do not lie where they are needed
+  std::vector<PlannedChoice> choices;          ///< products whose operands are not in the needed layout
   std::vector<std::string> outputs;            ///< type and sharding of each result
   CostAnalysis cost;                           ///< arithmetic and traffic
   MemoryAnalysis memory;                       ///< bytes
@@ -70,9 +70,9 @@ class Explanation {
   std::int64_t host_crossing_bytes() const;
   /// Collectives of a kind, or of all.
   std::int64_t calls(const std::string& kind = "") const;
-  /// ShardingError that shows the offending rows when such a collective would run.
+  /// ShardingError that shows the offending rows if such a collective would run.
   const Explanation& forbid(const std::string& kind) const;
-  /// ShardingError with the table when more would move per rank.
+  /// ShardingError with the table if more bytes would move per rank.
   const Explanation& limit_bytes(std::int64_t budget) const;
 };
 std::ostream& operator<<(std::ostream&, const Explanation&);

@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-/// None (leave it to the planner), one sharding, or a list with one entry per argument (or member of the
-/// result), which may be lists again; an entry stands for all arrays below it.
+/// None (the planner chooses), one sharding, or a list with one entry per argument (or member of the result),
+/// possibly nested; an entry applies to all arrays below it.
 class ShardingTree {
  public:
   ShardingTree() = default;
@@ -21,8 +21,8 @@ class ShardingTree {
   ShardingTree(PositionalSharding sharding) : sharding_(Sharding(sharding)) {}
   ShardingTree(std::initializer_list<ShardingTree> children) : children_(children) {}
   ShardingTree(std::vector<ShardingTree> children) : children_(std::move(children)) {}
-  bool is_leaf() const { return children_.empty(); }                       ///< whether it is no list
-  const std::optional<Sharding>& value() const { return sharding_; }       ///< of a leaf; nothing for None
+  bool is_leaf() const { return children_.empty(); }                       ///< whether it is not a list
+  const std::optional<Sharding>& value() const { return sharding_; }       ///< of a leaf; nullopt for None
   const std::vector<ShardingTree>& children() const { return children_; }  ///< of a list
 
  private:
@@ -32,12 +32,14 @@ class ShardingTree {
 
 /// Options of jit.
 struct JitOptions {
-  ShardingTree in_shardings = {};   ///< committed arguments must lie there, uncommitted ones are placed there
-  ShardingTree out_shardings = {};  ///< where results are left
-  /// Arguments whose memory may be reused: deleted by the call. Negative: from the end.
+  ShardingTree in_shardings = {};   ///< required for committed arguments; uncommitted ones are placed there
+  ShardingTree out_shardings = {};  ///< layouts of the results
+  /// Arguments whose memory may be reused: the call deletes them. Negative numbers count from the end.
   std::vector<int> donate_argnums = {};
-  /// Numbers are static anyhow; named here for documentation, and checked.
+  /// Numbers are always static; naming them here documents and checks it.
   std::vector<int> static_argnums = {};
+  /// The trace is recorded in a ReproducibleScope: the same bits on any number of ranks.
+  bool reproducible = false;
 };
 
 }  // namespace tessera

@@ -10,12 +10,12 @@
 
 namespace tessera {
 
-/// An integer that counts axes, and not bool, so that sum(x, true) and sum(x, {true}) do not compile.
+/// An integer as the number of an axis; not bool, so that sum(x, true) and sum(x, {true}) do not compile.
 template <class I>
 concept AxisNumber = std::integral<I> && !std::same_as<I, bool>;
 
-/// One axis or several, negative ones from the end; none means all. Functions that take it raise IndexError
-/// for an axis that is out of range or named twice.
+/// One axis or several, negative ones counted from the end; empty means all. Functions that take it raise
+/// IndexError for an axis that is out of range or named twice.
 struct Axes {
   Axes() = default;
   template <AxisNumber I> Axes(I axis) : values{static_cast<int>(axis)} {}  ///< one
@@ -25,10 +25,10 @@ struct Axes {
   std::vector<int> values;                                  ///< as given; empty for all
 };
 
-/// A reduction's options by name: sum(x, {.axis = 0, .keepdims = true}), sum(x, {.keepdims = true}).
+/// Options of a reduction by name: sum(x, {.axis = 0, .keepdims = true}), sum(x, {.keepdims = true}).
 struct AxisOptions {
   Axes axis = {};         ///< one or several; all unless given
-  bool keepdims = false;  ///< reduced axes stay with extent 1
+  bool keepdims = false;  ///< reduced axes are kept with extent 1
 };
 
 }  // namespace tessera

@@ -1,10 +1,10 @@
 /// @file
-/// NumPy's ways to edit an array: parts that are put in, taken out or replaced, rounded, packed into bits.
-/// Each gives a new array, also those that change their argument in NumPy.
+/// NumPy's functions that edit an array: insert, remove or replace parts, round, pack into bits. Each returns
+/// a new array, even if NumPy's changes its argument.
 ///
-/// They are made of the functions of ops/reshape.hpp and ops/index.hpp, whose contracts hold: splits come
-/// through where the dims do, only what changes owner travels, nothing is gathered. Not collective: every
-/// function here records, but for place, which counts. Errors are raised on every rank when recorded.
+/// Composed of the functions of ops/reshape.hpp and ops/index.hpp, with their contracts: remaining dims keep
+/// their splits, only elements that change owner are sent, nothing is gathered. Not collective: every
+/// function here records, except place, which counts. Errors are raised on every rank when recorded.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,43 +19,43 @@ namespace tessera {
 /// @name Parts
 /// @{
 
-/// Parts along an axis whose extents differ by one at most, the larger ones first. ArgumentError for less
+/// Parts along an axis whose extents differ by at most one, the larger ones first. ArgumentError for less
 /// than one part.
 [[nodiscard]] std::vector<Array> array_split(const Operand& x, int parts, int axis = 0);
-/// `values` before the place `at` along an axis: a slice, or several with x's number of dims. IndexError for
-/// a place out of range.
+/// x with `values` inserted before index `at` of an axis: a slice, or several with x's number of dims.
+/// IndexError for an index out of range.
 [[nodiscard]] Array insert(const Operand& x, std::int64_t at, const Operand& values, int axis = 0);
-/// Without the slices along an axis that the places name; negative ones count from the end. IndexError for a
-/// place out of range. (`delete` is a word of C++.)
+/// x without the slices at these indices of an axis; negative ones count from the end. IndexError for an
+/// index out of range. (`delete` is a C++ keyword.)
 [[nodiscard]] Array delete_(const Operand& x, std::vector<std::int64_t> places, int axis = 0);
-/// The elements in row-major order, over and over again, in another shape; zeros if there are none.
+/// The elements in row-major order, repeated to fill another shape; zeros if there are none.
 [[nodiscard]] Array resize(const Operand& x, Shape shape);
 /// @}
 
 /// @name Replacing
 /// @{
 
-/// `values` at the places of the flattened x, over and over again if they are fewer. Places out of range are
-/// left out.
+/// Puts `values` at these indices of the flattened x, repeated if there are fewer. Indices out of range are
+/// ignored.
 [[nodiscard]] Array put(const Operand& x, const Operand& places, const Operand& values);
-/// `values` at the places of the mask, in their order, over and over again if they are fewer. Collective over
-/// all ranks: they are counted.
+/// Puts `values` at the true elements of the mask, in order, repeated if there are fewer. Collective over all
+/// ranks, which count them.
 [[nodiscard]] Array place(const Operand& x, const Operand& mask, const Operand& values);
-/// The value, or values one after the other, on the diagonal of an array of two dims, or of more of one
-/// extent. ShapeError for others.
+/// Puts a value, or values in order, on the diagonal of an array with two dims, or with more dims of equal
+/// extents. ShapeError for others.
 [[nodiscard]] Array fill_diagonal(const Operand& x, const Operand& value);
 /// @}
 
 /// @name Numbers and bits
 /// @{
 
-/// Rounded to so many decimals, half to even; to tens, hundreds, ... for negative ones.
+/// Rounded to this number of decimals, half to even; to tens, hundreds, ... if negative.
 [[nodiscard]] Array round(const Operand& x, int decimals);
-/// Jumps of more than half a period along an axis are taken away by whole periods (numpy.unwrap). Of a split
-/// axis one scan.
+/// Removes jumps of more than half a period along an axis by adding whole periods (numpy.unwrap). A split
+/// axis takes one scan.
 [[nodiscard]] Array unwrap(const Operand& x, int axis = -1, double period = 6.283185307179586);
-/// Eight bools, or integers that are not 0, in a uint8 along an axis, the first the most significant; the
-/// last byte is filled with zeros. DtypeError for other dtypes.
+/// Packs eight bools, or integers that count as true if nonzero, into a uint8 along an axis, the first one
+/// most significant; the last byte is padded with zeros. DtypeError for other dtypes.
 [[nodiscard]] Array packbits(const Operand& x, int axis = -1);
 /// The eight bits of each uint8 along an axis, the most significant first. DtypeError for other dtypes.
 [[nodiscard]] Array unpackbits(const Operand& x, int axis = -1);
@@ -64,7 +64,7 @@ namespace tessera {
 /// @name Other names
 /// @{
 
-/// atan2(a, b), as numpy calls it.
+/// atan2(a, b) under numpy's name.
 [[nodiscard]] inline Array arctan2(const Operand& a, const Operand& b) { return atan2(a, b); }
 /// bitwise_left_shift(a, b).
 [[nodiscard]] inline Array left_shift(const Operand& a, const Operand& b) { return bitwise_left_shift(a, b); }
@@ -74,7 +74,7 @@ namespace tessera {
 }
 /// population_count(x).
 [[nodiscard]] inline Array bitwise_count(const Operand& x) { return population_count(x); }
-/// erf_inv(x), as scipy calls it.
+/// erf_inv(x) under scipy's name.
 [[nodiscard]] inline Array erfinv(const Operand& x) { return erf_inv(x); }
 /// eye(n, dtype).
 [[nodiscard]] inline Array identity(std::int64_t n, Dtype dtype = float32,

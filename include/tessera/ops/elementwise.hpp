@@ -4,26 +4,26 @@
 /// **Shapes.** Operands broadcast as in NumPy; the result has the common shape.
 ///
 /// **Dtypes.** Promotion is JAX's: int32 + float32 is float32, uint8 + int8 is int16, uint64 + int64 is
-/// float32. A plain number is weakly typed: x + 1 keeps x's dtype, an integer x + 2.5 is float32. bool
-/// counts as int32 where an op has no meaning for it. Functions of mathematics, and `/`, make float32 of
-/// integers. bfloat16 and float16 keep their dtype beside integers and plain numbers; together they make
-/// float32. Every op widens them to float32 (exact) and rounds its result to nearest even: on its way
-/// through registers, where ops run in one pass.
+/// float32. A plain number is weakly typed: x + 1 keeps x's dtype, an integer x + 2.5 is float32. bool counts
+/// as int32 for ops without a meaning for it. Mathematical functions, and `/`, convert integers to float32.
+/// bfloat16 and float16 keep their dtype with integers and plain numbers; combined with each other they give
+/// float32. Every op widens them to float32 (exact) and rounds its result to nearest even; in ops that run in
+/// one pass this happens in registers.
 ///
-/// **Sharding.** The result is split as the operands are. Operands that are split alike move nothing; where
-/// they differ, those move for which fewer bytes travel, decided from shapes alone (ties: the first operand
+/// **Sharding.** The result is split as the operands are. Operands that are split alike move nothing; if they
+/// differ, the operands are moved that need fewer bytes, decided from shapes alone (ties: the first operand
 /// stays). An uncommitted operand takes the layout of the others. Blocks may be uneven or empty.
 ///
 /// **Communication.** Not collective: every function here records. Chains of them run as one pass over the
-/// block when a value is asked for.
+/// block when a value is requested.
 ///
 /// **Numbers.** Integers wrap around. Division of integers by 0 gives 0 in floor_divide and remainder, and
-/// the most negative number divided by -1 is itself; nothing traps. NaN in any operand gives NaN, in
-/// maximum, minimum and clip too. + - * / and sqrt of real numbers are rounded correctly (IEEE 754) and the
-/// same on every machine. Errors of the other functions are given in ulp (units in the last place of the
-/// result), for real float32 and float64 over the whole range, as tests/kernels measures them; SLEEF
-/// computes most. TESSERA_MATH=precise makes 1.1 of 3.5 ulp (2 of sinh and cosh, 1.5 of atan2), in two to
-/// three times the time.
+/// the most negative number divided by -1 is itself; nothing traps. NaN in any operand gives NaN, also in
+/// maximum, minimum and clip. + - * / and sqrt of real numbers are rounded correctly (IEEE 754) and the same
+/// on every machine. Errors of the other functions are given in ulp (units in the last place of the result),
+/// for real float32 and float64 over the whole range, as measured by tests/kernels; SLEEF computes most of
+/// them. TESSERA_MATH=precise reduces 3.5 ulp to 1.1 (2 for sinh and cosh, 1.5 for atan2), in two to three
+/// times the time.
 ///
 /// **Errors.** ShapeError for shapes that do not broadcast, DtypeError for a dtype that an op cannot take
 /// (complex numbers have no order), ShardingError for committed operands on different devices,
@@ -34,7 +34,7 @@
 namespace tessera {
 
 /// @name Operators
-/// Each stands for the function of that name below.
+/// Each is the function of that name below.
 /// @{
 
 /// negative(x).
@@ -49,7 +49,7 @@ namespace tessera {
 [[nodiscard]] Array operator-(const Operand& a, const Operand& b);
 /// multiply(a, b); the product of matrices is matmul.
 [[nodiscard]] Array operator*(const Operand& a, const Operand& b);
-/// divide(a, b): of integers float32, as in Python.
+/// divide(a, b): float32 for integers, as in Python.
 [[nodiscard]] Array operator/(const Operand& a, const Operand& b);
 /// remainder(a, b): has the sign of b, as in Python.
 [[nodiscard]] Array operator%(const Operand& a, const Operand& b);
@@ -65,11 +65,11 @@ namespace tessera {
 [[nodiscard]] Array operator>(const Operand& a, const Operand& b);
 /// greater_equal(a, b).
 [[nodiscard]] Array operator>=(const Operand& a, const Operand& b);
-/// bitwise_and(a, b); of bool the logical and.
+/// bitwise_and(a, b); for bool the logical and.
 [[nodiscard]] Array operator&(const Operand& a, const Operand& b);
-/// bitwise_or(a, b); of bool the logical or.
+/// bitwise_or(a, b); for bool the logical or.
 [[nodiscard]] Array operator|(const Operand& a, const Operand& b);
-/// bitwise_xor(a, b); of bool the exclusive or.
+/// bitwise_xor(a, b); for bool the exclusive or.
 [[nodiscard]] Array operator^(const Operand& a, const Operand& b);
 /// a = add(a, b): the handle gets a new value; other handles on the old one keep it.
 Array& operator+=(Array& a, const Operand& b);
@@ -84,36 +84,35 @@ Array& operator/=(Array& a, const Operand& b);
 /// @name Arithmetic
 /// @{
 
-/// a + b; of bool the logical or.
+/// a + b; for bool the logical or.
 [[nodiscard]] Array add(const Operand& a, const Operand& b);
 /// a - b; bool counts as int32.
 [[nodiscard]] Array subtract(const Operand& a, const Operand& b);
-/// a * b; of bool the logical and.
+/// a * b; for bool the logical and.
 [[nodiscard]] Array multiply(const Operand& a, const Operand& b);
 /// a / b, true division: integers become float32, x / 0 is an infinity or NaN.
 [[nodiscard]] Array divide(const Operand& a, const Operand& b);
 /// The quotient rounded down, -7 // 2 = -4. Integers stay integers, x // 0 is 0; floats give an infinity or
-/// NaN. No complex numbers.
+/// NaN. Not for complex numbers.
 [[nodiscard]] Array floor_divide(const Operand& a, const Operand& b);
-/// a - b * floor(a / b): has the sign of b (Python, numpy.remainder). Of integers 0 when b is 0, of floats
-/// NaN.
+/// a - b * floor(a / b): has the sign of b (Python, numpy.remainder). For b = 0 integers give 0, floats NaN.
 [[nodiscard]] Array remainder(const Operand& a, const Operand& b);
-/// a to the power b, 1.1 ulp. Of integers by repeated squaring, wrapping around; a negative exponent gives
-/// 0, but for the bases 1 and -1.
+/// a to the power b, 1.1 ulp. For integers by repeated squaring, wrapping around; a negative exponent gives
+/// 0, except for the bases 1 and -1.
 [[nodiscard]] Array power(const Operand& a, const Operand& b);
-/// The same under the name of the C++ library.
+/// power(a, b) under the name of the C++ library.
 [[nodiscard]] inline Array pow(const Operand& a, const Operand& b) { return power(a, b); }
-/// -x; of unsigned integers modulo 2^bits.
+/// -x; for unsigned integers modulo 2^bits.
 [[nodiscard]] Array negative(const Operand& x);
 /// x itself.
 [[nodiscard]] Array positive(const Operand& x);
-/// |x|; of complex numbers the modulus, a real array. The most negative integer stays as it is.
+/// |x|; for complex numbers the modulus, a real array. The most negative integer is unchanged.
 [[nodiscard]] Array abs(const Operand& x);
-/// -1, 0 or 1; of a complex number z / |z|, 0 at 0; NaN of NaN.
+/// -1, 0 or 1; for a complex number z / |z|, 0 at 0; NaN for NaN.
 [[nodiscard]] Array sign(const Operand& x);
 /// x * x.
 [[nodiscard]] Array square(const Operand& x);
-/// Square root: NaN of negative numbers; integers become float32. Correctly rounded.
+/// Square root: NaN for negative numbers; integers become float32. Correctly rounded.
 [[nodiscard]] Array sqrt(const Operand& x);
 /// Cube root, also of negative numbers; 1.1 ulp. Real.
 [[nodiscard]] Array cbrt(const Operand& x);
@@ -121,13 +120,13 @@ Array& operator/=(Array& a, const Operand& b);
 [[nodiscard]] Array rsqrt(const Operand& x);
 /// 1 / x; integers become float32.
 [[nodiscard]] Array reciprocal(const Operand& x);
-/// The largest whole number that is not above x. Integers come back as they are.
+/// The largest integer not above x. Integers are unchanged.
 [[nodiscard]] Array floor(const Operand& x);
-/// The smallest whole number that is not below x. Integers come back as they are.
+/// The smallest integer not below x. Integers are unchanged.
 [[nodiscard]] Array ceil(const Operand& x);
-/// The nearest whole number, of two equally near ones the even one; both parts of complex numbers.
+/// The nearest integer, ties to even; applied to both parts of complex numbers.
 [[nodiscard]] Array round(const Operand& x);
-/// x without its fraction. Integers come back as they are.
+/// x without its fraction. Integers are unchanged.
 [[nodiscard]] Array trunc(const Operand& x);
 /// The larger element; NaN if either is NaN. A gradient is shared at a tie.
 [[nodiscard]] Array maximum(const Operand& a, const Operand& b);
@@ -139,7 +138,7 @@ Array& operator/=(Array& a, const Operand& b);
 [[nodiscard]] Array copysign(const Operand& a, const Operand& b);
 /// The next number after a towards b. Real; has no derivative.
 [[nodiscard]] Array nextafter(const Operand& a, const Operand& b);
-/// minimum(maximum(x, lo), hi): hi where lo > hi. No complex numbers.
+/// minimum(maximum(x, lo), hi): hi where lo > hi. Not for complex numbers.
 [[nodiscard]] Array clip(const Operand& x, const Operand& lo, const Operand& hi);
 /// Bounded from one side: maximum(x, lo), or minimum(x, hi).
 [[nodiscard]] Array clip(const Operand& x, const Operand& lo, NoneType);
@@ -147,7 +146,7 @@ Array& operator/=(Array& a, const Operand& b);
 /// @}
 
 /// @name Exponentials and logarithms
-/// 1.1 ulp (log and log2 3.5), also near 0 and at the ends of the range. Of real operands a logarithm is NaN
+/// 1.1 ulp (log and log2 3.5), also near 0 and at the ends of the range. For real operands a logarithm is NaN
 /// below 0 and -inf at 0.
 /// @{
 
@@ -155,7 +154,7 @@ Array& operator/=(Array& a, const Operand& b);
 [[nodiscard]] Array exp(const Operand& x);
 /// 2 to the power x.
 [[nodiscard]] Array exp2(const Operand& x);
-/// exp(x) - 1, right for small x too.
+/// exp(x) - 1, accurate also for small x.
 [[nodiscard]] Array expm1(const Operand& x);
 /// Natural logarithm.
 [[nodiscard]] Array log(const Operand& x);
@@ -163,15 +162,15 @@ Array& operator/=(Array& a, const Operand& b);
 [[nodiscard]] Array log2(const Operand& x);
 /// Logarithm to base 10.
 [[nodiscard]] Array log10(const Operand& x);
-/// log(1 + x), right for small x too.
+/// log(1 + x), accurate also for small x.
 [[nodiscard]] Array log1p(const Operand& x);
-/// log(exp(a) + exp(b)) without overflow; 2 ulp where a and b have one sign. Real.
+/// log(exp(a) + exp(b)) without overflow; 2 ulp if a and b have one sign. Real.
 [[nodiscard]] Array logaddexp(const Operand& a, const Operand& b);
 /// @}
 
 /// @name Trigonometric and hyperbolic functions
 /// Angles are in radians, of any size. 3.5 ulp; asinh, acosh and atanh 1.1. NaN outside of the domain.
-/// Complex operands are taken but by atan2.
+/// Complex operands are accepted, except by atan2.
 /// @{
 
 /// Sine.
@@ -180,9 +179,9 @@ Array& operator/=(Array& a, const Operand& b);
 [[nodiscard]] Array cos(const Operand& x);
 /// Tangent.
 [[nodiscard]] Array tan(const Operand& x);
-/// Inverse sine, of [-1, 1].
+/// Inverse sine, for x in [-1, 1].
 [[nodiscard]] Array asin(const Operand& x);
-/// Inverse cosine, of [-1, 1].
+/// Inverse cosine, for x in [-1, 1].
 [[nodiscard]] Array acos(const Operand& x);
 /// Inverse tangent.
 [[nodiscard]] Array atan(const Operand& x);
@@ -196,19 +195,19 @@ Array& operator/=(Array& a, const Operand& b);
 [[nodiscard]] Array tanh(const Operand& x);
 /// Inverse hyperbolic sine.
 [[nodiscard]] Array asinh(const Operand& x);
-/// Inverse hyperbolic cosine, from 1.
+/// Inverse hyperbolic cosine, for x >= 1.
 [[nodiscard]] Array acosh(const Operand& x);
-/// Inverse hyperbolic tangent, of [-1, 1].
+/// Inverse hyperbolic tangent, for x in [-1, 1].
 [[nodiscard]] Array atanh(const Operand& x);
 /// @}
 
 /// @name Special functions
-/// Of real numbers.
+/// Functions of real numbers.
 /// @{
 
 /// Error function, 2 ulp.
 [[nodiscard]] Array erf(const Operand& x);
-/// 1 - erf(x), right for large x too; 2 ulp.
+/// 1 - erf(x), accurate also for large x; 2 ulp.
 [[nodiscard]] Array erfc(const Operand& x);
 /// The inverse of erf: infinities at -1 and 1, NaN outside; 4 ulp.
 [[nodiscard]] Array erf_inv(const Operand& x);
@@ -219,7 +218,7 @@ Array& operator/=(Array& a, const Operand& b);
 /// @}
 
 /// @name Activations
-/// Of real numbers.
+/// Functions of real numbers.
 /// @{
 
 /// 1 / (1 + exp(-x)), 2.5 ulp.
@@ -237,19 +236,19 @@ Array& operator/=(Array& a, const Operand& b);
 /// @name Complex numbers
 /// @{
 
-/// The real part; a real array comes back as it is.
+/// The real part; a real array is returned unchanged.
 [[nodiscard]] Array real(const Operand& x);
-/// The imaginary part; zeros of a real array.
+/// The imaginary part; zeros for a real array.
 [[nodiscard]] Array imag(const Operand& x);
-/// The conjugate; a real array comes back as it is.
+/// The conjugate; a real array is returned unchanged.
 [[nodiscard]] Array conj(const Operand& x);
-/// re + i im: complex64 of float32, complex128 of float64. Real operands.
+/// re + i im: complex64 from float32, complex128 from float64. Real operands.
 [[nodiscard]] Array make_complex(const Operand& re, const Operand& im);
 /// @}
 
 /// @name Comparison
-/// Results are bool. NaN compares unequal, and neither less nor greater. Complex numbers are ordered by
-/// real part, then imaginary part (NumPy).
+/// Results are bool. NaN compares unequal, and neither less nor greater. Complex numbers are ordered by real
+/// part, then imaginary part (NumPy).
 /// @{
 
 /// a == b.
@@ -264,62 +263,62 @@ Array& operator/=(Array& a, const Operand& b);
 [[nodiscard]] Array greater(const Operand& a, const Operand& b);
 /// a >= b.
 [[nodiscard]] Array greater_equal(const Operand& a, const Operand& b);
-/// Whether an element is NaN; false of integers.
+/// Whether an element is NaN; false for integers.
 [[nodiscard]] Array isnan(const Operand& x);
 /// Whether an element is neither NaN nor infinite.
 [[nodiscard]] Array isfinite(const Operand& x);
 /// Whether an element is infinite.
 [[nodiscard]] Array isinf(const Operand& x);
-/// |a - b| <= atol + rtol |b| (numpy.isclose). Infinities are close to themselves; NaN to NaN if equal_nan.
+/// |a - b| <= atol + rtol |b| (numpy.isclose). Infinities are close to themselves; NaN is close to NaN if
+/// equal_nan.
 [[nodiscard]] Array isclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
                             bool equal_nan = false);
-/// Whether all elements are close: one bool on every rank, by one all-reduce of it if the operands are
-/// split.
+/// Whether all elements are close: one bool on every rank, by an all-reduce of it if the operands are split.
 [[nodiscard]] Array allclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
                              bool equal_nan = false);
 /// @}
 
 /// @name Logic and bits
-/// Logical functions take any dtype (what is not 0 is true, NaN too) and give bool; those of bits take
-/// integers and, but for the shifts, bool.
+/// Logical functions take any dtype (nonzero values are true, also NaN) and give bool; bit functions take
+/// integers and, except for the shifts, bool.
 /// @{
 
 /// Whether both are true.
 [[nodiscard]] Array logical_and(const Operand& a, const Operand& b);
-/// Whether one is true.
+/// Whether at least one is true.
 [[nodiscard]] Array logical_or(const Operand& a, const Operand& b);
 /// Whether exactly one is true.
 [[nodiscard]] Array logical_xor(const Operand& a, const Operand& b);
 /// Whether x is 0.
 [[nodiscard]] Array logical_not(const Operand& x);
-/// The bits that both have.
+/// The bits set in both.
 [[nodiscard]] Array bitwise_and(const Operand& a, const Operand& b);
-/// The bits that one has.
+/// The bits set in at least one.
 [[nodiscard]] Array bitwise_or(const Operand& a, const Operand& b);
-/// The bits that exactly one has.
+/// The bits set in exactly one.
 [[nodiscard]] Array bitwise_xor(const Operand& a, const Operand& b);
-/// All bits flipped; of bool the logical not.
+/// All bits flipped; for bool the logical not.
 [[nodiscard]] Array bitwise_invert(const Operand& x);
-/// a shifted left by b bits; 0 when b is not in [0, width).
+/// a shifted left by b bits; 0 if b is not in [0, width).
 [[nodiscard]] Array bitwise_left_shift(const Operand& a, const Operand& b);
-/// a shifted right by b bits, keeping the sign; 0 or -1 when b is not in [0, width).
+/// a shifted right by b bits, keeping the sign; 0 or -1 if b is not in [0, width).
 [[nodiscard]] Array bitwise_right_shift(const Operand& a, const Operand& b);
 /// @}
 
 /// @name Selection and conversion
 /// @{
 
-/// a where the condition is not 0, else b. Both are computed; only the chosen one gets a gradient.
+/// a if the condition is nonzero, else b. Both are computed; only the selected one gets a gradient.
 [[nodiscard]] Array where(const Operand& condition, const Operand& a, const Operand& b);
-/// x with elements of another dtype. Floats are cut off towards 0 to integers; what does not fit becomes
-/// the nearest end of the range, NaN 0. Integers keep their low bits. Complex numbers lose the imaginary
-/// part. bool is whether an element is not 0. x itself if it has the dtype.
+/// x converted to another dtype. Floats are truncated towards 0 to integers; values that do not fit become
+/// the nearest end of the range, NaN becomes 0. Integers keep their low bits. Complex numbers lose the
+/// imaginary part. bool is true for nonzero values. x itself if it has the dtype.
 [[nodiscard]] Array astype(const Operand& x, Dtype dtype);
-/// A new array with x's values, in memory of its own.
+/// A new array with x's values, in separate memory.
 [[nodiscard]] Array copy(const Operand& x);
 /// @}
 
-/// bitwise_left_shift(a, b): a << 1 of integers.
+/// bitwise_left_shift(a, b): a << 1 for integers.
 [[nodiscard]] inline Array operator<<(const Operand& a, const Operand& b) { return bitwise_left_shift(a, b); }
 /// bitwise_right_shift(a, b).
 [[nodiscard]] inline Array operator>>(const Operand& a, const Operand& b) {

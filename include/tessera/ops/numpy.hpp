@@ -1,5 +1,5 @@
 /// @file
-/// The rest of NumPy's functions, and SciPy's special ones: what ops.hpp is not made of every day.
+/// The remaining functions of NumPy, and SciPy's special ones: less common than those of ops.hpp.
 #pragma once
 #include <tessera/ops.hpp>
 #include <tessera/ops/arrange.hpp>

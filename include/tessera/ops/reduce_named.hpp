@@ -2,7 +2,7 @@
 /// Reductions with their options by name: sum(x, {.axis = 0, .keepdims = true}).
 ///
 /// Each is the function of ops/reduce.hpp with the same axes. They are templates so that a braced list
-/// without names, sum(x, {}) or sum(x, {0, 1}), goes on meaning axes.
+/// without names, sum(x, {}) or sum(x, {0, 1}), still means axes.
 #pragma once
 #include <concepts>
 

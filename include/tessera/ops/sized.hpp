@@ -1,18 +1,18 @@
 /// @file
-/// Functions whose result is as large as values say: what a mask chooses, what is not 0, what is different.
+/// Functions whose result size depends on values: masked selection, nonzero elements, distinct values.
 ///
-/// **Sizes.** Outside a trace the values are looked at: one number is agreed by all ranks (collective over
-/// all ranks: computes the mask), and the result has exactly that many elements. While a function is traced
-/// (jit, vmap, grad of them) there are no values: say the size, as in jax.numpy, `{.size = n}`. What is more
-/// is cut off; what is missing is `fill_value`. With a size nothing is looked at: not collective, records.
+/// **Sizes.** Outside a trace the values are read: all ranks agree on one number (collective over all ranks:
+/// computes the mask), and the result has exactly that many elements. While a function is traced (jit, vmap,
+/// grad of them) there are no values: give the size, as in jax.numpy, `{.size = n}`. Longer results are
+/// truncated, shorter ones padded with `fill_value`. With a size no value is read: not collective, records.
 ///
 /// **Sharding.** The result is split as the operand's dim is, in blocks of its own size, which may be uneven
-/// or empty. Several dims are first seen as one, in row-major order (see reshape).
+/// or empty. Several dims are first flattened to one, in row-major order (see reshape).
 ///
-/// **Communication.** Ranks send each other what is chosen and belongs into another's block, and a number per
-/// rank; nothing is gathered. Gradients go back the same way.
+/// **Communication.** Ranks send the selected elements directly to the owner in the result, and one number
+/// per rank; nothing is gathered. Gradients take the same path back.
 ///
-/// **Errors.** ArgumentError in a trace without a size and for a negative size, ShapeError as said. All are
+/// **Errors.** ArgumentError in a trace without a size and for a negative size, ShapeError as stated. All are
 /// raised on every rank.
 #pragma once
 #include <cstdint>
@@ -24,46 +24,46 @@
 
 namespace tessera {
 
-/// How large a result is whose size depends on values.
+/// The size of a result that depends on values.
 struct SizedOptions {
-  std::optional<std::int64_t> size = {};  ///< along the dim that depends on values; none: looks at them
+  std::optional<std::int64_t> size = {};  ///< of the dim that depends on values; none: reads them
   std::optional<double> fill_value =
-      {};  ///< what fills it up; none: 0, of unique and sets the smallest value
+      {};  ///< what pads a shorter result; none: 0, for unique and sets the smallest value
 };
 
-/// @name What a mask chooses
+/// @name Elements selected by a mask
 /// @{
 
-/// The places of what is not 0, in row-major order: an index array per dim (numpy.nonzero), int32 (int64 past
-/// 2^31 elements). A scalar counts as one element.
+/// The indices of nonzero elements, in row-major order: one index array per dim (numpy.nonzero), int32 (int64
+/// past 2^31 elements). A scalar counts as one element.
 [[nodiscard]] std::vector<Array> nonzero(const Operand& x, SizedOptions options = {});
-/// The places in the flattened array.
+/// The indices in the flattened array.
 [[nodiscard]] Array flatnonzero(const Operand& x, SizedOptions options = {});
-/// The places as rows: (how many, number of dims).
+/// The indices as rows: (count, number of dims).
 [[nodiscard]] Array argwhere(const Operand& x, SizedOptions options = {});
-/// The slices of x along an axis where the 1-D condition is true (numpy.compress). A condition that is
-/// shorter than the axis leaves out the rest; ShapeError for a longer one.
+/// The slices of x along an axis for which the 1-D condition is true (numpy.compress). A shorter condition
+/// omits the rest of the axis; ShapeError for a longer one.
 [[nodiscard]] Array compress(const Operand& condition, const Operand& x, int axis, SizedOptions options = {});
-/// Elements of the flattened array.
+/// Selected elements of the flattened array.
 [[nodiscard]] Array compress(const Operand& condition, const Operand& x, SizedOptions options = {});
-/// The elements of x where the condition, of x's shape, is not 0: 1-D (numpy.extract), as x(condition).
+/// The elements of x for which the condition, of x's shape, is nonzero: 1-D (numpy.extract), as x(condition).
 [[nodiscard]] Array extract(const Operand& condition, const Operand& x, SizedOptions options = {});
 /// @}
 
-/// @name What is different
-/// Sorted; NaN are equal to each other, and last. Of real numbers, integers and bool.
+/// @name Distinct values
+/// Sorted; NaNs are equal to each other, and last. For real numbers, integers and bool.
 /// @{
 
-/// The different values.
+/// The distinct values.
 [[nodiscard]] Array unique(const Operand& x, SizedOptions options = {});
 /// The result of unique_all.
 struct UniqueAll {
-  Array values;   ///< the different values, sorted
-  Array indices;  ///< where each stands first in the flattened array
-  Array inverse;  ///< of x's shape: which of the values stands there
-  Array counts;   ///< how often each stands
+  Array values;   ///< the distinct values, sorted
+  Array indices;  ///< the first index of each in the flattened array
+  Array inverse;  ///< of x's shape: index of each element's value
+  Array counts;   ///< the number of occurrences of each
 };
-/// The different values with their places and numbers (array API's unique_all).
+/// The distinct values with their indices and counts (array API's unique_all).
 UniqueAll unique_all(const Operand& x, SizedOptions options = {});
 /// {values, counts}.
 [[nodiscard]] std::pair<Array, Array> unique_counts(const Operand& x, SizedOptions options = {});
@@ -72,7 +72,7 @@ UniqueAll unique_all(const Operand& x, SizedOptions options = {});
 /// @}
 
 /// @name Sets
-/// Of the elements of arrays of any shape; the results are 1-D, sorted and without repetition.
+/// Operations on the elements of arrays of any shape; the results are 1-D, sorted and without repetition.
 /// @{
 
 /// Values in one or both.
@@ -83,8 +83,8 @@ UniqueAll unique_all(const Operand& x, SizedOptions options = {});
 [[nodiscard]] Array setdiff1d(const Operand& a, const Operand& b, SizedOptions options = {});
 /// Values in exactly one.
 [[nodiscard]] Array setxor1d(const Operand& a, const Operand& b, SizedOptions options = {});
-/// Whether each element of x is among those of `test`, or is not if `invert`: bool, of x's shape. NaN is
-/// never. Records: its size is known.
+/// Whether each element of x is in `test`, or is not if `invert`: bool, of x's shape. NaN is never in `test`.
+/// Records: its size is known.
 [[nodiscard]] Array isin(const Operand& x, const Operand& test, bool invert = false);
 /// isin of the flattened x (NumPy's former name).
 [[nodiscard]] Array in1d(const Operand& x, const Operand& test, bool invert = false);

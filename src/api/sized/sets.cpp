@@ -1,8 +1,9 @@
-// Distinct values, and sets: a sort brings equal values side by side, a mask marks the first of each, and the
-// result is what the mask chooses.
+// Distinct values and sets: a sort brings equal values together, a mask marks the first of each, and the mask
+// selects the result.
 #include "api/sized/sized.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/known.hpp"
 #include "ops/sort/sort_by_key.hpp"
 
 namespace tessera {
@@ -14,7 +15,7 @@ Array usable(const Array& x) {
   return flattened(x);
 }
 
-// Both flattened and in their common dtype.
+// Both flattened and converted to their common dtype.
 std::pair<Array, Array> alike(const Operand& a, const Operand& b) {
   const Array x = usable(a.array), y = usable(b.array);
   const Dtype dtype =
@@ -31,7 +32,7 @@ Array first_of_each(const Array& sorted) {
   return concatenate({ones({1}, bool_), differs}, 0);
 }
 
-// The values that the mask chooses; filled up with the smallest one.
+// The values that the mask selects, padded with the smallest one.
 Array chosen_values(const Array& mask, const Array& sorted, const SizedOptions& options, std::int64_t size) {
   const Array chosen = compress_rows(mask, sorted, size, fill_of(options, sorted.dtype()));
   if (!options.size || options.fill_value || sorted.size() == 0) return chosen;
@@ -66,7 +67,7 @@ UniqueAll unique_all(const Operand& x, SizedOptions options) {
   const Array starts = compress_rows(first, places(n), size, {0, n, true});
   const Array ends =
       size == 0 ? starts : concatenate({starts(slice(1, None)), full({1}, n, starts.dtype())}, 0);
-  // A sized result may be cut off: then its last value ends where the next one that is not shown begins.
+  // A sized result may be truncated, where the next start is unknown: counts are then added up per value.
   const Array value_at = cumsum(first, 0) - 1;
   const Array counts = options.size
                            ? zeros({size}, starts.dtype()).at(value_at).add(ones({n}, starts.dtype()))
@@ -112,11 +113,32 @@ Array setxor1d(const Operand& a, const Operand& b, SizedOptions options) {
   return chosen_of_sorted(first_of_each(sorted) & in_one, sorted, options, a.where);
 }
 
+namespace {
+
+// Whether x is among integers whose range is known and short, by a table of the range; no array if it is not.
+Array is_in_range_table(const Array& x, const Array& among, const Array& test) {
+  constexpr double longest = 1 << 20, most = 1 << 30;
+  if (!is_integer(x.dtype()) || !is_integer(test.dtype())) return {};
+  const auto range = known_range(test);
+  if (!range || range->first < -most || range->second > most) return {};
+  const double span = range->second - range->first + 1;
+  if (span > longest || span * 8 > static_cast<double>(x.size())) return {};
+  const auto low = static_cast<std::int64_t>(range->first), high = static_cast<std::int64_t>(range->second);
+  const Array near = clip(x, low, high);
+  const Array table =
+      is_among(astype(arange_of(low, high + 1, std::int64_t{1}, int32), x.dtype()), sort(among, 0));
+  return take(table, astype(near, int32) - low, 0) & (near == x);
+}
+
+}  // namespace
+
 Array isin(const Operand& x, const Operand& test, bool invert) {
   const Call call("isin", x.where);
   check_usable(x.array);
   const auto [flat, among] = alike(x, test);
-  const Array found = is_among(reshape(flat, x.array.shape()), sort(among, 0));
+  const Array shaped = reshape(flat, x.array.shape());
+  const Array by_table = is_in_range_table(shaped, among, test.array);
+  const Array found = by_table.node() ? by_table : is_among(shaped, sort(among, 0));
   return invert ? !found : found;
 }
 Array in1d(const Operand& x, const Operand& test, bool invert) {

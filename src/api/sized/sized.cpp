@@ -1,5 +1,5 @@
-// Results whose size depends on values: what a mask chooses. One floor above the ops, because the size is
-// read.
+// Results whose size depends on values: the elements that a mask selects. One layer above the ops, because
+// the size is read.
 #include "api/sized/sized.hpp"
 
 #include <tessera/detail/loops.hpp>
@@ -24,7 +24,9 @@ std::int64_t size_of_chosen(const Array& mask, const SizedOptions& options, std:
         call_text() +
         ": the size of the result depends on values, which are not known while a function is "
         "traced. Say how large it may get, {.size = n}, or keep the shape with where(mask, a, b)");
-  return item<std::int64_t>(sum(mask, {}, int64), where);
+  const bool fits_int32 =
+      mask.size() <= std::numeric_limits<std::int32_t>::max();  // what count_nonzero returns
+  return item<std::int64_t>(fits_int32 ? count_nonzero(mask) : sum(mask, {}, int64), where);
 }
 
 Array places(std::int64_t n) {
@@ -47,7 +49,7 @@ Array chosen_places(const Array& mask, const SizedOptions& options, std::source_
                        fill_of(options, int64));
 }
 
-// The numbers of the dims of row-major places.
+// Converts row-major positions to one index per dim.
 std::vector<Array> unravelled(Array at, const Shape& shape) {
   std::vector<Array> result(shape.size());
   for (std::size_t d = shape.size(); d-- > 1;) {

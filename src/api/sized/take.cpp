@@ -1,4 +1,4 @@
-// take with a rule for indices out of range. One floor above the op, because "raise" reads values.
+// take with a rule for indices out of range. One layer above the op, because "raise" reads values.
 #include <limits>
 
 #include <tessera/array.hpp>
@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-// The value that JAX fills with: one that is conspicuous.
+// JAX's fill value for invalid indices: a conspicuous one.
 Array conspicuous(Dtype dtype) {
   if (is_inexact(dtype)) return astype(std::numeric_limits<double>::quiet_NaN(), dtype);
   if (is_bool(dtype)) return true;
@@ -25,7 +25,7 @@ Array conspicuous(Dtype dtype) {
   });
 }
 
-// Dims of extent 1 behind x's, for those of the slices.
+// Appends dims of extent 1 to x for the dims of the slices.
 Array in_front_of_slices(const Array& x, int slice_dims) {
   auto extents = x.shape().vector();
   extents.insert(extents.end(), slice_dims, 1);

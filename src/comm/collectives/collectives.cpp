@@ -12,7 +12,7 @@
 #include "comm/collectives/own_collectives.hpp"
 #include "comm/collectives/pending.hpp"
 #include "comm/collectives/two_level.hpp"
-#include "comm/host/notice_board.hpp"
+#include "comm/host/shared_slots.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/mpi/mpi_types.hpp"
 #include "comm/watch/agreement.hpp"
@@ -25,7 +25,7 @@ void copy_bytes(void* to, const void* from, std::int64_t bytes) {
   if (bytes > 0 && to != from) std::memmove(to, from, bytes);
 }
 
-// Begun and awaited at once, inside of the caller's Waiting.
+// Starts the collective and waits for it at once, inside the caller's Waiting scope.
 template <class Start>
 void run_by_hosts(const Communicator& comm, const char* what, std::int64_t bytes, Start start) {
   Pending::Impl pending(comm, what, bytes);
@@ -36,12 +36,12 @@ void run_by_hosts(const Communicator& comm, const char* what, std::int64_t bytes
 const std::byte* bytes_at(const void* place) { return static_cast<const std::byte*>(place); }
 std::byte* bytes_at(void* place) { return static_cast<std::byte*>(place); }
 
-// The board on which ranks of one host exchange small data without messages; null where it is too much.
-NoticeBoard* board_for(const Communicator& comm, std::int64_t bytes) {
+// The board on which ranks of one host exchange small data without messages; null if the data are too large.
+SharedSlots* slots_for(const Communicator& comm, std::int64_t bytes) {
   constexpr std::int64_t most_read = std::int64_t{16} << 10;
   const bool is_small =
-      bytes <= static_cast<std::int64_t>(NoticeBoard::most_bytes) && bytes * comm.size() <= most_read;
-  return is_small ? NoticeBoard::of(comm) : nullptr;
+      bytes <= static_cast<std::int64_t>(SharedSlots::most_bytes) && bytes * comm.size() <= most_read;
+  return is_small ? SharedSlots::of(comm) : nullptr;
 }
 
 bool fits_one_message(std::int64_t count) { return count <= settings().message_limit; }
@@ -59,13 +59,14 @@ void all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const vo
     return run_by_hosts(comm, "all-reduce", count * item, [&](Pending::Impl& pending) {
       start_all_reduce_by_hosts(pending, kind, dtype, bytes_at(in), bytes_at(out), count);
     });
-  if (auto* board = board_for(comm, count * item))
-    return board->meet(in, static_cast<std::size_t>(count * item), [&](int rank, const std::byte* theirs) {
-      if (rank == 0)
-        copy_bytes(out, theirs, count * item);
-      else
-        combine(kind, dtype, out, theirs, out, count);
-    });
+  if (auto* board = slots_for(comm, count * item))
+    return board->exchange(comm, in, static_cast<std::size_t>(count * item),
+                           [&](int rank, const std::byte* theirs) {
+                             if (rank == 0)
+                               copy_bytes(out, theirs, count * item);
+                             else
+                               combine(kind, dtype, out, theirs, out, count);
+                           });
   if (use_own(Collective::all_reduce, comm.size(), count * item))
     return own_all_reduce(comm, kind, dtype, in, out, count);
   const std::int64_t most = settings().message_limit;
@@ -94,11 +95,12 @@ void all_gather(const Communicator& comm, const void* in, std::int64_t bytes, vo
   if (comm.size() == 1) return copy_bytes(out, in, bytes);
   check_collective(comm, "all-gather", {bytes});
   const Waiting waiting("all-gather", comm, bytes);
-  if (auto* board = board_for(comm, bytes))
-    return board->meet(in, static_cast<std::size_t>(bytes), [&](int rank, const std::byte* theirs) {
+  if (auto* board = slots_for(comm, bytes))
+    return board->exchange(comm, in, static_cast<std::size_t>(bytes), [&](int rank, const std::byte* theirs) {
       copy_bytes(bytes_at(out) + bytes * rank, theirs, bytes);
     });
-  if (!goes_by_hosts(comm) && fits_one_message(bytes) &&
+  // The MPI library has the blocks in the order of its own ranks.
+  if (!goes_by_hosts(comm) && fits_one_message(bytes) && !comm.impl().is_reordered() &&
       !use_own(Collective::all_gather, comm.size(), bytes)) {
     const int n = static_cast<int>(bytes);
     check(
@@ -131,7 +133,8 @@ void reduce_scatter(const Communicator& comm, ReduceKind kind, Dtype dtype, cons
     return run_by_hosts(comm, "reduce-scatter", total * item, [&](Pending::Impl& pending) {
       start_reduce_scatter_by_hosts(pending, kind, dtype, bytes_at(in), bytes_at(out), counts);
     });
-  if (!fits_one_message(total) || use_own(Collective::reduce_scatter, comm.size(), total * item))
+  if (!fits_one_message(total) || comm.impl().is_reordered() ||
+      use_own(Collective::reduce_scatter, comm.size(), total * item))
     return own_reduce_scatter(comm, kind, dtype, in, out, counts);
   std::vector<int> int_counts(counts.begin(), counts.end());
   check(MPI_Reduce_scatter(in, out, int_counts.data(), mpi_type(dtype), mpi_op(kind, dtype),
@@ -147,7 +150,7 @@ void broadcast(const Communicator& comm, void* data, std::int64_t bytes, int roo
   const std::int64_t most = settings().message_limit;
   for (std::int64_t done = 0; done < bytes; done += most)
     check(MPI_Bcast(static_cast<std::byte*>(data) + done, static_cast<int>(std::min(most, bytes - done)),
-                    MPI_BYTE, root, comm.impl().handle),
+                    MPI_BYTE, comm.impl().mpi_rank(root), comm.impl().handle),
           "MPI_Bcast", comm);
 }
 
@@ -155,7 +158,8 @@ void barrier(const Communicator& comm) {
   if (comm.size() == 1) return;
   check_collective(comm, "barrier", {});
   const Waiting waiting("barrier", comm, 0);
-  if (auto* board = NoticeBoard::of(comm)) return board->meet(nullptr, 0, [](int, const std::byte*) {});
+  if (auto* board = SharedSlots::of(comm))
+    return board->exchange(comm, nullptr, 0, [](int, const std::byte*) {});
   check(MPI_Barrier(comm.impl().handle), "MPI_Barrier", comm);
 }
 

@@ -16,12 +16,12 @@ template <class T, class Op> void each(const void* a, const void* b, void* out, 
   const T* x = static_cast<const T*>(a);
   const T* y = static_cast<const T*>(b);
   T* z = static_cast<T*>(out);
-  // out is a or b itself, never shifted against them
+  // out is a or b itself, or does not overlap them
   TESSERA_INDEPENDENT
   for (std::int64_t i = 0; i < count; ++i) z[i] = op(x[i], y[i]);
 }
 
-// NaN wins, whichever side it is on: x != x ? x : (x > y || y != y is false)...
+// NaN wins on either side: x != x ? x : (x > y || y != y is false)...
 template <class T> T larger(T x, T y) { return x > y || x != x ? x : y; }
 template <class T> T smaller(T x, T y) { return x < y || x != x ? x : y; }
 
@@ -62,7 +62,8 @@ void combine_real(ReduceKind kind, const void* a, const void* b, void* out, std:
   }
 }
 
-// Halves are added up in float and rounded at each step: of use where all terms but one are zeros.
+// Halves are added in float and rounded after each addition: meant for sums in which all terms but one are
+// zero.
 template <class T>
 void combine_halves(ReduceKind kind, const void* a, const void* b, void* out, std::int64_t n) {
   switch (kind) {

@@ -8,12 +8,12 @@
 
 namespace tessera::comm {
 
-// InternalError for what has no meaning: max, min and bits of complex numbers, any and all of anything but
-// bool and integers, bits of floats; and for kinds of kernels only.
+// InternalError for combinations without a meaning: max, min and bit operations on complex numbers, any and
+// all on anything but bool and integers, bit operations on floats; and for kinds that only kernels have.
 void require_reducible(ReduceKind, Dtype);
 
-// out may be a or b. max and min of floats are NaN when either side is, as NumPy's. bool: sum is or, prod is
-// and.
+// out may be a or b. max and min of floats are NaN if either side is, as in NumPy. On bool, sum is `or` and
+// prod is `and`.
 void combine(ReduceKind, Dtype, const void* a, const void* b, void* out, std::int64_t count);
 
 }  // namespace tessera::comm

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/settings.hpp"
+#include "base/thresholds.hpp"
 #include "comm/host/hosts.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "types/buffer.hpp"
@@ -14,23 +15,23 @@
 namespace tessera::comm {
 namespace {
 
-// Reductions travel in pieces that stay in the cache between arrival and addition.
+// Reductions travel in pieces small enough to stay in the cache between arrival and addition.
 constexpr std::int64_t piece_bytes = std::int64_t{256} << 10;
 
 std::int64_t piece_elements(Dtype dtype) {  // a piece is one message
-  return std::max<std::int64_t>(
-      1, std::min(settings().message_limit, piece_bytes) / static_cast<std::int64_t>(itemsize(dtype)));
+  return std::max<std::int64_t>(1, std::min(settings().message_limit, threshold(piece_bytes, 64)) /
+                                       static_cast<std::int64_t>(itemsize(dtype)));
 }
 
-// n elements over the ranks: first elements of the blocks, and the end.
+// n elements scattered evenly over the ranks: the first element of each block, and the end.
 std::vector<std::int64_t> even_starts(std::int64_t n, int ranks) {
   std::vector<std::int64_t> starts;
   for (int r = 0; r <= ranks; ++r) starts.push_back(n / ranks * r + std::min<std::int64_t>(r, n % ranks));
   return starts;
 }
 
-// Receives blocks of `count` elements in pieces and adds each to `sum` as it comes. Two scratch pieces:
-// while one is added the next one travels.
+// Receives blocks of `count` elements in pieces and adds each to `sum` on arrival. Two scratch pieces
+// alternate: one is added while the next one travels.
 class AddingReceiver {
  public:
   AddingReceiver(const Communicator& comm, ReduceKind kind, Dtype dtype)
@@ -47,7 +48,7 @@ class AddingReceiver {
       sends.send(block + at * item_, std::min(piece_, count - at) * item_, to, tag_collective);
   }
 
-  // sum = first (op) what arrives
+  // sum = first (op) the received elements
   void receive(const std::byte* first, std::byte* sum, std::int64_t count, int from) {
     Requests open(comm_);
     auto& requests = open.list();
@@ -57,8 +58,8 @@ class AddingReceiver {
     const auto length = [&](std::int64_t piece) { return std::min(piece_, count - piece * piece_); };
     const auto post = [&](std::int64_t piece) {
       const auto slot = static_cast<std::size_t>(piece % 2);
-      check(MPI_Irecv(scratch_[slot].data(), static_cast<int>(length(piece) * item_), MPI_BYTE, from,
-                      tag_collective, comm_.impl().handle, &requests[slot]),
+      check(MPI_Irecv(scratch_[slot].data(), static_cast<int>(length(piece) * item_), MPI_BYTE,
+                      comm_.impl().mpi_rank(from), tag_collective, comm_.impl().handle, &requests[slot]),
             "MPI_Irecv", comm_);
     };
     if (pieces > 0) post(0);
@@ -100,7 +101,7 @@ void pairwise_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, con
   }
 }
 
-// P - 1 steps as above, in which each rank sends its own block: nothing is passed on.
+// P - 1 steps as above, in which each rank sends only its own block; no block is forwarded.
 void spread_blocks(const Communicator& comm, const std::byte* own_block, std::byte* out,
                    std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of) {
   const int ranks = comm.size(), me = comm.rank();
@@ -124,9 +125,10 @@ void bytes_between(std::span<const std::int64_t> starts, std::int64_t item,
 
 }  // namespace
 
-// By measurement (apps/bench/collectives.cpp; Open MPI 4.1.4, one node, 2 to 8 ranks): its reduce-scatter
-// loses by 1.2 to 7 times from 16 KiB a block on; its all-reduce by 5 to 35 % from 64 KiB a block on; its
-// all-gather where the rank count is no power of two.
+// Chosen by measurement (apps/bench/collectives.cpp; Open MPI 4.1.4, one node, 2 to 8 ranks). The own
+// algorithm wins against Open MPI's reduce-scatter by 1.2 to 7 times from 16 KiB a block on, against its
+// all-reduce by 5 to 35 % from 64 KiB a block on, and against its all-gather if the rank count is no power of
+// two.
 bool use_own(Collective collective, int ranks, std::int64_t bytes) {
   if (settings().collectives != "auto") return settings().collectives == "own";
   const std::int64_t block = bytes / ranks;
@@ -158,8 +160,8 @@ void own_all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, cons
   spread_blocks(comm, own_block, result, bytes_of, offset_of);
 }
 
-// Every rank's block of mine arrives beside the others; then they are added in pairwise_reduce's order, and
-// the sum goes to everybody.
+// First round: this rank receives its own block from every other rank. Second round: it adds them in
+// pairwise_reduce's order and sends the sum to all others.
 void start_own_all_reduce(Pending::Impl& pending, ReduceKind kind, Dtype dtype, const void* in, void* out,
                           std::int64_t count) {
   const int ranks = pending.requests.comm().size(), me = pending.requests.comm().rank();
@@ -179,7 +181,7 @@ void start_own_all_reduce(Pending::Impl& pending, ReduceKind kind, Dtype dtype, 
     const auto to = static_cast<std::size_t>((me + step) % ranks);
     pending.requests.send(mine + offset_of[to], bytes_of[to], static_cast<int>(to), tag_collective);
   }
-  int& second_rounds = pending.requests.comm().impl().second_rounds;
+  int& second_rounds = pending.requests.comm().impl().set->second_rounds;
   const int tag = tag_second_round + second_rounds++ % second_round_tags;
   pending.next_round = [=, &pending] {
     std::byte* sum = result + offset_of[own];

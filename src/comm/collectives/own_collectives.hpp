@@ -1,5 +1,5 @@
-// Collectives written on point-to-point messages, for the sizes where the MPI library's choice is poor, and
-// for those that exceed its int counts. For collectives.cpp only.
+// Collectives built on point-to-point messages: for sizes at which the MPI library chooses a slow algorithm,
+// and for data that exceed its int counts. For collectives.cpp only.
 #pragma once
 #include <span>
 
@@ -11,12 +11,11 @@ namespace tessera::comm {
 
 enum class Collective { all_reduce, all_gather, reduce_scatter };
 
-// Whether the own algorithm is the quicker one: bytes of the whole reduced value, of one rank's block for
-// all_gather.
+// Whether the own algorithm is faster. `bytes`: the whole reduced value, or one rank's block for all_gather.
 bool use_own(Collective, int ranks, std::int64_t bytes);
 
 void own_all_reduce(const Communicator&, ReduceKind, Dtype, const void* in, void* out, std::int64_t count);
-// The same bits, as two rounds of messages on the way.
+// The same bits as from own_all_reduce, by two rounds of non-blocking messages.
 void start_own_all_reduce(Pending::Impl&, ReduceKind, Dtype, const void* in, void* out, std::int64_t count);
 void own_reduce_scatter(const Communicator&, ReduceKind, Dtype, const void* in, void* out,
                         std::span<const std::int64_t> counts);

@@ -25,7 +25,7 @@ Pending::~Pending() {
   if (impl_ == nullptr || std::uncaught_exceptions() > 0 || failure().happened) return;  // ~Requests cancels
   try {
     wait();
-  } catch (...) {  // no destructor throws: this rank says so at its next call
+  } catch (...) {  // destructors do not throw: the rank's next call reports it
     mark_failed_by_exception("while it waited for what it had started");
   }
 }
@@ -59,9 +59,9 @@ bool Pending::Impl::move_on(bool block) {
   }
 }
 
-// Takes what has arrived of the receives, which are the first requests, and reports the messages that are
-// whole. False when no receive is open any more, or when none has arrived and the caller does not want to
-// wait.
+// Takes the receives that have completed (receives are the first requests) and reports each message whose
+// last piece has arrived. Returns false when no receive is open any more, or when none has completed and
+// `block` is false.
 bool Pending::Impl::complete_some(bool block) {
   const int receives = static_cast<int>(receive_of_request.size());
   std::vector<int> done(receive_of_request.size());

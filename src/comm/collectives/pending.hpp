@@ -1,8 +1,9 @@
-// Collectives that go on while the caller computes. Memory handed over stays alive and untouched until
+// Collectives that run while the caller computes. Memory passed to them must stay alive and unmodified until
 // wait() returns.
 //
-// It moves on inside test(), wait() and any other call of this room. A large all-reduce goes in two rounds,
-// the second of which starts in its own test() or wait(): ranks that wait for several wait in the same order.
+// A collective advances inside test(), wait() and any other call of comm. A large all-reduce has two rounds,
+// the second of which starts in its own test() or wait(): ranks must wait for several collectives in the same
+// order.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,9 +17,9 @@ class Pending {
   Pending();  // complete
   Pending(Pending&&) noexcept;
   Pending& operator=(Pending&&) noexcept;
-  ~Pending();      // waits; drops what is under way when an exception is passing
+  ~Pending();      // waits; cancels the collective while an exception is passing
   bool test();     // complete now?
-  void move_on();  // takes the next round if there is one; asks MPI nothing otherwise
+  void move_on();  // starts the next round if there is one; makes no other MPI call
   void wait();
 
   struct Impl;
@@ -34,7 +35,7 @@ Pending start_all_gather(const Communicator&, const void* in, std::int64_t bytes
 Pending start_all_gather_v(const Communicator&, const void* in, std::int64_t bytes, void* out,
                            std::span<const std::int64_t> bytes_of, std::span<const std::int64_t> offset_of);
 Pending start_broadcast(const Communicator&, void* data, std::int64_t bytes, int root);
-// arrived(i) is called from test() and wait().
+// arrived(i) is called from inside test() and wait().
 Pending start_exchange(const Communicator&, std::span<const Message> sends, std::span<const Message> receives,
                        std::function<void(std::size_t)> arrived, const char* label);
 

@@ -1,4 +1,4 @@
-// State of a collective under way, behind a Pending.
+// The state of a running collective, behind a Pending.
 #pragma once
 #include <functional>
 
@@ -14,17 +14,17 @@ struct Pending::Impl {
   const char* what;
   std::int64_t bytes;
 
-  // Exchanges: the receive that each of the first requests belongs to, and how many of its pieces are still
-  // to come.
+  // For exchanges: the receive that each of the first requests belongs to, and how many pieces of each
+  // receive are still to come.
   std::vector<std::size_t> receive_of_request;
   std::vector<int> pieces_missing;
   std::function<void(std::size_t)> arrived;
 
-  // The next round of an algorithm, called when all requests are complete. It may post more, and set the one
-  // after it.
+  // The next round of the algorithm, called when all requests are complete. It may post more requests and set
+  // the round after it.
   std::function<void()> next_round;
 
-  bool move_on(bool block);  // true when all is complete
+  bool move_on(bool block);  // true when everything is complete
 
  private:
   bool complete_some(bool block);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/settings.hpp"
+#include "base/thresholds.hpp"
 #include "comm/host/hosts.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/watch/waiting.hpp"
@@ -15,12 +16,12 @@
 namespace tessera::comm {
 namespace {
 
-// Bytes under way in each direction: enough to keep both sides busy, few enough to stay in the cache.
+// Bytes in flight per direction: enough to keep both sides busy, few enough to stay in the cache.
 constexpr std::int64_t window_bytes = 4 * best_piece_bytes;
 
-// The pieces of one direction in the order in which they start. Rank r first sends to r + 1 and receives
-// from r - 1, then r + 2 and r - 2, ...: nobody is everybody's first. The first piece that is not complete
-// is always under way on both sides, so that pairs cannot wait for each other in a circle.
+// The pieces of one direction in the order in which they start. Rank r first sends to r + 1 and receives from
+// r - 1, then r + 2 and r - 2, ...: no rank is the first peer of all others. The first incomplete piece is
+// always in flight on both sides, so pairs cannot wait for each other in a cycle.
 struct Queue {
   std::vector<std::size_t> order;  // of messages
   std::size_t next_message = 0, next_piece = 0;
@@ -67,7 +68,7 @@ class PiecewiseExchange {
     for (;;) {
       while (may_start(incoming_, receives_)) start_receive();
       bool sent = false;
-      // One at a time: between two packings whatever has arrived is taken.
+      // Packs one piece at a time and takes completed receives in between.
       if (may_start(outgoing_, sends_)) start_send(), sent = true;
       if (take_completed(false) || sent) continue;
       if (idle_work) {
@@ -90,7 +91,7 @@ class PiecewiseExchange {
     return !queue.exhausted(messages) && (queue.under_way == 0 || queue.under_way < window_bytes);
   }
 
-  // The next piece of the queue, as a flight with its request at the same place of requests_.
+  // Opens a flight for the queue's next piece; its request has the same index in requests_.
   std::size_t open_flight(Queue& queue, std::span<const PiecewiseMessage> messages, bool sends) {
     std::size_t at = 0;
     if (free_.empty()) {
@@ -117,8 +118,8 @@ class PiecewiseExchange {
       data = flight.room.data();
     }
     check(MPI_Irecv(data, static_cast<int>(flight.bytes), MPI_BYTE,
-                    comm_.rank_of(receives_[flight.message].peer), tag_exchange, comm_.impl().handle,
-                    &requests_.list()[at]),
+                    comm_.impl().mpi_rank(comm_.rank_of(receives_[flight.message].peer)), tag_exchange,
+                    comm_.impl().handle, &requests_.list()[at]),
           "MPI_Irecv", comm_);
   }
 
@@ -131,13 +132,13 @@ class PiecewiseExchange {
       work_.pack(flight.message, flight.piece, flight.room.data());
       data = flight.room.data();
     }
-    check(
-        MPI_Isend(data, static_cast<int>(flight.bytes), MPI_BYTE, comm_.rank_of(sends_[flight.message].peer),
-                  tag_exchange, comm_.impl().handle, &requests_.list()[at]),
-        "MPI_Isend", comm_);
+    check(MPI_Isend(data, static_cast<int>(flight.bytes), MPI_BYTE,
+                    comm_.impl().mpi_rank(comm_.rank_of(sends_[flight.message].peer)), tag_exchange,
+                    comm_.impl().handle, &requests_.list()[at]),
+          "MPI_Isend", comm_);
   }
 
-  // Takes what is complete; false when nothing was.
+  // Takes completed requests; false when there were none.
   bool take_completed(bool block) {
     int count = 0;
     const int all = static_cast<int>(flights_.size());
@@ -164,7 +165,7 @@ class PiecewiseExchange {
   std::span<const PiecewiseMessage> sends_, receives_;
   const PieceWork& work_;
   std::vector<Flight> flights_;
-  Requests requests_;  // by flight; after it, so that requests are cancelled before their room goes
+  Requests requests_;  // by flight; declared after the buffers, so that requests are cancelled first
   std::vector<std::size_t> free_;
   std::vector<int> done_;
   Queue outgoing_, incoming_;
@@ -172,7 +173,7 @@ class PiecewiseExchange {
 
 }  // namespace
 
-std::int64_t piece_limit() { return std::min(settings().message_limit, best_piece_bytes); }
+std::int64_t piece_limit() { return std::min(settings().message_limit, threshold(best_piece_bytes, 64)); }
 
 void exchange_piecewise(const Communicator& comm, std::span<const PiecewiseMessage> sends,
                         std::span<const PiecewiseMessage> receives, const PieceWork& work,

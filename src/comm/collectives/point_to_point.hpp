@@ -1,5 +1,6 @@
 // Messages between two ranks of a communicator, for algorithms that pass panels along (LU, QR, rings). Peers
-// are ranks of the communicator, not device ids. Messages of a pair with the same tag arrive in order.
+// are given as ranks of the communicator, not as device ids. Messages between a pair with the same tag arrive
+// in order.
 #pragma once
 #include <span>
 #include <type_traits>
@@ -12,7 +13,7 @@ void send(const Communicator&, const void* data, std::int64_t bytes, int to, int
 void receive(const Communicator&, void* data, std::int64_t bytes, int from, int tag = 0);
 Pending start_send(const Communicator&, const void* data, std::int64_t bytes, int to, int tag = 0);
 Pending start_receive(const Communicator&, void* data, std::int64_t bytes, int from, int tag = 0);
-// Sends to one rank while it receives from another; either may be this rank itself when both are (a copy).
+// Sends to one rank while receiving from another; if both are this rank itself, the data are copied.
 void send_receive(const Communicator&, const void* out, std::int64_t out_bytes, int to, void* in,
                   std::int64_t in_bytes, int from, int tag = 0);
 

@@ -15,9 +15,9 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// A tag of its own for the rounds after the first: they are posted in no order that ranks share.
+// The rounds after the first get a tag of their own, because ranks post them in different orders.
 int next_tag(Pending::Impl& pending) {
-  int& rounds = pending.requests.comm().impl().second_rounds;
+  int& rounds = pending.requests.comm().impl().set->second_rounds;
   return tag_second_round + rounds++ % second_round_tags;
 }
 
@@ -32,7 +32,7 @@ template <class Do> void for_mates(const HostGroups& groups, int me, Do what) {
     if (mate != me) what(mate);
 }
 
-// Who of `host` deals with the block of a rank elsewhere.
+// The rank of `host` that is responsible for the block of a rank on another host.
 int agent_of(const HostGroups& groups, int host, int rank) {
   return groups.partner(host, groups.place[at(rank)]);
 }
@@ -53,7 +53,7 @@ struct Gather {
   std::int64_t bytes(int rank) const { return blocks.bytes[at(rank)]; }
   int host() const { return groups.host[at(me)]; }
 
-  // Own blocks: to one rank of each other host, and to the mates.
+  // Sends the own block to one rank of each other host and to the ranks of this host.
   void spread(Requests& requests) const {
     for_ranks_elsewhere(groups, host(), [&](int rank) {
       if (agent_of(groups, host(), rank) == me) requests.receive(place(rank), bytes(rank), rank, tag_first);
@@ -64,7 +64,7 @@ struct Gather {
         requests.send(place(me), bytes(me), groups.partner(other, groups.place[at(me)]), tag_first);
     for_mates(groups, me, [&](int mate) { requests.send(place(me), bytes(me), mate, tag_first); });
   }
-  // Passes on to this host's ranks what came from other hosts.
+  // Forwards the blocks received from other hosts to the ranks of this host.
   void hand_on(Requests& requests) const {
     for_ranks_elsewhere(groups, host(), [&](int rank) {
       const int agent = agent_of(groups, host(), rank);
@@ -79,11 +79,11 @@ struct Gather {
 
 // ---- reductions ----
 
-// The blocks for which a rank adds up its host's terms, one after the other in memory: its own, then those of
-// ranks elsewhere.
+// The blocks for which a rank adds its host's terms, consecutive in memory: its own block, then those of
+// ranks on other hosts.
 struct Duties {
-  std::vector<int> block;            // whose
-  std::vector<std::int64_t> offset;  // elements, where each starts
+  std::vector<int> block;            // the rank that each block belongs to
+  std::vector<std::int64_t> offset;  // in elements: the start of each block
   std::int64_t elements = 0;
 };
 Duties duties_of(const HostGroups& groups, int rank, std::span<const std::int64_t> counts) {
@@ -122,7 +122,7 @@ struct Reduction {
   const std::byte* mine(int block) const { return in + starts[at(block)] * item; }
   int host() const { return groups.host[at(me)]; }
 
-  // The mates' terms of the blocks that this rank adds up.
+  // Exchanges, within the host, the terms of the blocks that each rank adds.
   void inside(Requests& requests) {
     const auto& mates = groups.mine(me);
     const auto others = static_cast<std::int64_t>(mates.size()) - 1;
@@ -161,7 +161,7 @@ struct Reduction {
     arriving.reset();
   }
 
-  // The hosts' sums, each to the rank whose block it is.
+  // Sends each host's sum to the rank that owns the block.
   void across(Requests& requests) {
     const std::int64_t own = counts[at(me)] * item;
     partial = Buffer::allocate(static_cast<std::size_t>((groups.hosts() - 1) * own));
@@ -328,8 +328,9 @@ void start_all_reduce_by_hosts(Pending::Impl& pending, ReduceKind kind, Dtype dt
   };
 }
 
-//   leaders   in: terms of the mates, out: the result; across: a sum from each other host, at once
-//   blocks    in: a block from each mate, and back; across: there and back
+// The costs compared, for the busiest rank:
+//   leaders   inside: receive the other ranks' terms, return the result; across: one sum from each other host
+//   blocks    inside: a block from each rank, and back; across: a block to each host, and back
 bool reduces_through_leaders(const HostGroups& groups, std::int64_t bytes, const Rates& links) {
   std::size_t most = 0;
   for (const auto& members : groups.members) most = std::max(most, members.size());

@@ -1,13 +1,13 @@
-// Collectives of ranks on several hosts: what crosses between hosts crosses once, the rest stays in the
-// hosts' memory. All are begun here as rounds of messages; the blocking ones wait at once.
+// Collectives of ranks on several hosts: data cross between two hosts only once, all other traffic stays in
+// the hosts' memory. All are started here as rounds of messages; the blocking ones wait at once.
 //
 //   all-gather, hosts {0 1} {2 3}         across: 0 <-> 2, 1 <-> 3           inside: 0 <-> 1, 2 <-> 3
 //     each block is sent to one rank of every other host, turn by turn, and handed on there
 //   reduction                             inside: the terms of a host are added by one of its ranks for every
 //     block, turn by turn                 across: the host's sum goes to the block's rank
 //
-// Additions happen in the order of ranks inside of a host, then in that of hosts: the bits depend on how the
-// ranks lie over hosts, and are the same on every rank and in every run.
+// Additions follow the order of ranks within a host, then the order of hosts: the bits depend on the
+// distribution of ranks over hosts, and are the same on every rank and in every run.
 #pragma once
 #include <span>
 
@@ -18,8 +18,8 @@
 
 namespace tessera::comm {
 
-// Whether a collective of this communicator goes this way: it spans hosts, and TESSERA_COLLECTIVES is not
-// mpi.
+// Whether collectives of this communicator use two levels: it spans several hosts, and TESSERA_COLLECTIVES is
+// not mpi.
 bool goes_by_hosts(const Communicator&);
 
 void start_gather_by_hosts(Pending::Impl&, std::byte* out, std::span<const std::int64_t> bytes_of,
@@ -29,11 +29,11 @@ void start_reduce_scatter_by_hosts(Pending::Impl&, ReduceKind, Dtype, const std:
 void start_all_reduce_by_hosts(Pending::Impl&, ReduceKind, Dtype, const std::byte* in, std::byte* out,
                                std::int64_t count);
 
-// An all-reduce of few bytes goes through one rank of each host, which saves a journey; of many, every rank
-// carries its block.
+// A small all-reduce goes through one rank of each host, which saves one message latency; in a large one
+// every rank carries its own block.
 bool reduces_through_leaders(const HostGroups&, std::int64_t bytes, const Rates&);
 
-// ---- What the busiest rank receives from other hosts: the figures that explain() prints ----
+// ---- Bytes that the busiest rank receives from other hosts: the figures that explain() prints ----
 std::int64_t gather_crossing_bytes(const HostGroups&, std::span<const std::int64_t> bytes_of);
 std::int64_t reduce_scatter_crossing_bytes(const HostGroups&, std::span<const std::int64_t> bytes_of);
 std::int64_t all_reduce_crossing_bytes(const HostGroups&, std::int64_t count, std::int64_t item,

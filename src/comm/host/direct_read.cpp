@@ -24,7 +24,7 @@ namespace {
 
 struct Readable {
   std::vector<int>
-      host_of;  // by device id: the first rank of those that read each other's memory; -1: nobody reads here
+      host_of;  // by device id: the first rank of those that read each other's memory; -1: no direct reads
   std::vector<std::int64_t> process_of;  // by device id
   std::int64_t bytes_read = 0;           // by this rank
 };
@@ -35,7 +35,8 @@ bool all_can_read(MPI_Comm host, int host_size) {
   struct Card {
     std::int64_t process, place, password;
   };
-  // Process numbers may be equal: ranks in namespaces of their own would each read themselves.
+  // Process numbers alone are not enough: ranks in separate PID namespaces may have equal ones and read
+  // themselves.
   std::int64_t password = 0;
   if (getrandom(&password, sizeof password, 0) != sizeof password) password = 0;
   int rank = 0;
@@ -54,7 +55,7 @@ bool all_can_read(MPI_Comm host, int host_size) {
       works = 0;
   }
   int all_work = 0;
-  // A barrier: no rank's password goes away before all have read it.
+  // Acts as a barrier: a rank's password stays on its stack until all ranks have read it.
   check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce",
         "the ranks of this host");
   return all_work == 1;
@@ -102,7 +103,7 @@ void DirectReader::add(std::uint64_t there, std::byte* here, std::size_t bytes) 
 }
 
 void DirectReader::flush() {
-  // A call may stop anywhere, at the latest after 2 GiB.
+  // The system call may stop after any number of bytes, at the latest after 2 GiB.
   std::size_t first = 0;
   while (first < theirs_.size()) {
     const auto count = static_cast<unsigned long>(theirs_.size() - first);
@@ -128,7 +129,7 @@ void DirectReader::flush() {
   mine_.clear();
 }
 
-// Buffers, because they outlive an exception that passes while messages are on their way.
+// Buffers, since the memory of messages in flight must outlive a passing exception.
 struct Reading::Impl {
   Impl(const Communicator& comm, std::span<const std::uint64_t> operands, std::span<const int> readers_,
        std::span<const int> sources_)
@@ -146,17 +147,17 @@ struct Reading::Impl {
     if (bytes > 0) std::memcpy(operands_room.data(), operands.data(), operands.size_bytes());
     arrivals.list().assign(sources.size(), MPI_REQUEST_NULL);
     dones.list().assign(readers_.size(), MPI_REQUEST_NULL);
-    // Addresses precede the word that all was read, for pairs that read both ways: they are received in this
-    // order.
+    // Pairs may read in both directions: addresses are received before the message "done", since messages of
+    // one tag match in order.
     for (std::size_t s = 0; s < sources.size(); ++s)
-      check(MPI_Irecv(told() + s * count, bytes, MPI_BYTE, comm.rank_of(sources[s]), tag_exchange,
-                      comm.impl().handle, &arrivals.list()[s]),
+      check(MPI_Irecv(told() + s * count, bytes, MPI_BYTE, comm.impl().mpi_rank(comm.rank_of(sources[s])),
+                      tag_exchange, comm.impl().handle, &arrivals.list()[s]),
             "MPI_Irecv", comm);
     for (const int reader : readers_)
       departures.send(operands_room.data(), bytes, comm.rank_of(reader), tag_exchange);
     for (std::size_t r = 0; r < readers_.size(); ++r)
-      check(MPI_Irecv(words.data() + r, 1, MPI_BYTE, comm.rank_of(readers_[r]), tag_exchange,
-                      comm.impl().handle, &dones.list()[r]),
+      check(MPI_Irecv(words.data() + r, 1, MPI_BYTE, comm.impl().mpi_rank(comm.rank_of(readers_[r])),
+                      tag_exchange, comm.impl().handle, &dones.list()[r]),
             "MPI_Irecv", comm);
   }
   std::uint64_t* told() { return reinterpret_cast<std::uint64_t*>(told_room.data()); }
@@ -193,7 +194,7 @@ std::size_t Reading::next() {
 
 void Reading::done_with(std::size_t source) {
   if (impl_->done[source]) return;
-  operands_of(source);  // its word is taken, so that the next one of this pair is not taken for it
+  operands_of(source);  // receives the addresses first: the next message of this pair must not match them
   std::byte* const word = impl_->words.data() + impl_->dones.list().size();
   impl_->departures.send(word, 1, impl_->comm->rank_of(impl_->sources[source]), tag_exchange);
   impl_->done[source] = true;

@@ -1,8 +1,8 @@
-// Reading another process's memory on the same host without its help: one copy, from where the data lie to
-// where they are wanted.
+// Reads another process's memory on the same host without its participation: one copy, from the source to the
+// final destination.
 //
-//   everybody   --where my operands lie-->   those who read here
-//   readers     copy what they want (process_vm_readv)
+//   all ranks   --addresses of operands-->   the ranks that read them
+//   readers     copy the parts that they need (process_vm_readv)
 //   readers     --done-->   the owner, who may change or free its operands from now on
 #pragma once
 #include <cstddef>
@@ -18,12 +18,12 @@ struct iovec;
 
 namespace tessera::comm {
 
-// Whether two ranks (device ids) read each other's memory: on one host, where the system allows it, unless
-// TESSERA_COLLECTIVES=mpi. Known everywhere, also about others.
+// Whether two ranks (device ids) read each other's memory: they share a host, the system allows it, and
+// TESSERA_COLLECTIVES is not mpi. Every rank knows the answer for every pair.
 bool reads_directly(int device, int other);
 std::int64_t bytes_read_directly();  // by this rank, so far
 
-// Copies out of one peer's memory, many per system call. SystemError when the system refuses.
+// Copies out of one peer's memory, many pieces per system call. SystemError if the system refuses.
 class DirectReader {
  public:
   explicit DirectReader(int device);
@@ -38,13 +38,13 @@ class DirectReader {
   std::vector<iovec> theirs_, mine_;
 };
 
-// Reading in the caller's own order and time, between telling and the last word.
+// Direct reads in an order and at times that the caller chooses.
 //
 //   Reading reading(comm, my_operands, readers, sources);
-//   reading.operands_of(s)        waits until sources[s] has told; from then on it may be read
-//   reading.finish()              tells the sources, and returns when nobody reads here any more
+//   reading.operands_of(s)        waits for the addresses of sources[s]; its memory may be read from then on
+//   reading.finish()              tells the sources, and returns when all reads here have ended
 //
-// Collective over those who read or are read. `operands` are as many on each rank.
+// Collective over the ranks that read or are read. Every rank passes the same number of `operands`.
 class Reading {
  public:
   Reading(const Communicator&, std::span<const std::uint64_t> operands, std::span<const int> readers,
@@ -53,8 +53,8 @@ class Reading {
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
   std::span<const std::uint64_t> operands_of(std::size_t source);
-  std::size_t next();                  // of the sources that have told, one not yet returned; waits for it
-  void done_with(std::size_t source);  // not read any more
+  std::size_t next();                  // a source whose addresses have arrived, each returned once; waits
+  void done_with(std::size_t source);  // ends the reads from this source
   void finish();
 
  private:
@@ -64,11 +64,12 @@ class Reading {
 
 struct DirectWork {
   std::function<void(std::size_t source, std::span<const std::uint64_t> operands, DirectReader&)> read;
-  std::function<void()> meanwhile;  // done once, while others get ready
+  std::function<void()> meanwhile;  // called once, before this rank waits for the others
 };
 
-// Everybody tells `readers` where its operands lie and reads from `sources` (device ids, as many operands
-// each). Returns when nobody reads here any more. Collective over those who read or are read.
+// Every rank sends the addresses of its operands to `readers` and reads from `sources` (device ids, each with
+// the same number of operands). Returns when nobody reads this rank's memory any more. Collective over the
+// ranks that read or are read.
 void exchange_by_reading(const Communicator&, std::span<const std::uint64_t> operands,
                          std::span<const int> readers, std::span<const int> sources, const DirectWork&,
                          const char* label);

@@ -29,12 +29,12 @@
 namespace tessera::comm {
 namespace {
 
-constexpr std::size_t least_bytes = std::size_t{64} << 10;  // below, a message is as quick
+constexpr std::size_t least_bytes = std::size_t{64} << 10;  // below this, a message is as fast
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::int64_t slack_bytes = std::int64_t{64} << 20;
-constexpr std::size_t most_mappings = 256;  // of peers' blocks that are kept for the next time
+constexpr std::size_t most_mappings = 256;  // of peers' blocks that stay mapped for later reads
 
-// A mapping of a part of a file, at the start of a huge page if it is as large as one. nullptr if the system
+// Maps a part of a file, aligned to a huge page if it is at least as large as one. nullptr if the system
 // refuses.
 std::byte* map_part(int file, std::int64_t begin, std::size_t bytes) {
   const std::size_t spare = bytes >= huge_page ? huge_page : 0;
@@ -57,13 +57,13 @@ std::byte* map_part(int file, std::int64_t begin, std::size_t bytes) {
   return static_cast<std::byte*>(mapped);
 }
 
-// A file without a name, in which blocks have their places: one descriptor, however many blocks there are. It
-// is as long as no job will need, and what is not written takes no memory; so no place is used twice.
+// An unnamed file that holds all blocks: one descriptor, however many blocks there are. Its length exceeds
+// what any job needs and unwritten pages take no memory, so no offset is used twice.
 class SharedFile {
  public:
   explicit SharedFile(std::int64_t serial) : serial_(serial), file_(memfd_create("tessera", MFD_CLOEXEC)) {
     constexpr std::int64_t enough = std::int64_t{1} << 46;
-    rlimit limit{};  // beyond it the system sends a signal
+    rlimit limit{};  // writing beyond the limit raises a signal
     const bool is_limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < enough;
     const auto length = is_limited ? static_cast<std::int64_t>(limit.rlim_cur) : enough;
     if (file_ >= 0 && ftruncate(file_, length) == 0) free_ = length;
@@ -75,14 +75,14 @@ class SharedFile {
   }
   int descriptor() const { return file_; }
   std::int64_t serial() const { return serial_; }
-  // Where so many bytes begin; -1 where the file has no room.
+  // Reserves `bytes` and returns their offset; -1 if the file has no room.
   std::int64_t place_for(std::int64_t bytes, std::int64_t alignment) {
     const std::int64_t begin = (end_ + alignment - 1) / alignment * alignment;
     if (begin + bytes > free_) return -1;
     end_ = begin + bytes;
     return begin;
   }
-  // Peers may have it mapped still: the memory goes now all the same.
+  // Returns the memory to the system even while peers still have it mapped.
   void empty(std::int64_t begin, std::size_t bytes) const {
     fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, static_cast<off_t>(bytes));
   }
@@ -104,18 +104,19 @@ struct Block {
   std::int64_t start = 0, serial = 0;  // in the file; among all blocks
 };
 
-// This rank's blocks. Freed ones are kept for the next request of their size; so peers find them mapped.
+// This rank's blocks. Freed ones are kept for the next request of their size, since peers have them mapped
+// already.
 //
-// A child after fork() finds copies of them, as of all other memory: what it writes is its own, and what its
-// parent does to them later is not seen. The parent goes on when they are made.
+// After fork() the child gets private copies of the blocks, as of all other memory: neither process sees the
+// other's later writes. The parent waits until the copies are made.
 class Blocks {
  public:
   static Blocks& instance() {
-    static auto* blocks = new Blocks;  // outlives every static array handle of the program
+    static auto* blocks = new Blocks;  // never destroyed: static array handles of the program may outlive it
     return *blocks;
   }
 
-  // A block without data where the system has none to share.
+  // Returns a block without data if the system cannot provide shared memory.
   Block take(std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
     Block block;
@@ -126,7 +127,7 @@ class Blocks {
     } else {
       const std::size_t capacity = shared_capacity(bytes, 4096);
       block = make(capacity);
-      if (block.data == nullptr && !kept_.empty()) {  // what is kept holds files and mappings too
+      if (block.data == nullptr && !kept_.empty()) {  // kept blocks also use up files and mappings
         drop_all();
         block = make(capacity);
       }
@@ -188,7 +189,7 @@ class Blocks {
     if (is_huge) capacity = (capacity + huge_page - 1) / huge_page * huge_page;
     const auto bytes = static_cast<std::int64_t>(capacity), step = is_huge ? std::int64_t{huge_page} : page;
     std::int64_t start = file_ ? file_->place_for(bytes, step) : -1;
-    if (start < 0) {  // none yet, or it is used up: the system allows short ones only
+    if (start < 0) {  // no file yet, or it is full because of the system's limit on file lengths
       const auto next = std::make_shared<SharedFile>(++files_);
       start = next->place_for(bytes, step);
       if (start < 0) return {};
@@ -222,7 +223,10 @@ class Blocks {
   void after_fork_in_child() {
     if (!is_child_) {
       for (const auto& [place, block] : live_) replace_by_copy(block);
-      kept_.clear([](const auto& found) { munmap(found.block.data, found.block.capacity); });
+      kept_.clear([](const auto& found) {
+        unmark(found.block.data, found.block.capacity);
+        munmap(found.block.data, found.block.capacity);
+      });
       is_child_ = true;
     }
     for (const int end : copied_)
@@ -233,9 +237,10 @@ class Blocks {
     void* const copy =
         mmap(nullptr, block.capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy != MAP_FAILED) {
+      unmark(block.data, block.capacity);  // the copy is whole, with the end that nobody asked for
       std::memcpy(copy, block.data, block.capacity);
       mremap(copy, block.capacity, block.capacity, MREMAP_MAYMOVE | MREMAP_FIXED, block.data);
-    } else {  // no memory for it: the child must not write to its parent's
+    } else {  // no memory for a copy: the child must not write to its parent's block
       mprotect(block.data, block.capacity, PROT_READ);
     }
   }
@@ -247,10 +252,10 @@ class Blocks {
   std::mutex mutex_;
   std::map<const std::byte*, Block> live_;
   FreeList<Block> kept_;
-  std::shared_ptr<SharedFile> file_;  // where the next block gets its place
+  std::shared_ptr<SharedFile> file_;  // the file from which the next block is taken
   std::int64_t live_bytes_ = 0, peak_bytes_ = 0, made_ = 0, files_ = 0;
   bool is_child_ = false;
-  int copied_[2] = {-1, -1};  // ends of a pipe, while a process forks
+  int copied_[2] = {-1, -1};  // ends of the pipe by which the parent waits for the child during fork()
 };
 
 struct Mapping {
@@ -266,7 +271,7 @@ struct Mapping {
 
 using Name = std::pair<std::int64_t, std::int64_t>;  // process, serial of a block or a file
 
-// A peer's file stays open: a later block can be mapped when this process may open no more.
+// Keeps peers' files open, so that later blocks can be mapped even when this process may open no more files.
 class PeersFiles {
  public:
   PeersFiles() = default;
@@ -293,8 +298,9 @@ struct Mappings {
 };
 
 struct Sharing {
-  std::vector<int> host_of;  // by rank: the first rank of those that share memory with it; -1: alone
-  bool mine = false;         // this rank shares
+  std::vector<int> host_of;  // by rank: the first rank of those that share memory with it; -1: none
+  bool mine = false;         // this rank shares memory
+  bool is_refused = false;   // refuse_host_memory()
 };
 Sharing& sharing() { return state<Sharing>(); }
 
@@ -336,11 +342,13 @@ bool all_can_share(MPI_Comm host, int rank, int host_size) {
 }  // namespace
 
 Buffer allocate_on_host(std::size_t bytes) {
-  if (bytes < least_bytes || !sharing().mine) return Buffer::allocate(bytes);
+  if (bytes < least_bytes || !sharing().mine || sharing().is_refused) return Buffer::allocate(bytes);
   const Block block = Blocks::instance().take(bytes);
   if (block.data == nullptr) return Buffer::allocate(bytes);
   return Buffer::wrap(block.data, bytes, [block] { Blocks::instance().give(block); });
 }
+
+void refuse_host_memory(bool refuse) { sharing().is_refused = refuse; }
 
 HostAddress host_address(const void* place) {
   return sharing().mine && place != nullptr
@@ -364,7 +372,7 @@ Buffer map(const HostAddress& address) {
   auto& known = mappings[name];
   if (known == nullptr) {
     known = std::make_shared<Mapping>();
-    const int file = files.of(address);
+    const int file = sharing().is_refused ? (errno = EMFILE, -1) : files.of(address);
     if (file >= 0)
       known->bytes = static_cast<std::size_t>(address.block_bytes),
       known->data = map_part(file, address.start, known->bytes);
@@ -377,7 +385,7 @@ Buffer map(const HostAddress& address) {
     order.push_back(name);
   }
   const auto mapping = known;
-  if (order.size() > most_mappings) {  // handles that are out keep theirs alive
+  if (order.size() > most_mappings) {  // Buffers in use keep their mappings alive
     mappings.erase(order.front());
     order.pop_front();
   }

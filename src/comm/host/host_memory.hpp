@@ -3,10 +3,10 @@
 //   rank 0   block = allocate_on_host(n)  --host_address(block.data())-->  rank 1   map(address).data()[...]
 //     = ...
 //
-// A block is a part of the rank's file without a name (memfd), which a peer maps when it first hears of it;
-// the file vanishes with the processes. A child after fork() has copies of the blocks, which nobody shares.
-// Where the system refuses (other users, containers apart), or between hosts, host_address()
-// says so and one sends messages.
+// A block is a part of the rank's unnamed file (memfd), which a peer maps when it first receives an address
+// in it; the file disappears with the processes. A child after fork() has private copies of the blocks. If
+// the system refuses (other users, separate containers), or between hosts, host_address() reports it and
+// callers send messages instead.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,22 +16,27 @@
 
 namespace tessera::comm {
 
-// Uninitialised. From the pool of Buffer::allocate where no peer could see it: small blocks, and ranks alone
-// on their host.
+// Uninitialised. Comes from the pool of Buffer::allocate if no peer could map it: for small blocks, and for
+// ranks alone on their host.
 Buffer allocate_on_host(std::size_t bytes);
 
-// The address of a place in such a block as peers find it; plain bytes, to be sent.
+// The address of a byte in such a block, valid in peer processes; plain data, to be sent in messages.
 struct HostAddress {
-  std::int64_t process = 0, file = -1, file_serial = 0;  // file -1: nobody else can see it
+  std::int64_t process = 0, file = -1, file_serial = 0;  // file -1: no other process can map it
   std::int64_t serial = 0, start = 0, block_bytes = 0;   // of the block, in the file
-  std::int64_t offset = 0;                               // of the place, in the block
+  std::int64_t offset = 0;                               // of the addressed byte, in the block
   bool is_visible() const { return file >= 0; }
 };
 HostAddress host_address(const void* place);
 
-// Whether all of these ranks see each other's blocks. Known everywhere, also about other hosts.
+// For tests. While it is true, this process gets no block more and maps none that it has not mapped: it has
+// reached a limit of the system.
+void refuse_host_memory(bool);
+
+// Whether all of these ranks can map each other's blocks. Every rank knows it, also about other hosts.
 bool share_memory(std::span<const int> ranks);
-// The peer's block from that place on, for as long as the handle lives. SystemError if it cannot be mapped.
+// Maps the peer's block from that address on, for the lifetime of the Buffer. SystemError if it cannot be
+// mapped.
 Buffer map(const HostAddress&);
 
 }  // namespace tessera::comm

@@ -1,5 +1,4 @@
-// A zeroed piece of memory that all ranks of a host map. It does not belong to MPI, so it outlives
-// MPI_Finalize.
+// Zeroed memory that all ranks of a host map. It does not belong to MPI, so it outlives MPI_Finalize.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -15,7 +14,7 @@ class HostPage {
 
   static std::string new_name();  // of fixed length; unique on the host
   void create(const std::string& name,
-              std::size_t bytes);  // by one rank; the others open it afterwards. Where /dev/shm is
+              std::size_t bytes);  // by one rank; the others open it afterwards. If /dev/shm is
   void open(const std::string& name, std::size_t bytes);  // missing or full, data() stays nullptr
   static void unlink(const std::string& name);            // once all have opened it
   void* data() const { return data_; }

@@ -1,4 +1,4 @@
-// The start of host_memory and direct_read, for the environment. Collective.
+// Start-up of host_memory and direct_read, called by the environment. Collective.
 #pragma once
 #include "comm/mpi/mpi_api.hpp"
 
@@ -6,14 +6,14 @@
 
 namespace tessera::comm {
 
-// By rank of the job: the first rank of its host, or -1 where a host says no. `works` is the same on all
+// By rank of the job: the first rank of its host, or -1 if `works` is false there. `works` is the same on all
 // ranks of a host.
 std::vector<int> first_ranks_of_hosts(bool works, MPI_Comm host, MPI_Comm world);
 
-// Finds out whether the ranks of `host` can map each other's memory, all of them or none, and tells all
-// ranks of the job.
+// Finds out whether the ranks of `host` can map each other's memory (all of them or none) and tells all ranks
+// of the job.
 void find_sharing_ranks(MPI_Comm host, MPI_Comm world);
-// The same for reading it where it lies (direct_read.hpp).
+// The same for reading it in place (direct_read.hpp).
 void find_readable_ranks(MPI_Comm host, MPI_Comm world);
 
 }  // namespace tessera::comm

@@ -1,6 +1,5 @@
-// Which ranks stand on one host, and what a communicator that spans several looks like from there. Two ranks
-// share a host when MPI says that they could share memory; containers with memory of their own count as
-// hosts.
+// The ranks of each host, and the hosts that a communicator spans. Two ranks share a host when MPI says
+// that they could share memory; containers with separate memory count as separate hosts.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,8 +8,8 @@
 
 namespace tessera::comm {
 
-// By device id: the number of its host, counted from 0 in the order of their first ranks. Filled at the
-// start, the same on all ranks; all 0 where the job has one host or none is known.
+// By device id: the number of its host, counted from 0 in the order of the hosts' first ranks. Set at
+// start-up, the same on all ranks; all 0 if the job has one host or the hosts are unknown.
 void set_hosts(std::vector<int> host_of_device);
 int host_of(int device_id);
 int host_count();
@@ -24,7 +23,8 @@ struct HostGroups {
   std::vector<int> host, place;           // by rank: which host, and which of its members
   int hosts() const { return static_cast<int>(members.size()); }
   const std::vector<int>& mine(int rank) const { return members[host[rank]]; }
-  // Who of a host's members answers for the k-th rank elsewhere: turns by turns, so that all of them talk.
+  // The member of a host that serves the k-th rank elsewhere: members take turns, so that all of them
+  // communicate.
   int partner(int to_host, int k) const {
     const auto& there = members[to_host];
     return there[static_cast<std::size_t>(k) % there.size()];
@@ -35,11 +35,11 @@ HostGroups group_by_host(const std::vector<int>& device_ids);
 const HostGroups& host_groups(const Communicator&);
 bool spans_hosts(const Communicator&);
 
-// Bytes of data that this rank has received from ranks on other hosts since the start. What is counted is
-// what collectives, exchanges and messages of this room carry; agreements and texts are not.
+// Bytes of data that this rank has received from ranks on other hosts since the start. Collectives, exchanges
+// and messages of comm are counted; agreements and texts are not.
 std::int64_t bytes_from_other_hosts();
 void count_from(const Communicator&, int rank, std::int64_t bytes);
-// The MPI library's broadcast, which enters each host once: at its first rank.
+// Counts the MPI library's broadcast, which enters each host once: at its first rank.
 void count_broadcast(const Communicator&, std::int64_t bytes, int root);
 
 }  // namespace tessera::comm

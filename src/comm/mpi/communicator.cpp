@@ -2,15 +2,24 @@
 
 #include <tessera/error.hpp>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <map>
 #include <numeric>
+#include <set>
+#include <sstream>
 #include <unordered_map>
+#include <utility>
 
 #include "base/hash.hpp"
+#include "base/recent.hpp"
 #include "base/session.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/group_cache.hpp"
+#include "comm/mpi/idle_groups.hpp"
 #include "comm/mpi/mpi_call.hpp"
+#include "comm/watch/agreement.hpp"
 #include "comm/watch/waiting.hpp"
 
 namespace tessera::comm {
@@ -29,30 +38,36 @@ bool mpi_is_up() {
   return initialized && !finalized;
 }
 
-// Freed in the order in which they were made, alike on all ranks.
+using Held = std::shared_ptr<const Communicator>;
+
 struct Communicators {
-  std::unique_ptr<Communicator> alone, world, control;
-  std::vector<std::unique_ptr<Communicator>> groups;
-  std::unordered_map<std::vector<int>, const Communicator*, HashIds> by_ids;
+  static constexpr std::size_t most_orders = 256;
+  Held alone, world, control;
+  std::unordered_map<std::vector<int>, Held, HashIds> by_set;  // in ascending order
+  RecentMap<std::vector<int>, Held, HashIds> by_order{most_orders};
+  std::size_t most_groups = 256, asks_from = most_groups;  // sets; asks_from grows while they stay in use
 
   Communicators() = default;
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
   ~Communicators() {
     if (!mpi_is_up()) return;
-    for (auto& one : groups) free(one.get());
-    free(control.get());
-    free(world.get());
+    std::vector<std::vector<int>> all;
+    for (const auto& [ids, held] : by_set) all.push_back(ids);
+    std::sort(all.begin(), all.end());  // alike on all ranks
+    for (const auto& ids : all) free(*by_set.at(ids));
+    for (const auto& held : {control, world})
+      if (held) free(*held);
   }
 
- private:
-  static void free(Communicator* one) {
-    if (one != nullptr && one->impl().handle != MPI_COMM_NULL) MPI_Comm_free(&one->impl().handle);
+  static int free(const Communicator& one) {
+    return one.impl().handle == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&one.impl().handle);
   }
 };
 Communicators& communicators() { return state<Communicators>(); }
 
-std::unique_ptr<Communicator> make(MPI_Comm handle, int rank, std::vector<int> device_ids, int world_size) {
+std::unique_ptr<Communicator::Impl> new_impl(MPI_Comm handle, int rank, std::vector<int> device_ids,
+                                             int world_size) {
   auto impl = std::make_unique<Communicator::Impl>();
   impl->handle = handle;
   impl->rank = rank;
@@ -60,7 +75,23 @@ std::unique_ptr<Communicator> make(MPI_Comm handle, int rank, std::vector<int> d
   for (std::size_t r = 0; r < device_ids.size(); ++r) impl->rank_of[device_ids[r]] = static_cast<int>(r);
   impl->name = (device_ids.size() == 1 ? "device " : "devices ") + format_ids(device_ids);
   impl->device_ids = std::move(device_ids);
-  return std::make_unique<Communicator>(std::move(impl));
+  return impl;
+}
+
+Held make(MPI_Comm handle, int rank, std::vector<int> device_ids, int world_size) {
+  auto impl = new_impl(handle, rank, std::move(device_ids), world_size);
+  impl->set = std::make_shared<OfSet>();
+  return std::make_shared<Communicator>(std::move(impl));
+}
+
+// The same devices in another order.
+Held reorder(const Held& set, int rank, const std::vector<int>& device_ids) {
+  const auto& own = set->impl();
+  auto impl = new_impl(own.handle, rank, device_ids, static_cast<int>(own.rank_of.size()));
+  impl->set = own.set;
+  impl->ascending = set;
+  for (const int id : device_ids) impl->mpi_ranks.push_back(own.rank_of[id]);
+  return std::make_shared<Communicator>(std::move(impl));
 }
 
 const Communicator& this_process_alone() {
@@ -69,7 +100,7 @@ const Communicator& this_process_alone() {
   return *alone;
 }
 
-// Two groups that are made at the same time by overlapping sets of ranks need different tags.
+// Groups that overlapping sets of ranks create at the same time need different tags.
 int tag_of(const std::vector<int>& ids) { return tag_group + static_cast<int>(HashIds()(ids) % 20000); }
 
 int find_own_rank(const std::vector<int>& ids, int world_size, int me) {
@@ -112,36 +143,108 @@ const Communicator& world() {
   return this_process_alone();
 }
 
-const Communicator& group(const std::vector<int>& device_ids) {
+namespace {
+
+MPI_Comm make_handle(const std::vector<int>& device_ids) {
+  const Communicator& all = world();
+  const Waiting waiting("the making of a group", all, 0);
+  const std::function<std::string()> describe = [&] {
+    const auto purpose = current_purpose();
+    return "meets devices " + format_ids(device_ids) + " for the first time" +
+           (purpose.empty() ? "" : ", for " + purpose);
+  };
+  RendezvousCount first;
+  const Rendezvous rendezvous(first, device_ids, RendezvousKind::making, describe);
+  MPI_Comm handle = MPI_COMM_NULL;
+  MPI_Group everybody, members;
+  check(MPI_Comm_group(all.impl().handle, &everybody), "MPI_Comm_group", all);
+  check(MPI_Group_incl(everybody, static_cast<int>(device_ids.size()), device_ids.data(), &members),
+        "MPI_Group_incl", all);
+  check(MPI_Comm_create_group(all.impl().handle, members, tag_of(device_ids), &handle),
+        "MPI_Comm_create_group", all);
+  MPI_Group_free(&members);
+  MPI_Group_free(&everybody);
+  MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
+  return handle;
+}
+
+// Devices in ascending order.
+const Held& group_of_set(const std::vector<int>& ids) {
   const Communicator& all = world();
   auto& cache = communicators();
-  if (device_ids == all.device_ids()) return all;
-  if (const auto found = cache.by_ids.find(device_ids); found != cache.by_ids.end()) return *found->second;
+  if (static_cast<int>(ids.size()) == all.size()) return cache.world ? cache.world : cache.alone;
+  if (const auto found = cache.by_set.find(ids); found != cache.by_set.end()) return found->second;
+  const int rank = find_own_rank(ids, all.size(), all.rank());
+  const MPI_Comm handle = ids.size() > 1 ? make_handle(ids) : MPI_COMM_NULL;
+  return cache.by_set.emplace(ids, make(handle, rank, ids, all.size())).first->second;
+}
 
+const Held& find_group(const std::vector<int>& device_ids) {
+  const Communicator& all = world();
+  auto& cache = communicators();
+  if (device_ids == all.device_ids()) return cache.world ? cache.world : cache.alone;
+  if (const auto found = cache.by_set.find(device_ids); found != cache.by_set.end()) return found->second;
+  if (const auto* found = cache.by_order.find(device_ids)) return *found;
   const int rank = find_own_rank(device_ids, all.size(), all.rank());
-  MPI_Comm handle = MPI_COMM_NULL;
-  if (device_ids.size() > 1) {
-    const Waiting waiting("the making of a group", all, 0);
-    const std::function<std::string()> describe = [&] {
-      const auto purpose = current_purpose();
-      return "meets devices " + format_ids(device_ids) + " for the first time" +
-             (purpose.empty() ? "" : ", for " + purpose);
-    };
-    MeetingCount first;
-    const Meeting meeting(first, device_ids, MeetingKind::making, describe);
-    MPI_Group everybody, members;
-    check(MPI_Comm_group(all.impl().handle, &everybody), "MPI_Comm_group", all);
-    check(MPI_Group_incl(everybody, static_cast<int>(device_ids.size()), device_ids.data(), &members),
-          "MPI_Group_incl", all);
-    check(MPI_Comm_create_group(all.impl().handle, members, tag_of(device_ids), &handle),
-          "MPI_Comm_create_group", all);
-    MPI_Group_free(&members);
-    MPI_Group_free(&everybody);
-    MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
+  auto ids = device_ids;
+  std::sort(ids.begin(), ids.end());
+  const Held& set = group_of_set(ids);
+  return ids == device_ids ? set : cache.by_order.insert(device_ids, reorder(set, rank, device_ids));
+}
+
+}  // namespace
+
+const Communicator& group(const std::vector<int>& device_ids) { return *find_group(device_ids); }
+std::shared_ptr<const Communicator> hold_group(const std::vector<int>& device_ids) {
+  return find_group(device_ids);
+}
+
+bool has_too_many_groups() { return communicators().by_set.size() > communicators().asks_from; }
+std::size_t group_count() {
+  const auto& sets = communicators().by_set;
+  return static_cast<std::size_t>(
+      std::count_if(sets.begin(), sets.end(), [](const auto& one) { return one.first.size() > 1; }));
+}
+std::size_t set_most_groups(std::size_t most) {
+  communicators().asks_from = most;
+  return std::exchange(communicators().most_groups, most);
+}
+
+namespace {
+
+// Nobody on this rank holds it, no call on it is put off, and all of its members are among comm's.
+bool is_idle(const std::vector<int>& ids, const Held& held, const Communicator& comm) {
+  return ids.size() > 1 && static_cast<int>(ids.size()) < comm.size() && held.use_count() == 1 &&
+         held->impl().set->put_off.calls == 0 &&
+         std::all_of(ids.begin(), ids.end(), [&](int id) { return comm.rank_of(id) >= 0; });
+}
+
+std::set<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+}  // namespace
+
+void free_idle_groups(const Communicator& comm) {
+  auto& cache = communicators();
+  cache.by_order = RecentMap<std::vector<int>, Held, HashIds>(Communicators::most_orders);
+  std::map<std::vector<int>, std::string> idle;  // in an order that all ranks share
+  std::string mine;
+  for (const auto& [ids, held] : cache.by_set)
+    if (is_idle(ids, held, comm)) mine += (idle[ids] = std::to_string(HashIds()(ids))) + " ";
+  std::vector<std::set<std::string>> idle_of;
+  for (const auto& text : gather_texts(comm, mine)) idle_of.push_back(words_of(text));
+  const Waiting waiting("the freeing of groups that nobody uses", comm, 0);
+  for (const auto& [ids, word] : idle) {
+    if (!std::all_of(ids.begin(), ids.end(), [&](int id) {
+          return idle_of[static_cast<std::size_t>(comm.rank_of(id))].contains(word);
+        }))
+      continue;
+    check(Communicators::free(*cache.by_set.at(ids)), "MPI_Comm_free", comm);
+    cache.by_set.erase(ids);
   }
-  cache.groups.push_back(make(handle, rank, device_ids, all.size()));
-  cache.by_ids.emplace(device_ids, cache.groups.back().get());
-  return *cache.groups.back();
+  cache.asks_from = std::max(cache.most_groups, 2 * cache.by_set.size());
 }
 
 int fortran_handle(const Communicator& comm) { return static_cast<int>(MPI_Comm_c2f(comm.impl().handle)); }

@@ -1,4 +1,4 @@
-// A communicator: an ordered list of devices that talk to each other. Its ranks are positions in that list.
+// A communicator: an ordered list of devices that communicate. Its ranks are positions in that list.
 #pragma once
 #include <memory>
 #include <string>
@@ -28,13 +28,13 @@ class Communicator {
 // All devices. Before the runtime has started: this process alone.
 const Communicator& world();
 
-// The communicator of these devices, in this order; made at the first call, which is collective over exactly
-// its members, and kept until the runtime ends. InternalError if this process is not among them or a device
-// stands twice.
+// The communicator of these devices, in this order, for the time of a call (who keeps it: idle_groups.hpp).
+// The first call for a set of devices is collective over exactly its members; its other orders cost nothing.
+// InternalError if this process is not among them or a device stands twice.
 const Communicator& group(const std::vector<int>& device_ids);
 
-// For Fortran libraries that talk themselves (ScaLAPACK): MPI's integer handle of a communicator of two or
-// more devices. The callee may use it until it returns.
+// For Fortran libraries that communicate by themselves (ScaLAPACK): MPI's integer handle of two or more
+// devices, whose ranks there are in ascending order of the devices. The callee may use it until it returns.
 int fortran_handle(const Communicator&);
 
 }  // namespace tessera::comm

@@ -36,12 +36,12 @@ namespace {
 struct Environment {
   bool started = false;
   bool finalizes = false;  // start() began MPI, so finish() ends it
-  HostPage page;           // where this host's ranks say what they wait for
-  JobPlace job;
+  HostPage page;           // shows what each rank of this host waits for
+  JobPosition job;
 };
 Environment& environment() { return state<Environment>(); }
 
-// A runtime that began MPI has ended, but MPI goes on: the next one ends it.
+// The last runtime started MPI and ended without finalizing it: the next runtime finalizes it.
 bool next_one_finalizes = false;
 
 int number_in_environment(const char* name) {
@@ -62,8 +62,8 @@ int usable_cores() {
   return std::max(1, static_cast<int>(cores));
 }
 
-// Ranks that share a core must give it up while they wait: without that an 8-byte all-reduce costs
-// milliseconds. Open MPI finds this out by itself only when mpirun says --oversubscribe.
+// Ranks that share a core must yield it while they wait: otherwise an 8-byte all-reduce costs milliseconds.
+// Open MPI detects this only when mpirun is given --oversubscribe.
 void yield_when_cores_are_short() {
   int host_ranks = number_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE");
   if (host_ranks == 0) host_ranks = number_in_environment("SLURM_STEP_TASKS_PER_NODE");
@@ -102,10 +102,10 @@ void require_same_build(const std::string& build) {
                           "\nStart one program, built once, on all hosts");
 }
 
-// What rank 0 says at the start.
+// Data that rank 0 sends to all ranks at the start.
 struct Shared {
   double timeout_s;
-  std::uint64_t job;  // its number: no other job of this place has the same
+  std::uint64_t job;  // the job's number, unique on these hosts
 };
 
 std::uint64_t number_of_this_job() {
@@ -117,7 +117,7 @@ std::uint64_t number_of_this_job() {
              static_cast<std::uint64_t>(getpid()));
 }
 
-// All ranks run under rank 0's settings; whoever was told otherwise is named once.
+// All ranks use rank 0's settings; ranks with other settings are reported once.
 Shared share_settings(double timeout_s) {
   const std::string mine = settings_text();
   const auto texts = gather_texts(world(), mine);  // of a few hundred bytes, once per job
@@ -136,7 +136,7 @@ Shared share_settings(double timeout_s) {
   return shared;
 }
 
-// By rank, the first rank of its host -> 0, 1, ...
+// Numbers the hosts 0, 1, ... in the order of their first ranks; `first_rank` is given by rank.
 void number_hosts(std::vector<int> first_rank) {
   std::vector<int> firsts(first_rank);
   std::sort(firsts.begin(), firsts.end());
@@ -146,9 +146,9 @@ void number_hosts(std::vector<int> first_rank) {
   set_hosts(std::move(first_rank));
 }
 
-// Starts the watchdog on a page that all ranks of the host see, and finds out whether they can map and read
-// each other's memory.
-void meet_this_host(double timeout_s) {
+// Starts the watchdog on a page that all ranks of the host map, and finds out whether the ranks can map and
+// read each other's memory.
+void synchronize_host(double timeout_s) {
   auto& job = environment().job;
   if (job.size == 1) return;
   MPI_Comm host;
@@ -165,6 +165,7 @@ void meet_this_host(double timeout_s) {
   if (job.host_rank != 0) environment().page.open(name, bytes);
   claim_place(environment().page.data(), job.host_rank, job.rank);
   check(MPI_Barrier(host), "MPI_Barrier", neighbours);
+  set_shared_cores(job.host_size > job.cores);
   if (job.host_rank == 0) HostPage::unlink(name);
   number_hosts(first_ranks_of_hosts(true, host, world().impl().handle));
   find_sharing_ranks(host, world().impl().handle);
@@ -191,7 +192,7 @@ void start_on(MPI_Comm application, const StartOptions& options) {
   environment().started = true;
   require_same_build(options.build);
   const Shared shared = share_settings(options.timeout_s);
-  meet_this_host(shared.timeout_s);
+  synchronize_host(shared.timeout_s);
   keep_flight_record({job.rank, job.size, job.hosts[static_cast<std::size_t>(job.rank)], shared.job},
                      settings().flight_record);
 }
@@ -270,7 +271,7 @@ std::vector<std::string> gather_at_start(const std::string& mine) {
 }
 
 bool is_started() { return environment().started && !is_child_process(); }
-const JobPlace& place_in_job() { return environment().job; }
+const JobPosition& place_in_job() { return environment().job; }
 
 void finish_but_keep_mpi() {
   next_one_finalizes = std::exchange(environment().finalizes, false);
@@ -307,8 +308,8 @@ struct Farewell {
   std::uint64_t status = 0, words_hash = 0;
 };
 
-// Prints what the ranks end with, once per distinct text, by the lowest rank that has it. Where a rank
-// failed by itself, that the others found it missing goes without saying.
+// Prints the ranks' last words, once per distinct text, by the lowest rank that has it. If a rank failed by
+// itself, the others' errors about its absence are not printed.
 void print_words(const std::vector<Farewell>& all, const std::string& words) {
   const auto me = static_cast<std::size_t>(environment().job.rank);
   std::vector<int> same;
@@ -327,9 +328,9 @@ void print_words(const std::vector<Farewell>& all, const std::string& words) {
     log(LogLevel::error, (same.size() == 1 ? "" : "(ranks " + format_ids(same) + ") ") + words);
 }
 
-// A rank whose program is over meets the others in the agreement that they would start their next evaluation
-// with, so that all hear of it at once.
-void meet_the_others(int& status, std::string& words) {
+// A rank whose program has ended joins the agreement with which the others would start their next evaluation,
+// so that all of them learn of it at once.
+void synchronize_others(int& status, std::string& words) {
   try {
     const std::string ending = status == 0 ? "the program has ended" : "the program has failed: " + words;
     agree(world(), hash_bytes(ending.data(), ending.size()), [&] { return ending; });
@@ -340,7 +341,7 @@ void meet_the_others(int& status, std::string& words) {
   }
 }
 
-// This rank failed. If the others are busy elsewhere they would wait for it: after two seconds the job ends.
+// Ends the job after two seconds: this rank failed, and ranks that are busy elsewhere would wait for it.
 std::unique_ptr<Deadline> end_job_soon(int status, const std::string& words) {
   return std::make_unique<Deadline>(2.0, [status, words] {
     log(LogLevel::error, words + "\n         (on this rank while others go on: the job ends)");
@@ -371,25 +372,26 @@ int leave(int status, const std::string& what_happened) {
   status == 0 ? wait_patiently() : stay_out_of_circles();
   auto deadline = status == 0 ? nullptr : end_job_soon(status, words);
   if (settings().check > 0 && status != status_disagreement)
-    meet_the_others(status, words);  // a disagreement was that meeting
+    synchronize_others(status, words);  // after a disagreement the ranks have met already
   if (deadline == nullptr && status != 0)
-    deadline = end_job_soon(status, words);  // others may go on after it
+    deadline = end_job_soon(status, words);  // other ranks may continue after the rendezvous
 
   const Waiting waiting("the end of the program", control(), 0);
   if (status != 0) stay_out_of_circles();
   const std::function<std::string()> ending = [] { return std::string("the program has ended"); };
-  const Meeting meeting(control().impl().meetings, control().device_ids(), MeetingKind::agreement, ending);
+  const Rendezvous rendezvous(control().impl().set->rendezvous_count, control().device_ids(),
+                              RendezvousKind::agreement, ending);
   const Farewell mine{static_cast<std::uint64_t>(status), hash_bytes(words.data(), words.size())};
   std::vector<Farewell> all(environment().job.size);
   try {
     check(MPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle),
           "MPI_Allgather", control());
-  } catch (const CommError& error) {  // the others wait for this rank, and nothing can be told them any more
+  } catch (const CommError& error) {  // the others wait for this rank, which can no longer tell them
     log(LogLevel::error, status == 0 ? std::string(error.kind()) + ": " + error.what() : words);
     abort_job(status == 0 ? error.exit_status() : status);
   }
   print_words(all, words);
-  int common = 0;  // the first rank's that failed by itself, if there is one
+  int common = 0;  // the status of the first rank that failed by itself, if there is one
   for (const Farewell& one : all)
     if (one.status != 0 && (common == 0 || common == status_disagreement))
       common = static_cast<int>(one.status);

@@ -1,6 +1,6 @@
 // The MPI of this build, under MPI's own names: a linked library's <mpi.h>, or the bridge
-// (TESSERA_MPI_BRIDGE), which takes the MPI that is there when the program starts. The room's files include
-// this header alone.
+// (TESSERA_MPI_BRIDGE), which uses the MPI found when the program starts. Files of comm include this header
+// alone.
 #pragma once
 #ifdef TESSERA_MPI_BRIDGE
 #include "comm/mpi/bridge/names.hpp"  // IWYU pragma: export
@@ -9,11 +9,15 @@
 
 namespace tessera::comm {
 
-// The communicator that an application's pointer to an MPI_Comm names.
+// The communicator behind an application's pointer to an MPI_Comm.
 inline MPI_Comm comm_at(const void* address) { return *static_cast<const MPI_Comm*>(address); }
 
-// Before the first call of MPI.
+// Must precede the first MPI call; a linked MPI needs no choice.
 inline void choose_mpi() {}
+
+// Whether the ranks of this host have a core each: a linked MPI was told before (environment.cpp), or cannot
+// be told.
+inline void set_shared_cores(bool) {}
 
 }  // namespace tessera::comm
 #endif

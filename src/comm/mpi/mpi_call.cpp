@@ -43,8 +43,8 @@ template <class Post> int in_pieces(std::int64_t bytes, Post post) {
 int Requests::send(const void* data, std::int64_t bytes, int to, int tag) {
   return in_pieces(bytes, [&](std::int64_t offset, int count) {
     MPI_Request request;
-    check(MPI_Isend(static_cast<const std::byte*>(data) + offset, count, MPI_BYTE, to, tag,
-                    comm_->impl().handle, &request),
+    check(MPI_Isend(static_cast<const std::byte*>(data) + offset, count, MPI_BYTE, comm_->impl().mpi_rank(to),
+                    tag, comm_->impl().handle, &request),
           "MPI_Isend", *comm_);
     add(request);
   });
@@ -54,8 +54,8 @@ int Requests::receive(void* data, std::int64_t bytes, int from, int tag) {
   count_from(*comm_, from, bytes);
   return in_pieces(bytes, [&](std::int64_t offset, int count) {
     MPI_Request request;
-    check(MPI_Irecv(static_cast<std::byte*>(data) + offset, count, MPI_BYTE, from, tag, comm_->impl().handle,
-                    &request),
+    check(MPI_Irecv(static_cast<std::byte*>(data) + offset, count, MPI_BYTE, comm_->impl().mpi_rank(from),
+                    tag, comm_->impl().handle, &request),
           "MPI_Irecv", *comm_);
     add(request);
   });
@@ -83,7 +83,7 @@ Requests::~Requests() {
   if (finalized) return;
   for (auto& request : requests_) {
     if (request == MPI_REQUEST_NULL) continue;
-    mark_cut_off();  // a cancelled receive may still be written
+    mark_cut_off();  // a cancelled receive may still write to its buffer
     MPI_Cancel(&request);
     MPI_Request_free(&request);
   }

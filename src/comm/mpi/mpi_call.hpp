@@ -1,4 +1,4 @@
-// MPI's handles behind a Communicator, and the check of every return code: shared by the files of this room.
+// MPI's handles behind a Communicator, and the check of every return code: shared by the files of comm.
 #pragma once
 #include "comm/mpi/mpi_api.hpp"
 
@@ -10,20 +10,20 @@
 
 #include "base/call.hpp"
 #include "comm/mpi/communicator.hpp"
-#include "comm/watch/meeting.hpp"
+#include "comm/watch/rendezvous.hpp"
 
 namespace tessera::comm {
 
 struct HostGroups;
-class NoticeBoard;
+class SharedSlots;
 
-// Agreements that wait for the next one (agreement.hpp): the same on all ranks that agree.
+// Agreements left to the next one (agreement.hpp): the same on all ranks of the communicator.
 struct PutOff {
   struct Known {
     std::uint64_t fingerprint = 0;
     std::string what;
   };
-  std::array<Known, 64> known = {};  // what may be put off, at its fingerprint modulo their number
+  std::array<Known, 64> known = {};  // calls that may be left to it, at their fingerprint modulo 64
   std::uint64_t fingerprint = 0;     // of the calls since the last agreement
   int calls = 0;
   const Known* last = nullptr;
@@ -31,8 +31,17 @@ struct PutOff {
     std::uint64_t content = 0;
     UserCall entered = {};
   };
-  std::array<Data, 4> data = {};  // the last that these calls read
+  std::array<Data, 4> data = {};  // the last data that these calls read
   std::size_t data_read = 0;
+};
+
+// State that all orders of one set of devices share.
+struct OfSet {
+  int second_rounds = 0;  // started so far; the same on all ranks
+  RendezvousCount rendezvous_count = {};
+  PutOff put_off = {};
+  std::shared_ptr<SharedSlots> board = nullptr;           // host/shared_slots.hpp
+  bool asked_for_slots = false, failed_to_share = false;  // failed: on this rank, by MPI
 };
 
 struct Communicator::Impl {
@@ -41,23 +50,28 @@ struct Communicator::Impl {
   std::vector<int> device_ids;  // by rank
   std::vector<int> rank_of;     // by device id, -1 elsewhere
   std::string name;
-  int second_rounds = 0;  // started so far: the same on all ranks
-  MeetingCount meetings = {};
-  PutOff put_off = {};
-  std::shared_ptr<const HostGroups> hosts = nullptr;  // when it was last asked for (host/hosts.hpp)
+  std::shared_ptr<OfSet> set = nullptr;
+  std::shared_ptr<const Communicator> ascending = nullptr;  // of another order: the set's own; nullptr: this
+  std::vector<int> mpi_ranks = {};                          // by rank, the handle's; empty: the same
+  std::shared_ptr<const HostGroups> hosts = nullptr;        // when it was last asked for (host/hosts.hpp)
   int hosts_version = -1;
-  std::shared_ptr<NoticeBoard> board = nullptr;  // host/notice_board.hpp
-  bool asked_for_board = false;
+
+  bool is_reordered() const { return !mpi_ranks.empty(); }
+  int mpi_rank(int r) const { return mpi_ranks.empty() ? r : mpi_ranks[static_cast<std::size_t>(r)]; }
 };
 
-// CommError when code is not MPI_SUCCESS: the MPI call, the rank, the group, what it was for, and MPI's own
-// words.
+// The communicator of the same devices whose ranks are MPI's.
+inline const Communicator& ascending(const Communicator& comm) {
+  return comm.impl().is_reordered() ? *comm.impl().ascending : comm;
+}
+
+// Throws CommError when code is not MPI_SUCCESS: names the MPI call, the rank, the group, the purpose, and
+// MPI's own message.
 void check(int code, const char* call, const Communicator& comm);
 void check(int code, const char* call, const std::string& where);
 
-// Messages of different purposes never match each other.
-// The second round of what started earlier is posted when the first is complete, in no order that ranks
-// share: each has a tag of its own.
+// Messages of different purposes never match each other. A collective's second round is posted when its first
+// is complete, in an order that differs between ranks: each gets a tag of its own.
 enum Tag : int {
   tag_exchange = 1,
   tag_collective = 2,
@@ -67,14 +81,14 @@ enum Tag : int {
 };
 constexpr int second_round_tags = 16383;
 
-// Non-blocking sends and receives that are waited for together. Longer messages than TESSERA_MESSAGE_LIMIT
-// travel in pieces, which both sides cut alike.
+// Non-blocking sends and receives, completed together. Data beyond TESSERA_MESSAGE_LIMIT travel in several
+// messages, which both sides cut alike.
 class Requests {
  public:
   explicit Requests(const Communicator& comm) : comm_(&comm) {}
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
-  // Cancels what is still under way. Its memory is never used again: this rank has failed.
+  // Cancels open requests. Their memory is never used again: this rank has failed.
   ~Requests();
   int send(const void* data, std::int64_t bytes, int to, int tag);  // each returns the number of pieces
   int receive(void* data, std::int64_t bytes, int from, int tag);

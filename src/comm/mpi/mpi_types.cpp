@@ -20,7 +20,7 @@ template <ReduceKind kind> void combine_for_mpi(void* in, void* inout, int* coun
   combine(kind, dtype_of_mpi(*type), in, inout, inout, *count);
 }
 
-// Made at first use, and given back before MPI ends.
+// Created at first use, freed before MPI ends.
 struct OwnOps {
   std::array<MPI_Op, 16> of_kind;
 
@@ -41,9 +41,8 @@ template <ReduceKind kind> MPI_Op own_op() {
   return op;
 }
 
-// Open MPI's vector code (op/avx in 4.1) adds 8- and 16-bit integers with saturation, and not even all of
-// them: 127 + 127 is 127 here and
-// -2 there. Halves it does not know.
+// Open MPI's vector code (op/avx in 4.1) adds some 8- and 16-bit integers with saturation: 127 + 127 is 127
+// in some places and -2 in others. It has no halves.
 bool adds_otherwise(Dtype dtype) { return (is_integer(dtype) && itemsize(dtype) < 4) || is_half(dtype); }
 
 }  // namespace
@@ -63,7 +62,7 @@ MPI_Datatype mpi_type(Dtype dtype) {
     case float64.code: return MPI_DOUBLE;
     case complex64.code: return MPI_C_FLOAT_COMPLEX;
     case complex128.code: return MPI_C_DOUBLE_COMPLEX;
-    case bfloat16.code: return MPI_SHORT;  // two bytes, and nobody else's: own operations know them by it
+    case bfloat16.code: return MPI_SHORT;  // two bytes, used by no other dtype: own operations recognize it
     case float16.code: return MPI_UNSIGNED_SHORT;
     default: throw InternalError("comm: dtype code " + std::to_string(dtype.code) + " has no MPI type");
   }

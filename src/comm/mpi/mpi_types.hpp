@@ -1,4 +1,4 @@
-// tessera's dtypes and reductions as MPI's.
+// tessera's dtypes and reductions as MPI datatypes and operations.
 #pragma once
 #include "comm/mpi/mpi_api.hpp"
 
@@ -7,7 +7,7 @@
 namespace tessera::comm {
 
 MPI_Datatype mpi_type(Dtype);
-// MPI's own operation where its meaning is NumPy's, else one made of combine(): max and min of floats keep
+// MPI's own operation if it has NumPy's meaning, else one made of combine(): max and min of floats propagate
 // NaN, small integers wrap.
 MPI_Op mpi_op(ReduceKind, Dtype);
 

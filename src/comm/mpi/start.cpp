@@ -99,7 +99,8 @@ Pending start_broadcast(const Communicator& comm, void* data, std::int64_t bytes
   count_broadcast(comm, bytes, root);
   auto impl = std::make_unique<Pending::Impl>(comm, "broadcast", bytes);
   in_pieces(bytes, *impl, [&](std::int64_t done, int n, MPI_Request* request) {
-    check(MPI_Ibcast(static_cast<std::byte*>(data) + done, n, MPI_BYTE, root, comm.impl().handle, request),
+    check(MPI_Ibcast(static_cast<std::byte*>(data) + done, n, MPI_BYTE, comm.impl().mpi_rank(root),
+                     comm.impl().handle, request),
           "MPI_Ibcast", comm);
   });
   return Pending(std::move(impl));

@@ -10,7 +10,7 @@
 #include "base/settings.hpp"
 #include "base/stop_request.hpp"
 #include "base/text.hpp"
-#include "comm/host/notice_board.hpp"
+#include "comm/host/shared_slots.hpp"
 #include "comm/mpi/group_cache.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/watch/put_off.hpp"
@@ -20,12 +20,12 @@ namespace tessera::comm {
 
 namespace {
 
-// A text of any length from one rank to all; its length is known to all.
+// Broadcasts a text of any length; all ranks know its length.
 void spread_text(const Communicator& comm, std::string& text, int from) {
   const auto most = static_cast<std::size_t>(settings().message_limit);
   for (std::size_t done = 0; done < text.size(); done += most)
-    check(MPI_Bcast(text.data() + done, static_cast<int>(std::min(most, text.size() - done)), MPI_CHAR, from,
-                    comm.impl().handle),
+    check(MPI_Bcast(text.data() + done, static_cast<int>(std::min(most, text.size() - done)), MPI_CHAR,
+                    comm.impl().mpi_rank(from), comm.impl().handle),
           "MPI_Bcast", comm);
 }
 
@@ -33,6 +33,13 @@ void spread_text(const Communicator& comm, std::string& text, int from) {
 
 std::vector<std::string> gather_texts(const Communicator& comm, const std::string& mine) {
   if (comm.size() == 1) return {mine};
+  if (comm.impl().is_reordered()) {
+    const auto& own = ascending(comm);
+    auto ascending_texts = gather_texts(own, mine);
+    std::vector<std::string> texts;
+    for (const int id : comm.device_ids()) texts.push_back(std::move(ascending_texts[own.rank_of(id)]));
+    return texts;
+  }
   const Waiting waiting("exchange of texts", comm, 0);
   const auto bytes = static_cast<std::int64_t>(mine.size());
   std::vector<std::int64_t> bytes_of(comm.size());
@@ -42,7 +49,7 @@ std::vector<std::string> gather_texts(const Communicator& comm, const std::strin
   for (const auto n : bytes_of) texts.emplace_back(static_cast<std::size_t>(n), '\0');
   texts[comm.rank()] = mine;
   const auto total = std::accumulate(bytes_of.begin(), bytes_of.end(), std::int64_t{0});
-  if (total > settings().message_limit) {  // 2,100 ranks that bring 1 MB each exceed MPI's int offsets
+  if (total > settings().message_limit) {  // 2,100 ranks with 1 MB each exceed MPI's int offsets
     for (int r = 0; r < comm.size(); ++r) spread_text(comm, texts[r], r);
     return texts;
   }
@@ -76,13 +83,13 @@ std::string list_by_text(const std::vector<std::string>& text_of_rank, const std
 
 namespace {
 
-// Numbers of all ranks, combined one by one; `combine` is what `op` does.
+// Combines numbers of all ranks elementwise; `combine` computes what `op` does.
 template <std::size_t n, class Combine>
 void combine_all(const Communicator& comm, const std::uint64_t (&mine)[n], std::uint64_t (&result)[n],
                  MPI_Op op, Combine combine) {
-  if (auto* board = NoticeBoard::of(comm)) {
+  if (auto* board = SharedSlots::of(comm)) {
     std::fill(std::begin(result), std::end(result), 0);
-    return board->meet(mine, sizeof mine, [&](int, const std::byte* notice) {
+    return board->exchange(comm, mine, sizeof mine, [&](int, const std::byte* notice) {
       std::uint64_t theirs[n];
       std::memcpy(theirs, notice, sizeof theirs);
       for (std::size_t i = 0; i < n; ++i) result[i] = combine(result[i], theirs[i]);
@@ -109,8 +116,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Programs are pages long: the first line that is not the same on all ranks. "" where that is the first of
-// all, which the list begins with.
+// The first line that is not the same on all ranks, since programs are pages long. "" if it is the very first
+// line, which the list begins with anyway.
 std::string first_difference(const std::vector<std::string>& texts, const std::vector<int>& device_ids) {
   std::vector<std::vector<std::string>> lines;
   for (const auto& text : texts) lines.push_back(lines_of(text));
@@ -158,19 +165,21 @@ Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
   const Communicator& channel = channel_of(comm);
   Owed owed(channel);
   if (owed.by_all() != 0) fingerprint = mix(owed.by_all(), fingerprint);
-  const std::uint64_t mine[6] = {fingerprint,     ~fingerprint,
-                                 asks.for_plan,   asks.for_failed_value,
-                                 owed.by_parts(), static_cast<std::uint64_t>(stop_signal_here())};
-  std::uint64_t largest[6], difference = 0;
+  const std::uint64_t mine[7] = {fingerprint,          ~fingerprint,
+                                 asks.for_plan,        asks.for_failed_value,
+                                 owed.by_parts(),      static_cast<std::uint64_t>(stop_signal_here()),
+                                 asks.for_fewer_groups};
+  std::uint64_t largest[7], difference = 0;
   {
     const Waiting waiting("agreement", channel, 0);
-    const Meeting meeting(channel.impl().meetings, channel.device_ids(), MeetingKind::agreement, describe);
+    const Rendezvous rendezvous(channel.impl().set->rendezvous_count, channel.device_ids(),
+                                RendezvousKind::agreement, describe);
     all_largest(channel, mine, largest);
     if (largest[0] == ~largest[1] && largest[4] != 0) difference = sum_of_all(channel, owed.settle_parts());
   }
   if (is_everybody) note_agreed_stop(static_cast<int>(largest[5]));
   if (largest[0] != ~largest[1] || difference != 0) disagree(channel, describe() + owed.text());
-  return {largest[2] != 0, largest[3] != 0};
+  return {largest[2] != 0, largest[3] != 0, largest[6] != 0};
 }
 
 void agree_on_call(const Communicator& comm, const std::string& call) {
@@ -187,10 +196,10 @@ bool all_ok(const Communicator& comm, bool ok) {
 }
 
 namespace {
-// The lowest rank that brings a text, and the text, on every rank.
+// The lowest rank with a text, and that text, on every rank.
 struct FirstText {
   int rank = 0;
-  std::string text;  // "": nobody brings one
+  std::string text;  // "": no rank has one
   bool from_all = false;
 };
 FirstText first_text(const Communicator& comm, const std::string& mine) {
@@ -201,7 +210,8 @@ FirstText first_text(const Communicator& comm, const std::string& mine) {
   check(MPI_Allreduce(bids, least, 2, MPI_INT, MPI_MIN, comm.impl().handle), "MPI_Allreduce", comm);
   if (least[0] == comm.size()) return {};
   auto bytes = static_cast<std::int64_t>(mine.size());
-  check(MPI_Bcast(&bytes, 1, MPI_INT64_T, least[0], comm.impl().handle), "MPI_Bcast", comm);
+  check(MPI_Bcast(&bytes, 1, MPI_INT64_T, comm.impl().mpi_rank(least[0]), comm.impl().handle), "MPI_Bcast",
+        comm);
   std::string text = comm.rank() == least[0] ? mine : std::string(static_cast<std::size_t>(bytes), '\0');
   spread_text(comm, text, least[0]);
   return {least[0], std::move(text), least[1] == 1};

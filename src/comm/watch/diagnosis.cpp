@@ -1,4 +1,4 @@
-// Reading flight records: who of the job's ranks keeps the others waiting.
+// Analyses flight records: finds the ranks of the job that keep the others waiting.
 #include <tessera/error.hpp>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ FlightCall parse_call(const std::string& line) {
   return call;
 }
 
-std::string call_text(const FlightCall& call) {
+std::string described(const FlightCall& call) {
   std::string text = call.what + " on " + call.group;
   if (call.bytes > 0) text += ", " + format_bytes(call.bytes);
   return call.purpose.empty() ? text : text + ", for " + call.purpose;
@@ -54,13 +54,13 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-// The activity of a rank, in words that are equal for ranks that do the same.
+// The activity of a rank, in words that are equal for ranks in the same state.
 std::string doing(const FlightRecord& record) {
   if (record.calls.empty()) return "has not talked to another rank yet";
   const auto& last = record.calls.back();
   return record.waits()
-             ? "waits in call #" + std::to_string(last.number) + ": " + call_text(last)
-             : "computes; its last call was #" + std::to_string(last.number) + ": " + call_text(last);
+             ? "waits in call #" + std::to_string(last.number) + ": " + described(last)
+             : "computes; its last call was #" + std::to_string(last.number) + ": " + described(last);
 }
 
 double since_s(const FlightRecord& record) {
@@ -101,14 +101,14 @@ Job sort_out(std::vector<FlightRecord> records) {
   return job;
 }
 
-// One line for all ranks that do the same.
+// One line for all ranks in the same state.
 std::string places_text(const Job& job) {
-  struct Place {
+  struct RanksAtCall {
     std::vector<int> ranks;
     std::set<std::string> hosts;
     double longest_s = 0;
   };
-  std::map<std::string, Place> places;
+  std::map<std::string, RanksAtCall> places;
   for (const auto& record : job.records) {
     auto& place =
         places[crashed(record) ? "ended by a " + record.reason + "; it " + doing(record) : doing(record)];
@@ -116,7 +116,7 @@ std::string places_text(const Job& job) {
     place.hosts.insert(record.host);
     place.longest_s = std::max(place.longest_s, since_s(record));
   }
-  std::vector<std::pair<std::string, Place>> sorted(places.begin(), places.end());
+  std::vector<std::pair<std::string, RanksAtCall>> sorted(places.begin(), places.end());
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.second.ranks.front() < b.second.ranks.front(); });
   std::string text;
@@ -139,12 +139,12 @@ std::string verdict_on_crash(const Job& job) {
   return text;
 }
 
-// Ranks that wait in one group, but not in the same call: the fewest differ.
+// Ranks that wait in one group, but in different calls: reports the smallest set as the one that differs.
 std::string verdict_on_difference(const Job& job) {
   std::map<std::string, std::map<std::string, std::vector<int>>> by_group;
   for (const int rank : job.waiting) {
     const auto& last = job.of(rank).calls.back();
-    by_group[last.group][call_text(last)].push_back(rank);
+    by_group[last.group][described(last)].push_back(rank);
   }
   std::string text;
   for (const auto& [group, calls] : by_group) {
@@ -211,7 +211,7 @@ FlightRecord parse_flight_record(const std::string& text) {
   return record;
 }
 
-// Those of the job that wrote last stay; what is said of the others.
+// Keeps the records of the job that wrote last; returns a note on the others.
 static std::string leave_out_other_jobs(std::vector<FlightRecord>& records) {
   const auto newest = std::max_element(records.begin(), records.end(),
                                        [](const auto& a, const auto& b) { return a.date_s < b.date_s; });

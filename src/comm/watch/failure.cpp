@@ -23,7 +23,7 @@ struct Record {
 };
 Record& record() { return state<Record>(); }
 
-// Raised on every rank alike: nobody is left inside of a collective.
+// Errors that every rank raises alike: no rank is left inside a collective.
 bool is_replicated_error() {
   try {
     throw;
@@ -71,7 +71,7 @@ void mark_failed_by_exception(const std::string& where) noexcept {
   if (!failure.words.empty()) return;
   try {
     failure = describe(where);
-  } catch (...) {  // no memory even for words
+  } catch (...) {  // no memory even for a message
     failure.status = status_memory;
   }
 }
@@ -110,7 +110,7 @@ void owe_failure_by_exception() noexcept {
   owed.happened = true;
   try {
     owed = describe("");
-  } catch (...) {  // no memory even for words
+  } catch (...) {  // no memory even for a message
     owed.status = status_memory;
   }
 }

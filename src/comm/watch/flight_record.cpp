@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::array crash_signals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
-// All that the handlers need, made ready beforehand.
+// All data that the signal handlers need, prepared beforehand.
 struct Armed {
   std::atomic<const Recorder*> recorder = nullptr;
-  bool named = false;  // a folder was asked for
+  bool named = false;  // TESSERA_FLIGHT_RECORD names a folder
   int rank = 0, ranks = 1;
   std::uint64_t job = 0;
   std::array<char, 128> host{};
@@ -35,7 +35,7 @@ struct Armed {
   std::size_t used = 0;
 };
 Armed& armed() {
-  static Armed one;  // outlives the session: a signal may come at any time
+  static Armed one;  // outlives the session, since a signal may come at any time
   return one;
 }
 
@@ -58,7 +58,7 @@ template <std::size_t N> std::string_view words_in(const std::array<char, N>& te
   return {text.data(), strnlen(text.data(), N)};
 }
 
-// The fields of a call stand between tabs, times in nanoseconds.
+// Writes a call as fields between tabs, times in nanoseconds.
 void put_call(const Call& call) {
   put("call\t");
   for (const std::int64_t number : {call.number, call.bytes, call.start_ns, call.stop_ns.load()})
@@ -81,7 +81,7 @@ void put_record(const Recorder& recorder, const char* reason) {
   put("\ndate "), put(std::int64_t{date.tv_sec});
   put("\nreason "), put(reason);
   put("\nclock "), put(std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec), put("\n");
-  // A call that is being noted down at this moment may come out garbled: no lock is taken here.
+  // A call that is being recorded at this moment may be garbled, since no lock is taken here.
   const std::int64_t calls = recorder.calls;
   for (std::int64_t i = std::max<std::int64_t>(0, calls - static_cast<std::int64_t>(kept_calls)); i < calls;
        ++i)
@@ -126,7 +126,7 @@ const char* name_of(int signal) {
 
 void on_demand(int) { write_now("SIGUSR2"); }
 
-// Afterwards the handler that was there before has its turn.
+// Writes the record, then chains to the handler that was installed before.
 void on_crash(int signal) {
   write_now(name_of(signal));
   for (std::size_t s = 0; s < crash_signals.size(); ++s)
@@ -156,7 +156,7 @@ std::string absolute(const std::string& folder) {
 
 }  // namespace
 
-void arm_flight_record(const Recorder& recorder, const RankPlace& place, const std::string& folder) {
+void arm_flight_record(const Recorder& recorder, const RankContext& place, const std::string& folder) {
   Armed& a = armed();
   a.named = !folder.empty();
   a.rank = place.rank, a.ranks = place.ranks, a.job = place.job;

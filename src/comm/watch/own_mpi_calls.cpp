@@ -1,18 +1,18 @@
-// Calls of the MPI library that the program makes itself, seen where they wait for other ranks: a rank that
-// polls inside of one computes nothing. The profiling interface of MPI is made for this: each name here calls
-// the next one of that name, so that preloaded tools still see it. Weak, so that a tool or a program with
-// wrappers of its own goes first. Calls that come by another way (a module of Python that loads the MPI
-// library by itself) are not seen; they count as work, which TESSERA_WORK_LIMIT ends.
+// MPI calls of the program itself, observed where they wait for other ranks: a rank that polls inside one
+// computes nothing. Uses MPI's profiling interface: each name here calls the next definition of that name, so
+// that preloaded tools still see it. The symbols are weak, so that wrappers of a tool or of the program take
+// precedence. Calls on another path (a Python module that loads the MPI library by itself) are not seen; they
+// count as work, which TESSERA_WORK_LIMIT ends.
 #include <dlfcn.h>
 #include <mpi.h>
 
-#include "comm/watch/places.hpp"
+#include "comm/watch/rank_status.hpp"
 
 namespace {
 
 using tessera::comm::OwnMpiCall;
 
-// The function behind ours: a preloaded tool's, else the MPI library's.
+// The next definition of the function: a preloaded tool's, else the MPI library's.
 template <class Function> Function next_of(const char* name, Function of_library) {
   void* const next = dlsym(RTLD_NEXT, name);
   return next != nullptr ? reinterpret_cast<Function>(next) : of_library;

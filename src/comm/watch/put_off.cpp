@@ -16,11 +16,11 @@ namespace tessera::comm {
 namespace {
 
 struct OpenChannels {
-  std::vector<const Communicator*> list;  // with calls that were put off
+  std::vector<const Communicator*> list;  // channels with deferred calls
 };
 std::vector<const Communicator*>& open_channels() { return state<OpenChannels>().list; }
 
-PutOff& put_off_of(const Communicator& channel) { return channel.impl().put_off; }
+PutOff& put_off_of(const Communicator& channel) { return channel.impl().set->put_off; }
 PutOff::Known& known_as(PutOff& put_off, std::uint64_t fingerprint) {
   return put_off.known[fingerprint % put_off.known.size()];
 }
@@ -36,14 +36,14 @@ std::uint64_t hash_of(const Communicator& channel) {
   return hash_bytes(ids.data(), ids.size() * sizeof(int));
 }
 
-// Members of one channel that are members of another one too.
+// The number of members that two channels have in common.
 int shared_members(const Communicator& channel, const Communicator& other) {
   const auto& ids = channel.device_ids();
   return static_cast<int>(
       std::count_if(ids.begin(), ids.end(), [&](int id) { return other.rank_of(id) >= 0; }));
 }
 
-// A factor for each shared member; together they are 0.
+// This rank's factor in the sum; the factors of all shared members add up to 0.
 std::uint64_t weight_of_this_rank(const Communicator& channel, const Communicator& other) {
   const std::uint64_t seed = mix(hash_of(channel), hash_of(other));
   const auto weight = [&](int rank) { return mix(seed, static_cast<std::uint64_t>(rank)) | 1; };
@@ -60,7 +60,7 @@ std::uint64_t weight_of_this_rank(const Communicator& channel, const Communicato
 }  // namespace
 
 const Communicator& channel_of(const Communicator& comm) {
-  return comm.size() == world().size() ? control() : comm;
+  return comm.size() == world().size() ? control() : ascending(comm);
 }
 
 bool put_off(const Communicator& comm, std::uint64_t fingerprint, std::uint64_t data,
@@ -105,7 +105,7 @@ Owed::Owed(const Communicator& channel) : channel_(channel) {
     const auto& theirs = put_off_of(*other);
     others_.push_back({other, theirs.calls, &theirs.last->what, theirs.data_read});
     if (shared == channel.size())
-      by_all_ += mix(hash_of(*other), theirs.fingerprint);  // in no order
+      by_all_ += mix(hash_of(*other), theirs.fingerprint);  // commutative: the order of channels is arbitrary
     else
       parts_.push_back(other);
   }

@@ -1,11 +1,11 @@
-// Calls that agreements still owe: those that were put off since (agreement.hpp). For src/comm/watch alone.
+// Deferred calls that agreements have yet to cover (agreement.hpp). For src/comm/watch alone.
 //
-// Each group puts off on a channel of its own, but values leave a group by an agreement of other ranks, and
-// a program ends by one of all. So every agreement also compares what was put off on other channels:
+// Each group defers calls on a channel of its own, but values leave a group by an agreement of other ranks,
+// and a program ends by one of all. So every agreement also compares the deferred calls of other channels:
 //
 //   channel         agreement of    compared by
 //   devices 0-2     devices 0, 1    both: all of them are members, so that it enters their fingerprint
-//   devices 0, 1    devices 0-2     a sum of all, to which ranks 0 and 1 add what cancels if it is equal;
+//   devices 0, 1    devices 0-2     a sum of all, in which the terms of ranks 0 and 1 cancel if they agree;
 //                                   nothing is put off on it any more
 //   devices 0-2     devices 1-3     the same by ranks 1 and 2
 #pragma once
@@ -17,22 +17,22 @@
 
 namespace tessera::comm {
 
-// Every group of all devices agrees on one channel, so that a rank whose program ended meets the others there
-// (leave()).
+// The channel of a group. Every group of all devices agrees on one channel, so that a rank whose program has
+// ended meets the others there (leave()).
 const Communicator& channel_of(const Communicator&);
 
-// At the start of an agreement on a channel, whose own calls are settled by it.
+// Created at the start of an agreement on a channel, which settles the channel's own deferred calls.
 class Owed {
  public:
   explicit Owed(const Communicator& channel);
   std::uint64_t by_all() const { return by_all_; }                   // equal on all members; 0: nothing
-  std::uint64_t by_parts() const { return parts_.empty() ? 0 : 1; }  // a sum is needed
-  // This rank's share of the sum, which is 0 where all ranks have put off the same.
+  std::uint64_t by_parts() const { return parts_.empty() ? 0 : 1; }  // true: a sum is needed
+  // This rank's share of the sum, which is 0 if all ranks have deferred the same calls.
   std::uint64_t settle_parts();
   std::string text() const;
 
  private:
-  struct Told {  // what text() says of a channel
+  struct Told {  // a channel's entry in text()
     const Communicator* channel;
     int calls;
     const std::string* last;

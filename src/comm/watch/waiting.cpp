@@ -25,13 +25,13 @@
 #include "comm/watch/failure.hpp"
 #include "comm/watch/flight_record.hpp"
 #include "comm/watch/neighbours.hpp"
-#include "comm/watch/places.hpp"
+#include "comm/watch/rank_status.hpp"
 #include "comm/watch/recorder.hpp"
 #include "comm/watch/work.hpp"
 
 namespace tessera::comm {
 
-std::size_t place_bytes() { return sizeof(Place); }
+std::size_t place_bytes() { return sizeof(RankStatus); }
 
 namespace {
 
@@ -46,24 +46,24 @@ struct Watchdog {
   std::mutex mutex;
   std::condition_variable stopping;
   bool stop = false;
-  Place* places = nullptr;
+  RankStatus* places = nullptr;
   int host_ranks = 1, hosts = 1;
   int rank = 0;
   double timeout_s = 0, work_limit_s = 0;
   const std::atomic<const char*>* current_call = nullptr;
-  std::atomic<bool> patient = false;       // this rank's program has ended well
-  std::atomic<bool> leaves_alone = false;  // it has failed
+  std::atomic<bool> patient = false;       // this rank's program has ended without an error
+  std::atomic<bool> leaves_alone = false;  // this rank has failed; a deadline of its own ends the job
   std::atomic<const std::function<std::string()>*> intention = nullptr;
 };
 
 struct Watch {
   Recorder recorder;
-  Place alone{};
-  Place* my_place = &alone;
+  RankStatus alone{};
+  RankStatus* my_status = &alone;
   Watchdog watchdog;
 };
 Watch& own_watch() { return state<Watch>(); }
-// The same while the watchdog runs, for calls that come from anywhere.
+// own_watch() while the watchdog runs, for callers on any thread.
 std::atomic<Watch*> watched = nullptr;
 
 std::string describe(const Call& call) {
@@ -89,10 +89,10 @@ std::string last_calls(Recorder& recorder, int most) {
   return text;
 }
 
-Neighbours neighbours(const Watch& own) {
+HostNeighbours neighbours(const Watch& own) {
   const Watchdog& watchdog = own.watchdog;
-  if (watchdog.places == nullptr) return {own.my_place, 1, own.my_place};
-  return {watchdog.places, watchdog.host_ranks, own.my_place};
+  if (watchdog.places == nullptr) return {own.my_status, 1, own.my_status};
+  return {watchdog.places, watchdog.host_ranks, own.my_status};
 }
 
 std::string limit_text(const Watchdog& watchdog, std::int64_t why) {
@@ -103,15 +103,15 @@ std::string limit_text(const Watchdog& watchdog, std::int64_t why) {
          " ";
 }
 
-// In an MPI call of its own, if it stands in one.
-std::string describe_own_mpi_call(const Place& here) {
+// Text on this rank's own MPI call, if it is inside one.
+std::string describe_own_mpi_call(const RankStatus& here) {
   const auto since = here.own_mpi_since_ns.load(std::memory_order_relaxed);
   if (since == 0) return "";
   return "waits since " + seconds_since(since) + " in " + here.own_mpi_call.data() +
          ", a call of its own to the MPI library; it ";
 }
 
-// What no rank here can know.
+// Facts that no rank of this host can know.
 std::string limits_of_sight(const Watchdog& watchdog) {
   std::string text;
   if (watchdog.hosts > 1)
@@ -119,8 +119,8 @@ std::string limits_of_sight(const Watchdog& watchdog) {
         "\n         ranks of other hosts are not seen from here: where all of them wait too, they may wait "
         "for "
         "each other in a circle, which the lines of all hosts show";
-  if (watchdog.host_ranks > most_places)
-    text += "\n         circles are looked for among the first " + std::to_string(most_places) +
+  if (watchdog.host_ranks > most_host_ranks)
+    text += "\n         circles are looked for among the first " + std::to_string(most_host_ranks) +
             " ranks of a host";
   return text;
 }
@@ -129,22 +129,22 @@ std::string limits_of_sight(const Watchdog& watchdog) {
   const Watchdog& watchdog = own.watchdog;
   write_flight_record("time-out");
   const auto others = neighbours(own);
-  const std::string text = describe_own_mpi_call(*own.my_place) + describe_place(own.recorder),
+  const std::string text = describe_own_mpi_call(*own.my_status) + describe_place(own.recorder),
                     recent = last_calls(own.recorder, 4);
   log(LogLevel::error, limit_text(watchdog, others.expired()) + text +
                            (recent.empty() ? "" : "\n         its last calls: " + recent) +
                            others.describe_silent(static_cast<std::int64_t>(watchdog.timeout_s * 5e8)) +
                            limits_of_sight(watchdog));
-  for (int beats = 0; beats < 30; ++beats) {  // every rank of the host says where it stands
+  for (int beats = 0; beats < 30; ++beats) {  // until every rank of the host has reported its state
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    own.my_place->heartbeat_ns.store(now_ns(), std::memory_order_relaxed);
+    own.my_status->heartbeat_ns.store(now_ns(), std::memory_order_relaxed);
   }
   _exit(76);
 }
 
-// Puts what this rank was about to do into its place.
+// Writes this rank's intention into its place.
 void tell(Watch& own) {
-  Attendance& account = own.my_place->attendance;
+  Attendance& account = own.my_status->attendance;
   std::string words;
   try {
     if (const auto* describe = own.watchdog.intention.load()) words = (*describe)();
@@ -154,8 +154,8 @@ void tell(Watch& own) {
   account.told.store(1, std::memory_order_release);
 }
 
-// Ranks that wait for each other. This one's main thread stands in its meeting for good. The first of them
-// speaks for all.
+// Ends the job because of ranks that wait for each other; this rank's main thread will never leave its
+// rendezvous. The first of them reports for all.
 [[noreturn]] void end_circle(Watch& own, const std::vector<int>& stuck) {
   const Watchdog& watchdog = own.watchdog;
   write_flight_record("circle of waiting ranks");
@@ -167,10 +167,10 @@ void tell(Watch& own) {
   };
   const auto pause = [&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    own.my_place->heartbeat_ns.store(now_ns(), std::memory_order_relaxed);
+    own.my_status->heartbeat_ns.store(now_ns(), std::memory_order_relaxed);
   };
-  Place& first = watchdog.places[stuck.front()];
-  if (&first == own.my_place) {
+  RankStatus& first = watchdog.places[stuck.front()];
+  if (&first == own.my_status) {
     for (int beats = 0; beats < 100 && !all_told(); ++beats) pause();
     std::vector<std::string> texts;
     std::vector<int> ranks;
@@ -193,25 +193,25 @@ void tell(Watch& own) {
 
 void look_for_circles(Watch& own) {
   const Watchdog& watchdog = own.watchdog;
-  if (watchdog.places == nullptr || own.my_place->attendance.group.load(std::memory_order_relaxed) == 0)
+  if (watchdog.places == nullptr || own.my_status->attendance.group.load(std::memory_order_relaxed) == 0)
     return;
-  const auto stuck = stuck_places(watchdog.host_ranks,
-                                  [&](int i) -> const Attendance& { return watchdog.places[i].attendance; });
+  const auto stuck = stuck_ranks(watchdog.host_ranks,
+                                 [&](int i) -> const Attendance& { return watchdog.places[i].attendance; });
   for (const int i : stuck)
-    if (&watchdog.places[i] == own.my_place) end_circle(own, stuck);
+    if (&watchdog.places[i] == own.my_status) end_circle(own, stuck);
 }
 
-// On the watchdog's thread, which asks for no state: the session's thread hands it over.
+// Runs on the watchdog's thread and looks up no session state: the session's thread passes it in.
 //
-// A wait is too long when nobody of the host has gone on for TESSERA_TIMEOUT, or somebody who is waited for
-// has been in the program's own code for TESSERA_WORK_LIMIT. A job that was suspended as a whole starts
-// counting anew.
+// A wait is too long when no rank of the host has made progress for TESSERA_TIMEOUT, or a rank that others
+// wait for has been in the program's own code for TESSERA_WORK_LIMIT. The times restart after the whole job
+// was suspended.
 class Watcher {
  public:
   Watcher(Watch& own, WorkMeter& meter)
       : own_(own),
         watchdog_(own.watchdog),
-        here_(*own.my_place),
+        here_(*own.my_status),
         others_(neighbours(own)),
         meter_(meter),
         timeout_ns_(in_ns(watchdog_.timeout_s)),
@@ -235,7 +235,7 @@ class Watcher {
  private:
   static std::int64_t in_ns(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
-  // Agreements of parts do not tell all ranks of a signal.
+  // Warns about a pending stop signal, which agreements of some of the ranks do not pass on to all.
   void look_for_signals(std::int64_t now) {
     constexpr std::int64_t patience_ns = 5'000'000'000;
     if (!stop_is_not_agreed()) return void(asked_ns_ = 0);
@@ -273,7 +273,7 @@ class Watcher {
     report_and_end(own_);
   }
 
-  // Ever more rarely.
+  // Logs what this rank waits for, at intervals that double.
   void give_notice(std::int64_t now, std::int64_t since, std::int64_t waited) {
     if (std::exchange(noticed_wait_, since) != since)
       next_notice_ns_ = std::max(since, resumed_ns_) + notice_ns_;
@@ -304,12 +304,12 @@ class Watcher {
 
   Watch& own_;
   Watchdog& watchdog_;
-  Place& here_;
-  const Neighbours others_;
+  RankStatus& here_;
+  const HostNeighbours others_;
   WorkMeter& meter_;
   const std::int64_t timeout_ns_, work_limit_ns_, notice_ns_;
   std::int64_t warned_of_ = 0, noticed_wait_ = 0, looked_ns_, resumed_ns_, next_notice_ns_ = 0;
-  std::int64_t asked_ns_ = 0;  // to stop; -1: and told of it
+  std::int64_t asked_ns_ = 0;  // when this rank was asked to stop; 0: it was not; -1: warned of it
 };
 
 void watch(Watch& own, WorkMeter meter) {
@@ -347,7 +347,7 @@ Waiting::Waiting(const char* call, const Communicator& comm, std::int64_t bytes)
     copy_text(entry.group, comm.name());
     copy_text(entry.purpose, recorder.purpose);
   }
-  own.my_place->waiting_since_ns.store(now, std::memory_order_relaxed);
+  own.my_status->waiting_since_ns.store(now, std::memory_order_relaxed);
 }
 
 Waiting::~Waiting() {
@@ -357,14 +357,14 @@ Waiting::~Waiting() {
   if (!outermost_) return;
   if (std::uncaught_exceptions() > exceptions_before_) mark_cut_off();
   const std::int64_t now = now_ns();
-  own.my_place->progress_ns.store(now, std::memory_order_relaxed);
-  own.my_place->last_call_ns.store(now, std::memory_order_relaxed);
-  own.my_place->waiting_since_ns.store(0, std::memory_order_relaxed);
+  own.my_status->progress_ns.store(now, std::memory_order_relaxed);
+  own.my_status->last_call_ns.store(now, std::memory_order_relaxed);
+  own.my_status->waiting_since_ns.store(0, std::memory_order_relaxed);
   recorder.ring[static_cast<std::size_t>(recorder.calls - 1) % kept_calls].stop_ns.store(
       now, std::memory_order_relaxed);
 }
 
-void keep_flight_record(const RankPlace& place, const std::string& folder) {
+void keep_flight_record(const RankContext& place, const std::string& folder) {
   arm_flight_record(own_watch().recorder, place, folder);
 }
 
@@ -398,19 +398,19 @@ void start_watchdog(int rank, void* places, int host_ranks, int place, double ti
   Watch& own = own_watch();
   Watchdog& watchdog = own.watchdog;
   watchdog.rank = rank;
-  watchdog.places = static_cast<Place*>(places);
+  watchdog.places = static_cast<RankStatus*>(places);
   watchdog.host_ranks = host_ranks;
   watchdog.hosts = host_count();
   watchdog.timeout_s = timeout_s;
   watchdog.stop = false;
-  own.recorder.calls = 0;  // what the start itself sent does not count
+  own.recorder.calls = 0;  // the messages of the start itself do not count
   watchdog.patient = false;
-  if (places != nullptr) own.my_place = watchdog.places + place;
+  if (places != nullptr) own.my_status = watchdog.places + place;
   watchdog.leaves_alone = false;
-  own.my_place->process = getpid();
-  own.my_place->heartbeat_ns = now_ns();
-  own.my_place->rank = rank;
-  own.my_place->last_call_ns = now_ns();
+  own.my_status->process = getpid();
+  own.my_status->heartbeat_ns = now_ns();
+  own.my_status->rank = rank;
+  own.my_status->last_call_ns = now_ns();
   watchdog.work_limit_s = settings().work_limit_s;
   watchdog.current_call = &name_of_current_call();
   watched.store(&own);
@@ -418,13 +418,13 @@ void start_watchdog(int rank, void* places, int host_ranks, int place, double ti
 }
 
 void claim_place(void* places, int place, int rank) {
-  if (places != nullptr) static_cast<Place*>(places)[place].rank = rank;
+  if (places != nullptr) static_cast<RankStatus*>(places)[place].rank = rank;
 }
 
 OwnMpiCall::OwnMpiCall(const char* name) {
   Watch* const own = watched.load(std::memory_order_relaxed);
   if (own == nullptr || !is_session_thread() || own->recorder.depth > 0) return;
-  place_ = own->my_place;
+  place_ = own->my_status;
   copy_text(place_->own_mpi_call, name);
   place_->own_mpi_since_ns.store(now_ns(), std::memory_order_relaxed);
 }
@@ -434,11 +434,11 @@ OwnMpiCall::~OwnMpiCall() {
   place_->progress_ns.store(now_ns(), std::memory_order_relaxed);
 }
 
-Place& my_place() { return *own_watch().my_place; }
-PlaceSet places_of(const std::vector<int>& device_ids) {
+RankStatus& my_status() { return *own_watch().my_status; }
+HostRanks host_ranks_of(const std::vector<int>& device_ids) {
   const Watchdog& watchdog = own_watch().watchdog;
-  PlaceSet set{};
-  for (int i = 0; i < std::min(watchdog.host_ranks, most_places) && watchdog.places != nullptr; ++i)
+  HostRanks set{};
+  for (int i = 0; i < std::min(watchdog.host_ranks, most_host_ranks) && watchdog.places != nullptr; ++i)
     if (std::find(device_ids.begin(), device_ids.end(), watchdog.places[i].rank) != device_ids.end())
       set[static_cast<std::size_t>(i) / 64] |= std::uint64_t{1} << (i % 64);
   return set;
@@ -462,7 +462,7 @@ void stop_watchdog() {
   disarm_flight_record();
   watchdog.stopping.notify_all();
   if (watchdog.thread.joinable()) watchdog.thread.join();
-  own.my_place = &own.alone;
+  own.my_status = &own.alone;
   watchdog.places = nullptr;
 }
 

@@ -1,4 +1,5 @@
-// .npz: a zip archive of .npy files. Stored members are read and written by all ranks, each its own rows.
+// .npz: a zip archive of .npy files. Stored members are read and written by all ranks, each rank its own
+// rows.
 #include "api/memory.hpp"
 #include "base/call.hpp"
 #include "base/text.hpp"
@@ -11,7 +12,7 @@
 namespace tessera::io {
 namespace {
 
-// A member, ready to be read as a .npy file.
+// An open member, read like a .npy file.
 struct OpenMember {
   std::optional<NpzArchive> archive;
   std::optional<File> unpacked;
@@ -39,7 +40,7 @@ Array load(const std::string& path, const std::string& array, const std::optiona
     member.emplace(path, array);
     return npy_file_info(member->header);
   });
-  if (opened.team.from_first(member && member->unpacked ? 1 : 0) == 1)  // it was checked when it was unpacked
+  if (opened.team.from_first(member && member->unpacked ? 1 : 0) == 1)  // the sum was checked on unpacking
     return read_blocks(opened, what, [&](const Box& box, std::byte* out) {
       read_npy_box(member->file(), member->header, box, out);
     });
@@ -48,11 +49,11 @@ Array load(const std::string& path, const std::string& array, const std::optiona
   return load_stored(opened, what, is_fortran, source);
 }
 
-// The plan of a file: for each array its member and the text between the local header and the values.
+// The layout of a file: for each array its member and the text between the local header and the values.
 struct Plan {
   std::vector<ZipMember> members;
   std::vector<std::string> headers;
-  std::vector<std::int64_t> values;  // places of the arrays' values
+  std::vector<std::int64_t> values;  // offsets of the arrays' values
   std::int64_t end = 0;
   explicit Plan(const std::map<std::string, Array>& arrays) {
     for (const auto& [name, x] : arrays) {
@@ -78,14 +79,14 @@ struct Plan {
   }
 };
 
-// The checksum of an array's values: each rank sums its rows.
+// The checksum of an array's values, combined from each rank's rows.
 std::uint32_t sum_of_values(const Array& x, std::uint32_t of_header) {
   const OwnBlock own = own_block(x);
   const bool counts = own.writes && !is_empty(own.box);
   const std::int64_t bytes =
       counts ? box_elements(own.box) * static_cast<std::int64_t>(itemsize(x.dtype())) : 0;
   const SummedPart mine{counts && !own.box.empty() ? own.box[0].start : 0, bytes, crc_of(own.data, bytes)};
-  return *combined_sum(all_parts(mine), of_header);  // one replica of each part writes: no two sums of one
+  return *combined_sum(all_parts(mine), of_header);  // nullopt cannot occur: one replica of each part writes
 }
 
 void finish(const Team& team, const std::string& temporary, const std::vector<Array>& placed, Plan& plan) {

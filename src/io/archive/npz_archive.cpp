@@ -12,7 +12,7 @@ namespace {
 constexpr const char* mend = "write it again with numpy.savez or io::save_npz";
 constexpr std::int64_t step = 1 << 20, longest_directory = 64 << 20;
 
-// zlib's state, which ends with its owner also where the file cannot be read.
+// zlib's state, freed with its owner even if the file cannot be read.
 class Inflation {
  public:
   explicit Inflation(std::string& content) : content_(content) {
@@ -31,7 +31,7 @@ class Inflation {
   void unpack() {
     const std::int64_t bytes = static_cast<std::int64_t>(content_.size()),
                        room = std::min(step, bytes - filled_);
-    unsigned char beyond = 0;  // what does not fit, if there is any
+    unsigned char beyond = 0;  // receives a byte too many, if there is one
     stream_.next_out = room > 0 ? reinterpret_cast<Bytef*>(content_.data() + filled_) : &beyond;
     stream_.avail_out = room > 0 ? static_cast<uInt>(room) : 1;
     const auto before = stream_.avail_out;
@@ -50,7 +50,7 @@ class Inflation {
   std::int64_t filled_ = 0;
 };
 
-// An archive may stand behind another file's bytes (a program that unpacks itself); one of arrays does not.
+// Refuses archives that begin behind other bytes, as a self-extracting program does; .npz files never do.
 void check_start(const File& file) {
   char first[4] = "";
   if (file.bytes() >= 4) file.read(first, 4, 0);

@@ -1,4 +1,4 @@
-// A .npz file: which arrays it has, where they lie, and the bytes of those that are packed.
+// A .npz file: the list of its arrays, their offsets, and the unpacked bytes of deflated members.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,9 +14,9 @@ class NpzArchive {
   static std::string array_name(const std::string& member);  // without .npy
   const File& file() const { return file_; }
   const std::vector<ZipMember>& members() const { return members_; }
-  const ZipMember& find(const std::string& array) const;  // IoError that lists what there is
-  std::int64_t data_of(const ZipMember&) const;           // where in the file its bytes begin
-  // The whole of a deflated member: member.bytes of them, which the caller has room for.
+  const ZipMember& find(const std::string& array) const;  // IoError that lists the members
+  std::int64_t data_of(const ZipMember&) const;           // the file offset of its bytes
+  // The unpacked bytes of a deflated member; the caller has checked that member.bytes fit in memory.
   std::string inflated(const ZipMember&) const;
 
  private:

@@ -1,4 +1,4 @@
-// .safetensors: tensors by name, dense, behind a JSON header that says where each lies.
+// .safetensors: dense tensors by name, behind a JSON header with the offset of each.
 #include <cstring>
 
 #include "base/call.hpp"
@@ -13,15 +13,15 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format's numbers are little-endian");
 
-constexpr const char* mend = "write it again, or check it against the safetensors format";
+constexpr const char* how_to_mend = "write it again, or check it against the safetensors format";
 
 SafetensorsHeader read_header(const File& file) {
   const std::int64_t size = file.bytes();
   std::string first(std::min(size, safetensors_prefix_bytes), '\0');
   file.read(first.data(), static_cast<std::int64_t>(first.size()), 0);
-  std::string text(parsed(file, mend, [&] { return parse_safetensors_prefix(first, size); }), '\0');
+  std::string text(parsed(file, how_to_mend, [&] { return parse_safetensors_prefix(first, size); }), '\0');
   file.read(text.data(), static_cast<std::int64_t>(text.size()), safetensors_prefix_bytes);
-  return parsed(file, mend, [&] { return parse_safetensors(text, size); });
+  return parsed(file, how_to_mend, [&] { return parse_safetensors(text, size); });
 }
 
 const SafeTensor& find(const File& file, const SafetensorsHeader& header, const std::string& tensor) {
@@ -49,7 +49,7 @@ void read_tensor_box(const File& file, const SafeTensor& tensor, const Box& box,
       out[i] = out[i] == std::byte{0} ? std::byte{0} : std::byte{1};
 }
 
-Array load(const std::string& path, const std::string& name, const std::optional<Sharding>& sharding) {
+Array load_tensor(const std::string& path, const std::string& name, const std::optional<Sharding>& sharding) {
   std::optional<File> file;
   SafeTensor tensor;
   Reader reader;
@@ -105,11 +105,11 @@ void save_safetensors(const std::string& path, const std::map<std::string, Array
 Array load_safetensors(const std::string& path, const std::string& tensor, const Sharding& sharding,
                        std::source_location where) {
   const Call call("load_safetensors", where);
-  return load(path, tensor, sharding);
+  return load_tensor(path, tensor, sharding);
 }
 Array load_safetensors(const std::string& path, const std::string& tensor, std::source_location where) {
   const Call call("load_safetensors", where);
-  return load(path, tensor, std::nullopt);
+  return load_tensor(path, tensor, std::nullopt);
 }
 
 std::map<std::string, FileInfo> safetensors_info(const std::string& path, std::source_location where) {

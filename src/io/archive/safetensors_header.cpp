@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t most_json_bytes = 100'000'000;  // as the format's own reader has it
+constexpr std::int64_t most_json_bytes = 100'000'000;  // the limit of the format's own reader
 
 [[noreturn]] void refuse(const std::string& facts) {
   throw IoError(facts + "; write it again, or check it against the safetensors format");
@@ -88,7 +88,7 @@ SafeTensor read_tensor(const std::string& name, const json& value, std::int64_t 
   return tensor;
 }
 
-// No byte belongs to two tensors, or to none.
+// Every byte behind the header must belong to exactly one tensor.
 void check_coverage(const SafetensorsHeader& header, std::int64_t data_bytes) {
   std::vector<std::pair<std::int64_t, std::int64_t>> places;
   for (const auto& [name, tensor] : header.tensors) places.emplace_back(tensor.begin, tensor.end);
@@ -104,8 +104,8 @@ void check_coverage(const SafetensorsHeader& header, std::int64_t data_bytes) {
            std::to_string(at));
 }
 
-// JSON in which no name stands twice: the reader would keep the last one in silence. Depth is bounded, as
-// the recursion that frees the value is.
+// Parses JSON and refuses duplicate names, of which the JSON library would silently keep the last. Bounds the
+// depth, since the value is freed by recursion.
 std::optional<json> parse_strictly(std::string_view text, std::string& twice) {
   std::vector<std::set<std::string>> names;
   bool is_deep = false;

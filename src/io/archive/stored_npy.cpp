@@ -21,7 +21,7 @@ DenseInFile dense_of(const StoredNpy& npy, const Shape& shape) {
   return {shape, static_cast<std::int64_t>(itemsize(npy.header.dtype)), npy.header.data_offset};
 }
 
-// Each rank reads one run of bytes.
+// Whether every rank's box is one run of bytes.
 bool reads_runs(const Sharding& sharding, const FileInfo& info) {
   const DenseInFile dense{info.shape, static_cast<std::int64_t>(itemsize(info.dtype)), 0};
   const auto boxes = sharding.devices_indices_map(info.shape);
@@ -29,7 +29,7 @@ bool reads_runs(const Sharding& sharding, const FileInfo& info) {
                      [&](const auto& one) { return is_one_run(dense, one.second); });
 }
 
-// The same bytes as one dim, in equal parts over the devices of the mesh.
+// The same bytes as an array of one dim, in equal parts over the devices of the mesh.
 Opened as_one_dim(const Opened& opened) {
   Opened flat = opened;
   flat.info.shape = Shape{opened.info.shape.elements()};
@@ -41,7 +41,7 @@ Opened as_one_dim(const Opened& opened) {
   return flat;
 }
 
-// Reads a box that is one run, and says what it read.
+// Reads a box that is one run of bytes and returns its part of the checksum.
 SummedPart read_part(const StoredNpy& npy, const DenseInFile& dense, const Box& box, std::byte* out) {
   read_box(npy.file, dense, box, out);
   const auto strides = row_major_strides(dense.shape);
@@ -52,7 +52,7 @@ SummedPart read_part(const StoredNpy& npy, const DenseInFile& dense, const Box& 
   return part;
 }
 
-// Continued over bytes of the file, a piece at a time.
+// Continues a checksum over bytes of the file, a piece at a time.
 std::uint32_t sum_of_file(const File& file, std::int64_t from, std::int64_t to, std::uint32_t sum) {
   constexpr std::int64_t most = 1 << 20;
   std::string piece;
@@ -65,7 +65,7 @@ std::uint32_t sum_of_file(const File& file, std::int64_t from, std::int64_t to, 
   return sum;
 }
 
-// The header, the parts that the ranks have read, and what stands behind the array.
+// Checks the sum over the header, the parts that the ranks have read, and any bytes behind the array.
 void check_sum(const StoredNpy& npy, const std::vector<SummedPart>& parts) {
   const auto& [file, facts, start, header] = npy;
   const std::int64_t end = start + facts.bytes;

@@ -16,19 +16,19 @@ constexpr std::uint32_t local_mark = 0x04034b50, record_mark = 0x02014b50, end_m
 constexpr std::uint32_t full32 = 0xffffffff;
 constexpr std::uint16_t zip64_field = 1, encrypted_flag = 0x1, patched_flag = 0x20,
                         strongly_encrypted_flag = 0x40;
-constexpr int newest_version = 63;  // of the specification
+constexpr int newest_version = 63;  // of the format, in the specification
 constexpr std::size_t end_bytes = 22, locator_bytes = 20, end64_bytes = 56, record_bytes = 46;
 
-[[noreturn]] void refuse(const std::string& facts) {
+[[noreturn]] void refuse_archive(const std::string& facts) {
   throw IoError(facts + "; write it again, or copy it again");
 }
 
-// Little-endian numbers, one after another.
+// Reads consecutive little-endian numbers.
 class Fields {
  public:
   explicit Fields(std::string_view text) : text_(text) {}
   std::uint64_t next(std::size_t bytes) {
-    if (bytes > text_.size() - at_) refuse("is no whole zip archive: a record is cut short");
+    if (bytes > text_.size() - at_) refuse_archive("is no whole zip archive: a record is cut short");
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < bytes; ++i)
       value |= std::uint64_t{static_cast<unsigned char>(text_[at_ + i])} << (8 * i);
@@ -37,14 +37,14 @@ class Fields {
   }
   std::uint16_t u16() { return static_cast<std::uint16_t>(next(2)); }
   std::uint32_t u32() { return static_cast<std::uint32_t>(next(4)); }
-  std::int64_t place() {  // of 64 bits
+  std::int64_t place() {  // an offset of 64 bits
     const auto value = next(8);
     if (value > std::uint64_t{std::numeric_limits<std::int64_t>::max()} / 2)
-      refuse("is a damaged zip archive: it claims a place beyond 2^62");
+      refuse_archive("is a damaged zip archive: it claims a place beyond 2^62");
     return static_cast<std::int64_t>(value);
   }
   std::string_view text(std::size_t bytes) {
-    if (bytes > text_.size() - at_) refuse("is no whole zip archive: a record is cut short");
+    if (bytes > text_.size() - at_) refuse_archive("is no whole zip archive: a record is cut short");
     at_ += bytes;
     return text_.substr(at_ - bytes, bytes);
   }
@@ -59,18 +59,19 @@ void put(std::string& text, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-// A zip64 archive has the true numbers in a record of their own before the end.
+// Reads the end record of a zip64 archive, which holds the 64-bit numbers and precedes the ordinary one.
 ZipDirectory parse_end64(std::string_view tail, std::size_t end, std::int64_t file_bytes) {
-  if (end < locator_bytes) refuse("is no whole zip archive: its 64-bit end record is missing");
+  if (end < locator_bytes) refuse_archive("is no whole zip archive: its 64-bit end record is missing");
   Fields locator(tail.substr(end - locator_bytes, locator_bytes));
-  if (locator.u32() != locator_mark) refuse("is no whole zip archive: its 64-bit end record is missing");
+  if (locator.u32() != locator_mark)
+    refuse_archive("is no whole zip archive: its 64-bit end record is missing");
   locator.u32();
   const std::int64_t place = locator.place(),
                      tail_start = file_bytes - static_cast<std::int64_t>(tail.size());
   if (place < tail_start || place + static_cast<std::int64_t>(end64_bytes) > file_bytes)
-    refuse("is a damaged zip archive: its 64-bit end record lies elsewhere");
+    refuse_archive("is a damaged zip archive: its 64-bit end record lies elsewhere");
   Fields record(tail.substr(static_cast<std::size_t>(place - tail_start), end64_bytes));
-  if (record.u32() != end64_mark) refuse("is a damaged zip archive: its 64-bit end record is none");
+  if (record.u32() != end64_mark) refuse_archive("is a damaged zip archive: its 64-bit end record is none");
   record.place(), record.u32(), record.u32(), record.u32(), record.place();
   ZipDirectory found;
   found.members = record.place();
@@ -79,7 +80,7 @@ ZipDirectory parse_end64(std::string_view tail, std::size_t end, std::int64_t fi
   return found;
 }
 
-// The 64-bit sizes of a record whose 32-bit ones are full.
+// Reads the 64-bit sizes from the extra field; they replace 32-bit sizes that are all ones.
 void read_extra(std::string_view text, ZipMember& member, bool wants_bytes, bool wants_stored,
                 bool wants_header) {
   Fields extra(text);
@@ -92,12 +93,12 @@ void read_extra(std::string_view text, ZipMember& member, bool wants_bytes, bool
     if (wants_header) member.header = field.place();
     return;
   }
-  refuse("is a damaged zip archive: the 64-bit sizes of " + quoted(member.name) + " are missing");
+  refuse_archive("is a damaged zip archive: the 64-bit sizes of " + quoted(member.name) + " are missing");
 }
 
 ZipMember read_record(Fields& fields, const ZipDirectory& directory) {
   if (fields.u32() != record_mark)
-    refuse("is a damaged zip archive: its directory has no record where one is due");
+    refuse_archive("is a damaged zip archive: its directory has no record where one is due");
   fields.u16();
   const auto needed_version = fields.u16() & 0xff;
   const auto flags = fields.u16(), method = fields.u16();
@@ -124,14 +125,15 @@ ZipMember read_record(Fields& fields, const ZipDirectory& directory) {
                   "; write it with numpy.savez or numpy.savez_compressed");
   member.is_deflated = method == 8;
   if (member.header > directory.offset || member.stored_bytes > directory.offset - member.header)
-    refuse("is a damaged zip archive: the member " + quoted(member.name) +
-           " does not lie before the directory");
+    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) +
+                   " does not lie before the directory");
   if (!member.is_deflated && member.stored_bytes != member.bytes)
-    refuse("is a damaged zip archive: the member " + quoted(member.name) + " has two different sizes");
+    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) +
+                   " has two different sizes");
   constexpr std::int64_t best_ratio = 1032, least_bytes = 64;  // of deflate
   if (member.is_deflated && (member.bytes - least_bytes) / best_ratio > member.stored_bytes)
-    refuse("is a damaged zip archive: the member " + quoted(member.name) +
-           " claims more bytes than it can hold");
+    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) +
+                   " claims more bytes than it can hold");
   return member;
 }
 
@@ -147,22 +149,22 @@ ZipDirectory parse_zip_end(std::string_view tail, std::int64_t file_bytes) {
     found.members = end.u16();
     found.bytes = end.u32();
     found.offset = end.u32();
-    if (end.u16() != back - end_bytes) continue;  // the mark by chance, inside a comment
+    if (end.u16() != back - end_bytes) continue;  // a chance match of the signature inside a comment
     std::int64_t directory_end = file_bytes - static_cast<std::int64_t>(back);
     if (found.members == 0xffff || found.bytes == full32 || found.offset == full32) {
       found = parse_end64(tail, at, file_bytes);
       directory_end -= static_cast<std::int64_t>(locator_bytes + end64_bytes);
     }
     if (found.bytes > file_bytes || found.offset > file_bytes - found.bytes)
-      refuse("is no whole zip archive: its directory would lie beyond its end");
+      refuse_archive("is no whole zip archive: its directory would lie beyond its end");
     if (found.offset + found.bytes != directory_end)
-      refuse("is a damaged zip archive: its directory does not lie before its end record");
+      refuse_archive("is a damaged zip archive: its directory does not lie before its end record");
     if (found.members > found.bytes / static_cast<std::int64_t>(record_bytes))
-      refuse("is a damaged zip archive: its directory is too short for its " + std::to_string(found.members) +
-             " members");
+      refuse_archive("is a damaged zip archive: its directory is too short for its " +
+                     std::to_string(found.members) + " members");
     return found;
   }
-  refuse("is no whole zip archive: it has no end record");
+  refuse_archive("is no whole zip archive: it has no end record");
 }
 
 std::vector<ZipMember> parse_zip_directory(std::string_view text, const ZipDirectory& directory) {
@@ -172,11 +174,11 @@ std::vector<ZipMember> parse_zip_directory(std::string_view text, const ZipDirec
   for (std::int64_t i = 0; i < directory.members; ++i) {
     members.push_back(read_record(fields, directory));
     if (!names.insert(members.back().name).second)
-      refuse("is a damaged zip archive: it has two members " + quoted(members.back().name));
+      refuse_archive("is a damaged zip archive: it has two members " + quoted(members.back().name));
   }
   if (!fields.is_at_end())
-    refuse("is a damaged zip archive: bytes stand behind the " + std::to_string(directory.members) +
-           " records of its directory");
+    refuse_archive("is a damaged zip archive: bytes stand behind the " + std::to_string(directory.members) +
+                   " records of its directory");
   return members;
 }
 
@@ -189,15 +191,18 @@ std::int64_t parse_zip_local(std::string_view first_bytes, const ZipMember& memb
                              const ZipDirectory& directory) {
   Fields fields(first_bytes);
   if (fields.u32() != local_mark)
-    refuse("is a damaged zip archive: where " + quoted(member.name) + " should begin, no header stands");
+    refuse_archive("is a damaged zip archive: where " + quoted(member.name) +
+                   " should begin, no header stands");
   fields.text(22);
   const std::int64_t name_bytes = fields.u16(), extra_bytes = fields.u16(),
                      data = member.header + zip_local_header_start + name_bytes + extra_bytes;
   if (first_bytes.substr(zip_local_header_start) != member.name ||
       name_bytes != static_cast<std::int64_t>(member.name.size()))
-    refuse("is a damaged zip archive: the member " + quoted(member.name) + " has another name in its header");
+    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) +
+                   " has another name in its header");
   if (data > directory.offset || member.stored_bytes > directory.offset - data)
-    refuse("is a damaged zip archive: the member " + quoted(member.name) + " reaches into the directory");
+    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) +
+                   " reaches into the directory");
   return data;
 }
 
@@ -205,7 +210,7 @@ namespace {
 
 constexpr std::uint16_t version = 45, utf8_names = 0x800;
 constexpr std::uint32_t first_of_1980 =
-    0x00210000;  // the earliest date: files do not differ by when they were written
+    0x00210000;  // a constant date (the earliest one), so that equal contents give equal files
 constexpr std::int64_t local_extra = 20;
 
 }  // namespace
@@ -241,7 +246,7 @@ std::string zip_directory(const std::vector<ZipMember>& members, std::int64_t of
     put(text, static_cast<std::uint64_t>(member.header), 8);
   }
   const auto bytes = text.size();
-  if (members.empty()) {  // readers know an empty archive by the plain end record at its start
+  if (members.empty()) {  // readers recognize an empty archive by the plain end record at its start
     put(text, end_mark, 4), put(text, 0, 8), put(text, 0, 8), put(text, 0, 2);
     return text;
   }

@@ -8,10 +8,10 @@
 
 namespace tessera::io {
 
-bool Part::has_no_steps() const {
+bool Selection::has_no_steps() const {
   return std::all_of(step.begin(), step.end(), [](std::int64_t n) { return n == 1; });
 }
-Box Part::span_of(const Box& box) const {
+Box Selection::span_of(const Box& box) const {
   Box span;
   for (std::size_t d = 0; d < box.size(); ++d) {
     const std::int64_t first = start[d] + box[d].start * step[d];
@@ -20,12 +20,12 @@ Box Part::span_of(const Box& box) const {
   return span;
 }
 
-Part part_of(const std::string& call, const std::string& what, const std::vector<Slice>& slices,
-             const Shape& shape) {
+Selection part_of(const std::string& call, const std::string& what, const std::vector<Slice>& slices,
+                  const Shape& shape) {
   if (slices.size() > shape.size())
     throw IndexError(call + ": " + format_count(std::ssize(slices), "slice") + " for " + what + " of shape " +
                      to_string(shape));
-  Part part;
+  Selection part;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const Slice slice = d < slices.size() ? slices[d] : Slice{};
     const std::int64_t extent = shape[d], step = slice.step.value_or(1);

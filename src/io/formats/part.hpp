@@ -1,4 +1,4 @@
-// The part of a stored array that slices ask for.
+// The part of a stored array that slices select.
 #pragma once
 #include <tessera/array/index.hpp>
 #include <tessera/shape.hpp>
@@ -11,16 +11,16 @@
 
 namespace tessera::io {
 
-// Along each dim where the part starts, its step, and how much there is.
-struct Part {
+// Start, step and count along each dim.
+struct Selection {
   std::vector<std::int64_t> start, step, count;
   bool has_no_steps() const;
-  Box span_of(const Box& box) const;  // of a box of the part in the array, with what is between the steps
+  Box span_of(const Box& box) const;  // a box of the part in the array, including the skipped elements
 };
 // `what` names the array in errors, which begin with the call. IndexError for more slices than dims, and for
 // steps below 1.
-Part part_of(const std::string& call, const std::string& what, const std::vector<Slice>&, const Shape&);
-// As it is asked for: " [10:20, ::2]"; "" without slices.
+Selection part_of(const std::string& call, const std::string& what, const std::vector<Slice>&, const Shape&);
+// The slices as the user gave them: " [10:20, ::2]"; "" without slices.
 std::string slices_text(const std::vector<Slice>&);
 
 }  // namespace tessera::io

@@ -23,7 +23,7 @@ Handle object_of(const Hdf5Source& source, hid_t file) {
   return {H5Oopen(file, source.dataset.c_str(), H5P_DEFAULT), H5Oclose};
 }
 
-// As h5py writes texts.
+// The type of texts, as h5py writes them.
 Handle text_type() {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type, H5T_VARIABLE);
@@ -31,7 +31,7 @@ Handle text_type() {
   return type;
 }
 
-// Its type, its extents, and the memory that the library reads it from.
+// An attribute to be written: type, extents, and the memory that the library reads from.
 struct Stored {
   Handle type, space;
   const void* data = nullptr;
@@ -62,7 +62,7 @@ struct Form {
   static Handle scalar() { return {H5Screate(H5S_SCALAR), H5Sclose}; }
 };
 
-// One that is read. What the library cannot read is no list of zeros.
+// An attribute to be read. A failed read is an error, since the buffer would hold zeros.
 struct Attribute {
   const Hdf5Source& source;
   const std::string& name;
@@ -117,7 +117,7 @@ std::vector<std::string> read_texts(const Attribute& attribute, hid_t stored) {
   return texts;
 }
 
-// Nothing where it is neither number nor text.
+// nullopt if the attribute is neither number nor text.
 std::optional<Hdf5Attribute> read_attribute(const Attribute& attribute) {
   const Handle type(H5Aget_type(attribute.id), H5Tclose);
   constexpr std::int64_t most = 1 << 26;
@@ -159,7 +159,7 @@ void write_attribute(const Hdf5Source& source, hid_t file, const std::string& na
   const Handle object = object_of(source, file);
   check(source, object.ok(), name, "opening");
   const Stored stored = std::visit(Form{texts}, value);
-  // Under another name first, so that the old one stays when the new one is refused.
+  // Writes under another name first, so that the old attribute stays if the new one is refused.
   const bool exists = H5Aexists(object, name.c_str()) > 0;
   const std::string made = exists ? name + "\x01new" : name;
   const Handle attribute(

@@ -1,4 +1,4 @@
-// Attributes of what is in an HDF5 file, for the rank that has it open.
+// Attributes of objects in an HDF5 file, for the rank that has it open.
 #pragma once
 #include <tessera/io/hdf5_writer.hpp>
 

@@ -19,7 +19,7 @@ std::int64_t place_in(const Box& outer, const Box& inner) {
   return place;
 }
 
-// `part` of a block, dense.
+// A dense copy of `part` of a block.
 std::vector<std::byte> packed(const Box& block, const std::byte* data, const Box& part, std::size_t width) {
   std::vector<std::byte> dense(static_cast<std::size_t>(box_elements(part)) * width);
   const Shape extents = box_shape(part);
@@ -63,7 +63,7 @@ std::int64_t count_of(std::int64_t extent, std::int64_t chunk) { return (extent 
 
 }  // namespace
 
-void write_parts(File& file, const Array& x, std::int64_t first_row, const ChunkPlan& plan,
+void write_parts(File& file, const Array& x, std::int64_t first_row, const Hdf5Chunks& plan,
                  const std::vector<Chunk>& chunks, const std::vector<std::int64_t>& places) {
   OwnBlock own = own_block(x);
   if (!own.writes || is_empty(own.box)) return;
@@ -92,7 +92,7 @@ Array chunk_rows(const Array& x, const Shape& chunk) {
   return in_rows(reshape(transpose(reshape(whole, Shape(split)), grid_first), {chunks, chunk.elements()}));
 }
 
-StoredChunks compressed_rows(const Array& rows, const ChunkPlan& plan) {
+StoredChunks compressed_rows(const Array& rows, const Hdf5Chunks& plan) {
   const OwnBlock own = own_block(rows);
   StoredChunks stored;
   if (!own.writes || is_empty(own.box)) return stored;

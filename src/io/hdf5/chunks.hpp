@@ -1,5 +1,5 @@
-// An array as the chunks of a dataset, on every rank: which part of which chunk is here, and its bytes as
-// HDF5 stores them.
+// An array as the chunks of a dataset, on every rank: the parts of chunks that this rank holds, and their
+// bytes as HDF5 stores them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace tessera::io {
 
-// This rank's block of an array whose first row is row `first_row` of the dataset, written into the chunks,
-// which begin at `places`; `chunks` are all that the array touches.
-void write_parts(File&, const Array& x, std::int64_t first_row, const ChunkPlan&,
+// Writes this rank's block into the chunks, whose file offsets are `places`; the array's first row is row
+// `first_row` of the dataset, and `chunks` lists all chunks that the array touches.
+void write_parts(File&, const Array& x, std::int64_t first_row, const Hdf5Chunks&,
                  const std::vector<Chunk>& chunks, const std::vector<std::int64_t>& places);
 
-// The array as a matrix with a chunk in each row, in the order of chunks_of, each whole on one rank. The
-// array begins where a chunk does; what the last chunks have beyond it is zero.
+// The array as a matrix with one chunk per row, in the order of chunks_of, each row on one rank. The array
+// must begin at a chunk's start; elements of the last chunks beyond the array are zero.
 Array chunk_rows(const Array& x, const Shape& chunk);
-// The rows that this rank writes: the first of them, and each as stored.
+// The rows that this rank writes: the index of the first, and each row's stored bytes.
 struct StoredChunks {
   std::int64_t first = 0;
   std::vector<std::vector<std::byte>> bytes;
 };
-StoredChunks compressed_rows(const Array& rows, const ChunkPlan&);
+StoredChunks compressed_rows(const Array& rows, const Hdf5Chunks&);
 
 }  // namespace tessera::io

@@ -1,9 +1,9 @@
-// HDF5: its library describes (groups, types, places), the ranks move the data.
+// HDF5: the library handles metadata (groups, types, offsets), the ranks move the data.
 //
-// A dataset is written contiguously: the first rank creates it with its space allocated and asks where it
-// lies; then every rank writes its own box there, as in a .npy file, and each write is checked. (Parallel
-// H5Dwrite was seen to report success on the ranks that did not hit the full disk, and the library hangs
-// when ranks disagree.) For reading, every rank opens the file for itself.
+// A dataset is written contiguously: the first rank creates it with its space allocated and asks for its file
+// offset; then every rank writes its own box there, as in a .npy file, and each write is checked. (Parallel
+// H5Dwrite was seen to report success on the ranks that did not hit the full disk, and the library hangs when
+// ranks disagree.) For reading, every rank opens the file for itself.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -18,8 +18,9 @@
 #include "io/fault_point.hpp"
 #include "io/file.hpp"
 #include "io/hdf5/attributes.hpp"
+#include "io/hdf5/dataset.hpp"
 #include "io/hdf5/library.hpp"
-#include "io/save_place.hpp"
+#include "io/save_target.hpp"
 
 namespace tessera::io {
 namespace {
@@ -49,7 +50,7 @@ void list_datasets(hid_t file, std::vector<std::string>& names) {
 }
 
 Handle open_file(const Source& source, unsigned mode) {
-  // Its messages are clearer than the library's.
+  // Opened first because File's error messages are clearer than the library's.
   const File exists(source.call, source.path, File::Mode::read);
   Handle file = hdf5_opened(source.path, mode);
   if (!file.ok())
@@ -64,7 +65,7 @@ std::string shown(const std::vector<std::string>& names) {
   return join(texts) + (names.size() > most ? " and " + std::to_string(names.size() - most) + " more" : "");
 }
 
-// Called by the library where a path leads through a link to another file.
+// Callback of the library for paths that lead through a link to another file.
 herr_t refuse_link(const char*, const char*, const char*, const char*, unsigned*, hid_t, void* was_met) {
   *static_cast<bool*>(was_met) = true;
   return -1;
@@ -89,16 +90,16 @@ Handle open_dataset(const Source& source, hid_t file) {
       names.empty() ? "it has none at all" : "it has " + shown(names) + did_you_mean(source.dataset, names));
 }
 
-// The part of a dataset that is asked for: along each dim where it starts, its step, and how much there is.
-struct Part {
+// The selected part of a dataset: start, step and count along each dim.
+struct Selection {
   std::vector<std::int64_t> start, step, count;
 };
-Part part_of(const Source& source, const Shape& shape) {
+Selection part_of(const Source& source, const Shape& shape) {
   if (source.slices.size() > shape.size())
     throw IndexError(source.call + ": " +
                      format_count(static_cast<std::int64_t>(source.slices.size()), "slice") +
                      " for the dataset " + tessera::quoted(source.dataset) + " of shape " + to_string(shape));
-  Part part;
+  Selection part;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const Slice slice = d < source.slices.size() ? source.slices[d] : Slice{};
     const std::int64_t extent = shape[d], step = slice.step.value_or(1);
@@ -124,7 +125,7 @@ void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, 
   const Handle file = open_file(source, H5F_ACC_RDONLY), dataset = open_dataset(source, file);
   const Handle in_file(H5Dget_space(dataset), H5Sclose);
   check_filters(source, dataset);
-  const Part part = part_of(source, shape_of_dataset(source, dataset));
+  const Selection part = part_of(source, shape_of_dataset(source, dataset));
   std::vector<hsize_t> start, step, count;
   for (std::size_t d = 0; d < box.size(); ++d) {
     start.push_back(static_cast<hsize_t>(part.start[d] + box[d].start * part.step[d]));
@@ -149,7 +150,7 @@ FileInfo read_info(const Source& source) {
           "hdf5 dataset " + source.dataset};
 }
 
-// Turns what the library says while a dataset is made into one IoError.
+// Turns the library's failures during the creation of a dataset into one IoError.
 struct Maker {
   const Source& source;
   void check(bool ok, const char* what) const {
@@ -186,7 +187,8 @@ struct Maker {
   }
 };
 
-// Dense bytes of this dtype and shape, in this file: new values can be written over the old ones.
+// Whether an existing dataset is dense, in this file, and of this dtype and shape: new values can overwrite
+// the old ones.
 bool can_be_overwritten(hid_t dataset, const Array& x) {
   const Handle type(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose),
       creation(H5Dget_create_plist(dataset), H5Pclose);
@@ -212,7 +214,7 @@ Handle dataset_for(const Maker& maker, hid_t file, const Array& x, Hdf5Mode mode
   return maker.make(file, x);
 }
 
-// The file that the dataset is put into: the copy of what was there, or a new one.
+// The file that receives the dataset: the copy of the existing one, or a new one.
 Handle file_to_extend(const Source& source, const std::string& file_name) {
   const bool exists = std::filesystem::exists(file_name);
   Handle file = exists ? hdf5_opened(file_name, H5F_ACC_RDWR) : hdf5_created(file_name);
@@ -222,7 +224,7 @@ Handle file_to_extend(const Source& source, const std::string& file_name) {
   return file;
 }
 
-// The dataset with its space allocated; where its first byte lies in the file.
+// Creates the dataset with its space allocated and returns its file offset.
 std::int64_t prepare_dataset(const Source& source, const std::string& file_name, const Array& x,
                              Hdf5Mode mode) {
   const Quiet quiet;
@@ -238,14 +240,15 @@ std::int64_t prepare_dataset(const Source& source, const std::string& file_name,
     }
     maker.check(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0, "flush");
   }
-  // Closing may cut the file behind the last byte that the library wrote itself.
+  // Restores the file's length, since closing may truncate it behind the last byte that the library itself
+  // wrote.
   File file(source.call, file_name, File::Mode::write);
   if (file.bytes() < offset + x.nbytes()) file.resize(offset + x.nbytes());
   file.sync();
   return offset;
 }
 
-// As it is asked for: " [10:20, ::2]".
+// The slices as the user gave them: " [10:20, ::2]".
 std::string slices_text(const std::vector<Slice>& slices) {
   if (slices.empty()) return "";
   std::vector<std::string> texts;
@@ -265,7 +268,30 @@ Array load(const Source& source, const std::optional<Sharding>& sharding) {
                      sharding, reader);
 }
 
+Source source_of(const Hdf5Dataset& dataset) {
+  return {dataset.call, dataset.path, dataset.name, dataset.other_files};
+}
+
 }  // namespace
+
+FileInfo info_of_dataset(const Hdf5Dataset& dataset) { return read_info(source_of(dataset)); }
+std::vector<std::int64_t> chunks_of_dataset(const Hdf5Dataset& dataset) {
+  const Quiet quiet;
+  const Source source = source_of(dataset);
+  const Handle file = open_file(source, H5F_ACC_RDONLY), opened = open_dataset(source, file);
+  const Handle creation(H5Dget_create_plist(opened), H5Pclose);
+  std::vector<hsize_t> extents(H5S_MAX_RANK);
+  if (H5Pget_layout(creation) != H5D_CHUNKED) return {};
+  const int ndim = H5Pget_chunk(creation, H5S_MAX_RANK, extents.data());
+  return {extents.begin(), extents.begin() + std::max(0, ndim)};
+}
+void read_dataset_box(const Hdf5Dataset& dataset, const FileInfo& info, const Box& box, std::byte* out) {
+  read_hyperslab(source_of(dataset), info, box, out);
+}
+std::int64_t prepare_hdf5_dataset(const std::string& call, const std::string& file, const std::string& name,
+                                  const Array& x) {
+  return prepare_dataset({call, file, name}, file, x, Hdf5Mode::fail);
+}
 
 FileInfo hdf5_info(const std::string& path, const std::string& dataset, std::source_location where) {
   const Call call("hdf5_info", where);

@@ -34,7 +34,7 @@ std::string hdf5_reason() {
       },
       &text);
   if (text.empty()) return "the HDF5 library gives no reason";
-  const std::string safe = tessera::quoted(text);  // it may name what stands in the file
+  const std::string safe = tessera::quoted(text);  // the text may contain names from the file
   return safe.substr(1, safe.size() - 2);
 }
 
@@ -72,8 +72,8 @@ Handle bool_type() {
   H5Tenum_insert(type, "TRUE", &yes);
   return type;
 }
-// Fields of 16 bits: sign, exponent, fraction. float16 is what h5py writes, bfloat16 a type that HDF5's own
-// conversions read as float.
+// A 16-bit float format: sign, exponent, fraction. float16 is what h5py writes, bfloat16 a type that HDF5's
+// own conversions read as float.
 struct HalfFields {
   std::size_t exponent_bits, fraction_bits;
   bool operator==(const HalfFields&) const = default;

@@ -1,4 +1,5 @@
-// The HDF5 library in C++: identifiers that close themselves, its types for ours, its reasons as texts.
+// The HDF5 library in C++: identifiers that close themselves, HDF5 types for dtypes, failure reasons as
+// texts.
 #pragma once
 #include <hdf5.h>
 
@@ -27,7 +28,7 @@ class Handle {
   ~Handle() {
     if (id_ >= 0) close_(id_);
   }
-  // Before its time, to see whether that worked.
+  // Closes early and returns whether that worked.
   bool close() {
     const hid_t id = std::exchange(id_, -1);
     return id < 0 || close_(id) >= 0;
@@ -40,9 +41,9 @@ class Handle {
   herr_t (*close_)(hid_t) = nullptr;
 };
 
-// How the library behaves during a call of ours; afterwards as before, since the program may use it as well.
-// Its error stack, which it prints to stderr by itself, is put into our message. It loads no code for filters
-// that a file asks for, unless the user has named a folder of plugins in HDF5_PLUGIN_PATH.
+// Sets the library's global behaviour during one of our calls and restores it afterwards, since the program
+// may use HDF5 as well. The error stack goes into our message instead of stderr. Filter plugins that a file
+// asks for are not loaded, unless the user has named a folder of plugins in HDF5_PLUGIN_PATH.
 class Quiet {
  public:
   Quiet();
@@ -56,11 +57,11 @@ class Quiet {
   unsigned loads_ = 0;
 };
 std::string hdf5_reason();
-// The library gives up where a signal interrupts the opening of a file.
+// Repeats the call if a signal interrupts the opening of the file, where the library gives up.
 Handle hdf5_opened(const std::string& path, unsigned mode);
-Handle hdf5_created(const std::string& path);  // where none is
+Handle hdf5_created(const std::string& path);  // fails if the file exists
 
-// The request and its file: for messages, and for opening.
+// A request and its file: for messages, and for opening.
 struct Hdf5Source {
   std::string call, path, dataset;
   bool other_files = false;
@@ -68,11 +69,11 @@ struct Hdf5Source {
   [[noreturn]] void fail(const std::string& facts, const std::string& mend) const;
 };
 
-// This machine's type for a dtype; bool and complex as h5py has them.
+// This machine's HDF5 type for a dtype; bool and complex as in h5py.
 Handle hdf5_memory_type(Dtype);
 Dtype dtype_of_dataset(const Hdf5Source&, hid_t dataset);
 Shape shape_of_dataset(const Hdf5Source&, hid_t dataset);
-// IoError that names the filter which the values are packed with, where it is not there.
+// IoError that names the filter of the dataset's values if it is not available.
 void check_filters(const Hdf5Source&, hid_t dataset);
 
 }  // namespace tessera::io

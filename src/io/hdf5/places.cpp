@@ -21,7 +21,7 @@ Shape as_shape(const std::vector<hsize_t>& extents) {
   return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
 }
 
-Handle creation_of(const ChunkPlan& plan) {
+Handle creation_of(const Hdf5Chunks& plan) {
   Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
   H5Pset_alloc_time(creation, plan.compression > 0 ? H5D_ALLOC_TIME_INCR : H5D_ALLOC_TIME_EARLY);
@@ -35,8 +35,8 @@ Handle creation_of(const ChunkPlan& plan) {
   return creation;
 }
 
-// The filters of a dataset, which may be: none, deflate, shuffle and deflate.
-void read_filters(const Hdf5Source& source, hid_t creation, ChunkPlan& plan) {
+// Reads the filters of a dataset; accepts none, deflate, and shuffle with deflate.
+void read_filters(const Hdf5Source& source, hid_t creation, Hdf5Chunks& plan) {
   const int filters = H5Pget_nfilters(creation);
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0, level = 6, what = 0;
@@ -55,12 +55,8 @@ void read_filters(const Hdf5Source& source, hid_t creation, ChunkPlan& plan) {
   }
 }
 
-// The smallest of a growing dataset: single numbers are not stored one by one.
+// Chunk sizes of new datasets; the least one keeps single appended numbers from being stored one by one.
 constexpr std::int64_t least_bytes = 1 << 16, dense_bytes = 4 << 20, compressed_bytes = 1 << 20;
-
-std::int64_t bytes_of(const Shape& shape, Dtype dtype) {
-  return shape.elements() * static_cast<std::int64_t>(itemsize(dtype));
-}
 
 Shape chosen_chunk(const Shape& slab, Dtype dtype, bool grows, std::int64_t most_bytes) {
   Shape chunk = slab;
@@ -113,8 +109,8 @@ std::vector<hsize_t> origin(const Shape& chunk, const Chunk& at) {
   return start;
 }
 
-// Nothing where it has no space yet.
-std::optional<std::int64_t> place_of_chunk(const Hdf5Source& source, hid_t dataset, const ChunkPlan& plan,
+// nullopt if the chunk has no space yet.
+std::optional<std::int64_t> place_of_chunk(const Hdf5Source& source, hid_t dataset, const Hdf5Chunks& plan,
                                            const Chunk& at) {
   haddr_t place = HADDR_UNDEF;
   hsize_t bytes = 0;
@@ -126,8 +122,8 @@ std::optional<std::int64_t> place_of_chunk(const Hdf5Source& source, hid_t datas
   return static_cast<std::int64_t>(place);
 }
 
-// The library gives a chunk its space when it is written: with nothing in it, at first.
-std::int64_t new_place(const Hdf5Source& source, hid_t dataset, const ChunkPlan& plan, const Chunk& at,
+// Allocates a chunk's space by writing placeholder bytes, since the library allocates only on writing.
+std::int64_t new_place(const Hdf5Source& source, hid_t dataset, const Hdf5Chunks& plan, const Chunk& at,
                        const std::vector<char>& nothing, std::int64_t bytes) {
   check(source,
         H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, origin(plan.chunk, at).data(),
@@ -170,8 +166,8 @@ bool hdf5_exists(hid_t file, const std::string& path) {
   return H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0;
 }
 
-ChunkPlan new_plan(const Shape& slab, Dtype dtype, const Hdf5DatasetOptions& options, bool grows) {
-  ChunkPlan plan;
+Hdf5Chunks new_plan(const Shape& slab, Dtype dtype, const Hdf5DatasetOptions& options, bool grows) {
+  Hdf5Chunks plan;
   plan.held = slab;
   if (grows) plan.held[0] = 0;
   const bool is_chunked = grows || (slab.elements() > 0 && slab.ndim() > 0 &&
@@ -193,12 +189,12 @@ void check_options(const std::string& call, const Shape& slab, Dtype dtype,
   if (!options.chunk.empty()) check_chunk(options.chunk, slab, dtype, call);
 }
 
-std::optional<ChunkPlan> plan_to_extend(const Hdf5Source& source, hid_t file, const Shape& slab,
-                                        Dtype dtype) {
+std::optional<Hdf5Chunks> plan_to_extend(const Hdf5Source& source, hid_t file, const Shape& slab,
+                                         Dtype dtype) {
   if (!hdf5_exists(file, source.dataset)) return std::nullopt;
   const Handle dataset = opened(source, file), space(H5Dget_space(dataset), H5Sclose),
                creation(H5Dget_create_plist(dataset), H5Pclose);
-  ChunkPlan plan;
+  Hdf5Chunks plan;
   plan.held = shape_of_dataset(source, dataset);
   std::vector<hsize_t> most(plan.held.size()), chunk(plan.held.size());
   H5Sget_simple_extent_dims(space, nullptr, most.data());
@@ -213,7 +209,7 @@ std::optional<ChunkPlan> plan_to_extend(const Hdf5Source& source, hid_t file, co
 }
 
 Handle create_dataset(const Hdf5Source& source, hid_t file, const Shape& extents, const Shape& most,
-                      Dtype dtype, const ChunkPlan& plan) {
+                      Dtype dtype, const Hdf5Chunks& plan) {
   if (hdf5_exists(file, source.dataset))
     source.fail("has " + tessera::quoted(source.dataset) + " already",
                 "choose another name, or append to it");
@@ -245,7 +241,7 @@ std::int64_t place_of_dense(const Hdf5Source& source, hid_t dataset) {
   return static_cast<std::int64_t>(place);
 }
 
-std::vector<std::int64_t> places_of(const Hdf5Source& source, hid_t dataset, const ChunkPlan& plan,
+std::vector<std::int64_t> places_of(const Hdf5Source& source, hid_t dataset, const Hdf5Chunks& plan,
                                     const std::vector<Chunk>& chunks, std::int64_t chunk_bytes) {
   std::vector<std::int64_t> places;
   std::vector<char> nothing;
@@ -257,7 +253,7 @@ std::vector<std::int64_t> places_of(const Hdf5Source& source, hid_t dataset, con
   return places;
 }
 
-std::vector<std::int64_t> places_for(const Hdf5Source& source, hid_t dataset, const ChunkPlan& plan,
+std::vector<std::int64_t> places_for(const Hdf5Source& source, hid_t dataset, const Hdf5Chunks& plan,
                                      const std::vector<Chunk>& chunks,
                                      const std::vector<std::int64_t>& bytes) {
   std::vector<std::int64_t> places;

@@ -24,8 +24,8 @@ Numbers from_first(const Team& team, const Numbers& numbers) {
   return result;
 }
 
-ChunkPlan from_first(const Team& team, const ChunkPlan& plan) {
-  ChunkPlan result;
+Hdf5Chunks from_first(const Team& team, const Hdf5Chunks& plan) {
+  Hdf5Chunks result;
   result.held = Shape(from_first(team, plan.held.vector()));
   result.chunk = Shape(from_first(team, plan.chunk.vector()));
   result.compression = team.from_first(plan.compression);
@@ -38,11 +38,7 @@ bool spans_hosts() {
   return std::any_of(all.begin(), all.end(), [&](const Device& d) { return d.host != all[0].host; });
 }
 
-std::int64_t bytes_of(const Shape& shape, Dtype dtype) {
-  return shape.elements() * static_cast<std::int64_t>(itemsize(dtype));
-}
-
-// The rows of x within its dataset: first row, then all of the other dims.
+// The box of x within its dataset: rows from first_row on, all of the other dims.
 Box rows_at(std::int64_t first_row, const Array& x) {
   Box box = whole_box(x.shape());
   if (!box.empty()) box[0].start += first_row, box[0].stop += first_row;
@@ -55,8 +51,8 @@ Put::Put(const Team& team, Hdf5Source source, hid_t file, std::optional<File>& o
          const std::string& temporary)
     : team_(team), source_(std::move(source)), file_(file), own_(own), temporary_(temporary) {}
 
-ChunkPlan Put::plan(const Array& x, const Hdf5DatasetOptions& options, bool grows) {
-  ChunkPlan plan = new_plan(x.shape(), x.dtype(), options, grows);
+Hdf5Chunks Put::plan(const Array& x, const Hdf5DatasetOptions& options, bool grows) {
+  Hdf5Chunks plan = new_plan(x.shape(), x.dtype(), options, grows);
   once_quietly(team_, [&] {
     if (!grows) return;
     const auto found = plan_to_extend(source_, file_, x.shape(), x.dtype());
@@ -66,7 +62,7 @@ ChunkPlan Put::plan(const Array& x, const Hdf5DatasetOptions& options, bool grow
   return from_first(team_, plan);
 }
 
-void Put::make(const Array& x, const ChunkPlan& plan, bool grows) {
+void Put::make(const Array& x, const Hdf5Chunks& plan, bool grows) {
   once_quietly(team_, [&] {
     Shape extents = x.shape(), most = x.shape();
     if (grows) extents[0] += plan.held[0], most[0] = -1;
@@ -75,7 +71,7 @@ void Put::make(const Array& x, const ChunkPlan& plan, bool grows) {
   });
 }
 
-std::int64_t Put::data(const Array& rows, std::int64_t first_row, const ChunkPlan& plan) {
+std::int64_t Put::data(const Array& rows, std::int64_t first_row, const Hdf5Chunks& plan) {
   if (rows.shape().elements() == 0) return 0;
   if (plan.chunk.empty()) return dense(rows);
   const auto chunks = chunks_of(plan.chunk, rows_at(first_row, rows));
@@ -102,7 +98,7 @@ std::int64_t Put::dense(const Array& x) {
 }
 
 std::int64_t Put::in_parts(const Array& rows, std::int64_t first_row, const std::vector<Chunk>& chunks,
-                           const ChunkPlan& plan) {
+                           const Hdf5Chunks& plan) {
   const std::int64_t chunk_bytes = bytes_of(plan.chunk, rows.dtype());
   Numbers places;
   once_quietly(team_, [&] { places = places_of(source_, dataset_, plan, chunks, chunk_bytes); });
@@ -114,8 +110,8 @@ std::int64_t Put::in_parts(const Array& rows, std::int64_t first_row, const std:
   return *std::max_element(places.begin(), places.end()) + chunk_bytes;
 }
 
-// Chunks get their space when their sizes are known.
-std::int64_t Put::compressed(const Array& rows, const std::vector<Chunk>& chunks, const ChunkPlan& plan) {
+// Chunks get their space after compression, when their sizes are known.
+std::int64_t Put::compressed(const Array& rows, const std::vector<Chunk>& chunks, const Hdf5Chunks& plan) {
   StoredChunks stored;
   Numbers bytes(chunks.size());
   team_.together([&] {
@@ -130,7 +126,7 @@ std::int64_t Put::compressed(const Array& rows, const std::vector<Chunk>& chunks
   Numbers places;
   once_quietly(team_, [&] {
     places = places_for(source_, dataset_, plan, chunks, bytes);
-    if (spans_hosts()) own_file().sync();  // what holds the places must not arrive after the data
+    if (spans_hosts()) own_file().sync();  // the metadata must reach the disk before the data
   });
   places = from_first(team_, places);
   team_.together([&] { write(stored.bytes, stored.first, places); });

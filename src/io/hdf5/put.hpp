@@ -1,4 +1,4 @@
-// One write or append of a writer, from what is agreed on to the bytes in the file.
+// One write or append of a writer, from the agreement to the bytes in the file.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace tessera::io {
 
-// The library speaks on the first rank alone.
+// Runs `work` on the first rank, the only one that calls the library.
 template <class Work> void once_quietly(const Team& team, Work work) {
   team.once([&] {
     const Quiet quiet;
@@ -21,23 +21,24 @@ template <class Work> void once_quietly(const Team& team, Work work) {
 
 class Put {
  public:
-  // `file` is open on the first rank; `own` is this rank's way into the file `temporary`, opened when needed.
+  // `file` is open on the first rank; `own` is this rank's descriptor of the file `temporary`, opened on
+  // demand.
   Put(const Team&, Hdf5Source, hid_t file, std::optional<File>& own, const std::string& temporary);
 
-  // All ranks, in this order. How the dataset is stored, or will be.
-  ChunkPlan plan(const Array& x, const Hdf5DatasetOptions&, bool grows);
-  // There is room for x.
-  void make(const Array& x, const ChunkPlan&, bool grows);
-  // `rows` begin at this row of the dataset. Gives the end of the last piece in the file.
-  std::int64_t data(const Array& rows, std::int64_t first_row, const ChunkPlan&);
+  // Called on all ranks, in the order plan, make, data. The dataset's existing or new storage plan.
+  Hdf5Chunks plan(const Array& x, const Hdf5DatasetOptions&, bool grows);
+  // Makes room for x in the dataset.
+  void make(const Array& x, const Hdf5Chunks&, bool grows);
+  // Writes `rows` from row first_row of the dataset on. Returns the end of its last byte in the file.
+  std::int64_t data(const Array& rows, std::int64_t first_row, const Hdf5Chunks&);
 
  private:
   using Numbers = std::vector<std::int64_t>;
   File& own_file();
   std::int64_t dense(const Array& x);
   std::int64_t in_parts(const Array& rows, std::int64_t first_row, const std::vector<Chunk>&,
-                        const ChunkPlan&);
-  std::int64_t compressed(const Array& rows, const std::vector<Chunk>&, const ChunkPlan&);
+                        const Hdf5Chunks&);
+  std::int64_t compressed(const Array& rows, const std::vector<Chunk>&, const Hdf5Chunks&);
   void write(const std::vector<std::vector<std::byte>>& stored, std::int64_t first, const Numbers& places);
 
   const Team& team_;

@@ -1,8 +1,9 @@
-// Compiled in place of hdf5.cpp where the build found no HDF5.
+// Compiled instead of hdf5.cpp if the build found no HDF5.
 #include <tessera/io/hdf5_writer.hpp>
 
 #include "base/call.hpp"
 #include "base/text.hpp"
+#include "io/hdf5/dataset.hpp"
 
 namespace tessera::io {
 namespace {
@@ -15,7 +16,26 @@ namespace {
       "(-D TESSERA_HDF5=ON says what is missing)");
 }
 
+[[noreturn]] void refuse(const std::string& call, const std::string& path) {
+  throw IoError(
+      call + ": " + quoted(path) +
+      " needs HDF5, and this build of tessera was made without HDF5; use .npy or Zarr, or build with HDF5 "
+      "(-D TESSERA_HDF5=ON says what is missing)");
+}
+
 }  // namespace
+
+FileInfo info_of_dataset(const Hdf5Dataset& dataset) { refuse(dataset.call, dataset.path); }
+std::vector<std::int64_t> chunks_of_dataset(const Hdf5Dataset& dataset) {
+  refuse(dataset.call, dataset.path);
+}
+void read_dataset_box(const Hdf5Dataset& dataset, const FileInfo&, const Box&, std::byte*) {
+  refuse(dataset.call, dataset.path);
+}
+std::int64_t prepare_hdf5_dataset(const std::string& call, const std::string& file, const std::string&,
+                                  const Array&) {
+  refuse(call, file);
+}
 
 FileInfo hdf5_info(const std::string& path, const std::string&, std::source_location where) {
   refuse("hdf5_info", path, where);
@@ -40,7 +60,7 @@ std::map<std::string, Hdf5Attribute> hdf5_attributes(const std::string& path, co
   refuse("hdf5_attributes", path, where);
 }
 
-// A writer cannot be made, so that its functions are never called.
+// The constructor always throws, so the other functions are never called.
 struct Hdf5Writer::State {};
 Hdf5Writer::Hdf5Writer(const std::string& path, Hdf5WriterOptions, std::source_location where) {
   refuse("Hdf5Writer", path, where);

@@ -1,11 +1,11 @@
-// Hdf5Writer: the first rank has the file open, makes datasets and says where their chunks lie; every rank
-// writes its blocks there.
+// Hdf5Writer: the first rank has the file open, creates datasets and sends the file offsets of their chunks;
+// every rank writes its blocks there.
 //
-//   all      what is to be written: the same on all?              agree
+//   all      compare the call and its arguments                   agree
 //   rank 0   makes or extends the dataset: places of its chunks   broadcast
 //   all      their parts of the chunks, or whole compressed ones
 //
-// The library keeps its own pages in memory until the file is flushed: nobody may read it before.
+// The library keeps its own pages in memory until the file is flushed: the file must not be read before that.
 #include <tessera/io/hdf5_writer.hpp>
 #include <tessera/ops.hpp>
 
@@ -26,7 +26,7 @@
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/put.hpp"
 #include "io/hdf5/writer_state.hpp"
-#include "io/save_place.hpp"
+#include "io/save_target.hpp"
 
 namespace tessera::io {
 
@@ -75,7 +75,7 @@ const char* name_of(Hdf5Open mode) {
   return mode == Hdf5Open::append ? "append" : mode == Hdf5Open::replace ? "replace" : "fail";
 }
 
-// Brings this rank's own writes to the disk.
+// Syncs this rank's own writes.
 void store_own(const Team& team, std::optional<File>& own) {
   team.together([&] {
     if (own) own->sync();
@@ -83,7 +83,7 @@ void store_own(const Team& team, std::optional<File>& own) {
   });
 }
 
-// Brings what the library has in memory to the file, which is then as long as what was written to it.
+// Flushes the library's data and closes the file, then restores the length that the ranks' writes need.
 void finish(const Hdf5Source& source, Handle& file, const std::string& temporary, std::int64_t end) {
   if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0 || !file.close())
     source.fail("cannot be written: " + hdf5_reason(), "free some space");
@@ -116,15 +116,15 @@ Hdf5Writer::Hdf5Writer(const std::string& path, Hdf5WriterOptions options, std::
 Hdf5Writer::~Hdf5Writer() {
   if (!state_) return;
   const Quiet quiet;
-  // On a full disk the library could not close the file, and would fail when it ends itself: what is dropped
-  // makes room.
+  // Truncates the abandoned file: on a full disk the library could not flush and close it otherwise, and
+  // would fail at exit.
   if (state_->place && ::truncate(state_->temporary.c_str(), 0) != 0)
     log(LogLevel::debug, "the temporary file of a writer cannot be emptied");
   state_.reset();
 }
 Hdf5Writer::Hdf5Writer(Hdf5Writer&&) noexcept = default;
 
-// For what is written; refuses where nothing can be.
+// The state for a write; throws if the writer cannot be written to.
 Hdf5Writer::State& Hdf5Writer::open_state() const {
   if (!state_) throw ArgumentError(call_text() + ": the writer was moved to another one; use that");
   const std::string what = call_text() + ": the writer of " + tessera::quoted(state_->path);
@@ -148,7 +148,7 @@ void Hdf5Writer::write(const std::string& dataset, const Array& x, const Hdf5Dat
                   to_string(x.shape()) + ", " + layout_text(x.sharding()));
   const NoSizeSignal size_is_an_error;
   Put put(team, state.source(dataset), state.file, state.own, state.temporary);
-  const ChunkPlan plan = put.plan(x, options, false);
+  const Hdf5Chunks plan = put.plan(x, options, false);
   Array placed = x;
   team.together([&] {
     placed = with_long_runs(x);
@@ -162,8 +162,8 @@ void Hdf5Writer::write(const std::string& dataset, const Array& x, const Hdf5Dat
 
 namespace {
 
-// The rows of the dataset's last chunk, which is not full, with x behind them.
-Array with_tail(const std::map<std::string, Array>& tails, const Hdf5Source& source, const ChunkPlan& plan,
+// x behind the rows of the dataset's last chunk, which is not full.
+Array with_tail(const std::map<std::string, Array>& tails, const Hdf5Source& source, const Hdf5Chunks& plan,
                 const Array& x) {
   const std::int64_t held = plan.held[0], rest = held % plan.chunk[0];
   if (rest == 0) return x;
@@ -190,7 +190,7 @@ void Hdf5Writer::append(const std::string& dataset, const Array& x, const Hdf5Da
   const NoSizeSignal size_is_an_error;
   const Hdf5Source source = state.source(dataset);
   Put put(team, source, state.file, state.own, state.temporary);
-  const ChunkPlan plan = put.plan(x, options, true);
+  const Hdf5Chunks plan = put.plan(x, options, true);
   Array rows = x;
   team.together([&] {
     rows = plan.compression > 0 ? with_tail(state.tails, source, plan, x) : with_long_runs(x);
@@ -232,7 +232,7 @@ void Hdf5Writer::group(const std::string& path, std::source_location where) {
 
 namespace {
 
-// For the agreement of the ranks.
+// Attribute values as text, for the agreement of the ranks.
 struct ValueText {
   std::string operator()(const std::string& text) const { return tessera::quoted(text); }
   std::string operator()(double number) const { return to_text(number); }

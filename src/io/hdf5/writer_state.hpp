@@ -1,4 +1,4 @@
-// What an open Hdf5Writer holds; for the formats that are written through one.
+// The state of an open Hdf5Writer; also for the formats written through one.
 #pragma once
 #include <tessera/io/hdf5_writer.hpp>
 
@@ -11,16 +11,16 @@
 #include "io/file.hpp"
 #include "io/hdf5/library.hpp"
 #include "io/hdf5/places.hpp"
-#include "io/save_place.hpp"
+#include "io/save_target.hpp"
 
 namespace tessera::io {
 
 struct Hdf5Writer::State {
   std::string path, temporary;
-  std::optional<SavePlace> place;  // of the first rank, as is the file
+  std::optional<SaveTarget> place;  // on the first rank, like `file`
   Handle file;
-  std::int64_t end = 0;                // of what was given out to be written
-  std::optional<File> own;             // this rank's way into the file, for data
+  std::int64_t end = 0;                // of the file space handed out for data
+  std::optional<File> own;             // this rank's own descriptor, for data
   std::map<std::string, Array> tails;  // of compressed datasets: the rows of a last chunk that is not full
   bool is_open = true, is_broken = false;
 

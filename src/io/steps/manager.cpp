@@ -45,7 +45,7 @@ class UnderWay {
     stop_and_join();
     save_->finish(team);
   }
-  // The ranks cannot meet: the first one's thread gets some time to find that all have written.
+  // For ranks that cannot communicate: the first rank's thread gets some time to find that all have written.
   void finish_alone() {
     {
       std::unique_lock lock(mutex_);
@@ -66,7 +66,8 @@ class UnderWay {
     save_->stop_looking();
     if (thread_.joinable()) thread_.join();
   }
-  // Signals are the program's thread's. Without a thread the step is written at once.
+  // The new thread blocks all signals, which stay with the program's thread. Without a thread the step is
+  // written at once.
   bool start_thread() {
     sigset_t all, before;
     sigfillset(&all);
@@ -128,7 +129,7 @@ struct Managers {
   bool is_ended_with_the_program = false;
 };
 
-// Managers that outlive the runtime: nobody meets any more when they end.
+// Ends the saves of managers that outlive the runtime, when the ranks can no longer communicate.
 void end_with_the_program() {
   if (std::exchange(state<Managers>().is_ended_with_the_program, true)) return;
   comm::before_leaving([] {
@@ -146,7 +147,7 @@ bool is_same_folder(const std::string& a, const std::string& b) {
   return a == b || fs::weakly_canonical(a, none) == fs::weakly_canonical(b, none);
 }
 
-// A damaged step makes room for the step that is saved now.
+// Whether an intact step of this number exists; a damaged one is set aside for the step saved now.
 bool is_there(const Team& team, const std::string& dir, int step) {
   const auto folder = dir + "/" + step_name(step);
   std::error_code none;
@@ -156,7 +157,7 @@ bool is_there(const Team& team, const std::string& dir, int step) {
   return false;
 }
 
-// Steps of another run, or from before the program went back to an older one.
+// The warning about later steps: of another run, or from before the program resumed from an older one.
 std::string words_on_later_steps(const std::string& dir, int later, int step) {
   return call_text() + ": " + tessera::quoted(dir) + " holds step " + std::to_string(later) +
          ", which is later than step " + std::to_string(step) +
@@ -198,7 +199,7 @@ Manager::Manager(std::string dir, ManagerOptions options, std::source_location w
 }
 
 Manager::~Manager() {
-  if (impl_->session != session_number()) return;  // the runtime has ended, and nobody can meet any more
+  if (impl_->session != session_number()) return;  // the runtime has ended, so the ranks cannot communicate
   std::erase_if(state<Managers>().all, [&](const auto& one) { return one.owner == impl_.get(); });
   const bool is_alone = std::uncaught_exceptions() > impl_->exceptions_before || !comm::is_started();
   try {
@@ -208,7 +209,7 @@ Manager::~Manager() {
       impl_->finish(Team("the end of the checkpoint::Manager of " + tessera::quoted(impl_->dir)));
   } catch (const std::exception& error) {
     log(LogLevel::error, error.what());
-    if (!is_alone) comm::owe_failure_by_exception();  // the exception that passes is told by itself
+    if (!is_alone) comm::owe_failure_by_exception();  // else the passing exception ends the program
   }
 }
 

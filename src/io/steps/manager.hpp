@@ -1,4 +1,4 @@
-// Saves that are under way, and the way back: what checkpoint.cpp and manager.cpp share.
+// Running saves and restoring: shared by checkpoint.cpp and manager.cpp.
 #pragma once
 #include <tessera/array.hpp>
 
@@ -10,33 +10,33 @@
 
 namespace tessera::io::checkpoint {
 
-// A Manager's save in this folder ends first. Collective; IoError where it fails.
+// Waits for a Manager's save in this folder. Collective; IoError if it fails.
 void finish_saves_in(const Team& team, const std::string& dir);
 
-struct Candidate {
+struct StoredStep {
   int step;
   std::string folder;
 };
-// The numbers of the steps, newest first, as the first rank sees them.
+// The numbers of the existing steps, newest first, as seen by the first rank.
 std::vector<int> common_steps(const Team& team, const std::string& dir);
-// The steps to try, best first. IoError: there is none, or not that one.
-std::vector<Candidate> candidates(const Team& team, const std::string& dir, std::optional<int> step);
+// The steps to try, best first. IoError if there is none, or the requested one does not exist.
+std::vector<StoredStep> candidates(const Team& team, const std::string& dir, std::optional<int> step);
 
 // Whether a Manager of this job saves there.
 bool is_managed(const std::string& dir);
-// Whether all of a step can be read and has its sums: each rank reads its share. Collective.
+// Whether a step can be read completely and matches its sums: each rank reads its share. Collective.
 bool is_step_whole(const Team& team, const std::string& folder);
 
 struct Restored {
   int step = 0;
   std::vector<Array> leaves;
-  std::vector<std::string> damaged;  // folders that were passed over
+  std::vector<std::string> damaged;  // folders that were skipped
 };
-// In a folder that this job saves in, what was passed over must not count among the steps that are kept, and
-// must not stand in the way of the step that is saved under its number. Collective.
+// Renames skipped damaged steps in a folder that this job saves in: they must not count among the kept steps,
+// nor block the step that is saved under their number. Collective.
 void set_aside_what_is_damaged(const Team& team, const Restored&);
-// The first that can be read, with a warning where an earlier one cannot. Collective.
-Restored restore_first_whole(const Team& team, const std::vector<Candidate>& steps,
+// Restores the first readable step, with a warning for each earlier one that is not. Collective.
+Restored restore_first_whole(const Team& team, const std::vector<StoredStep>& steps,
                              const std::vector<Array>& like, const std::string& structure);
 
 }  // namespace tessera::io::checkpoint

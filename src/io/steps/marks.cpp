@@ -33,7 +33,7 @@ std::optional<Mark> find_mark(const std::string& folder, int rank) {
   } catch (const IoError&) {
     return std::nullopt;
   }
-  if (!text.ends_with('\n')) return std::nullopt;  // being written
+  if (!text.ends_with('\n')) return std::nullopt;  // still being written
   Mark mark;
   std::istringstream words(text);
   mark.has_failed = !(words >> mark.file.data_bytes >> mark.file.sum_of_sums);

@@ -1,5 +1,5 @@
-// What a rank's writer leaves beside its file when it has ended, so that the first rank's writer knows
-// without a message that a step is whole: rank_00002.done, "bytes sum" or "failed".
+// The mark that a rank's writer leaves beside its file when it has ended, so that the first rank's writer
+// knows without a message that a step is complete: rank_00002.done, "bytes sum" or "failed".
 #pragma once
 #include <optional>
 #include <string>

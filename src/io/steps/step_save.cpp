@@ -15,7 +15,7 @@
 #include "io/blocks.hpp"
 #include "io/fault_point.hpp"
 #include "io/rank_file.hpp"
-#include "io/save_place.hpp"
+#include "io/save_target.hpp"
 
 namespace tessera::io::checkpoint {
 namespace {
@@ -24,7 +24,7 @@ std::int64_t bytes_of(const Box& box, Dtype dtype) {
   return box_elements(box) * static_cast<std::int64_t>(itemsize(dtype));
 }
 
-// Blocks of one leaf by the rank that writes them, in mesh order: replica 0 of each.
+// The blocks of one leaf by the rank that writes them, in mesh order: replica 0 of each.
 std::vector<Manifest::Block> blocks_of(const Array& x, std::vector<std::int64_t>& end_of_rank) {
   std::vector<Manifest::Block> blocks;
   const auto& layout = output_of(x).stored->layout;
@@ -44,7 +44,7 @@ Manifest planned(int step, const std::string& structure, const std::vector<Array
   return manifest;
 }
 
-// Gathers on every rank what each rank wrote.
+// Gathers every rank's file entry on all ranks.
 void gather_files(Manifest& manifest, const Manifest::File& mine) {
   struct Facts {
     std::int64_t data_bytes;
@@ -128,7 +128,7 @@ void StepSave::commit_alone() noexcept {
   const NoSizeSignal size_is_an_error;
   try {
     if (!place_) return leave_mark(call_, folder_, rank_, {wrong_ != nullptr, mine_});
-  } catch (const std::exception&) {  // finish() needs no mark
+  } catch (const std::exception&) {  // no mark is needed, since finish() reports the error
     return;
   }
   try {

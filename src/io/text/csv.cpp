@@ -1,4 +1,4 @@
-// CSV files: every rank looks for its rows, and reads or writes those.
+// CSV files: every rank locates its rows and reads or writes those.
 #include "base/call.hpp"
 #include "base/text.hpp"
 #include "graph/op.hpp"
@@ -47,7 +47,7 @@ Array load(const std::string& path, const std::optional<Sharding>& sharding, con
 
 std::string header_line(const CsvOptions& options) {
   std::string line;
-  bool is_clear = true;  // else a reader could take it for a row
+  bool is_clear = true;  // no reader could take the line for a row
   for (const std::string& column : options.header) {
     if (&column != &options.header.front()) line += options.delimiter;
     is_clear = is_clear && reads_as_name(column);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t marked_every = 1024;  // rows
 constexpr std::size_t longest_shown = 80;
-constexpr std::size_t longest_line = std::size_t{64} << 20;  // of which a rank holds one
+constexpr std::size_t longest_line = std::size_t{64} << 20;  // a rank holds one line in memory
 constexpr std::int64_t most_names = std::int64_t{1} << 20;   // in a header
 constexpr const char* mend = "check the line, or the delimiter";
 
@@ -26,12 +26,12 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-// Lines of a file from an offset on, read in pieces: f(line, its offset) until it says false.
+// Calls f(line, its offset) for the lines of a file from an offset on, read in pieces, until f returns false.
 template <class F> void for_lines(const File& file, std::int64_t offset, F&& f) {
   constexpr std::int64_t piece = 1 << 20;
   const std::int64_t size = file.bytes();
   std::string text;
-  std::int64_t start = offset;  // of text
+  std::int64_t start = offset;  // file offset of `text`
   std::size_t line_begin = 0, looked_at = 0;
   while (true) {
     const auto end = text.find('\n', looked_at);
@@ -57,8 +57,8 @@ template <class F> void for_lines(const File& file, std::int64_t offset, F&& f) 
   if (!text.empty()) f(std::string_view(text), start);
 }
 
-// Calls f(field, whether it is quoted) for each field of a line; quotes around a field may hold delimiters,
-// and "" is a quote.
+// Calls f(field, is_quoted) for each field of a line; a quoted field may contain delimiters, and "" inside it
+// is a quote.
 template <class F> void for_fields(std::string_view line, char delimiter, F&& f) {
   std::string unquoted;
   std::size_t at = 0;
@@ -86,7 +86,7 @@ template <class F> void for_fields(std::string_view line, char delimiter, F&& f)
   }
 }
 
-// A value that is not there, as R, SQL, spreadsheets and pandas write it.
+// A missing value, as R, SQL, spreadsheets and pandas write it.
 bool is_missing(std::string_view field) {
   constexpr std::string_view words[] = {"", "NA", "N/A", "n/a", "#N/A", "null", "NULL"};
   return std::find(std::begin(words), std::end(words), field) != std::end(words);
@@ -114,9 +114,9 @@ template <class T> bool parse_value(std::string_view field, T& value) {
   }
 }
 
-// What a field of the first line says about the line. A number, a missing value or a truth value stands in a
-// row of the table, also where it is of another dtype or has a unit; what is empty, or a number in quotes,
-// may stand in both.
+// The meaning of a field for the first line. A number, a missing value or a truth value belongs to a row of
+// the table, even if it has another dtype or a unit; an empty field or a number in quotes may belong to
+// either.
 enum class Says { nothing, row, header };
 Says said_by(std::string_view field, bool is_quoted) {
   if (field.empty()) return Says::nothing;
@@ -152,8 +152,8 @@ CsvText::CsvText(const File& file, const CsvOptions& options) : file_(file), opt
   });
 }
 
-// A header has names only, and a row has none: a line that has both is refused, since nothing tells which of
-// them is meant, and a row must not be lost.
+// A header has only names, and a row has none: a line with both is refused, since it is ambiguous and a row
+// must not be lost.
 bool CsvText::is_header(std::string_view line) const {
   std::string name, value;
   for_fields(line, options_.delimiter, [&](std::string_view field, bool is_quoted) {
@@ -168,12 +168,11 @@ bool CsvText::is_header(std::string_view line) const {
   return !name.empty();
 }
 
-// The first line says how many columns there are, and whether it is a header; of the others their number
-// counts.
+// The first line determines the number of columns, and whether it is a header; other lines are only counted.
 void CsvText::note_row(std::string_view line, std::int64_t offset, std::int64_t line_number) {
   if (is_first_) {
     is_first_ = false;
-    const bool is_comment = line.starts_with('#');  // numpy.savetxt's headers
+    const bool is_comment = line.starts_with('#');  // headers of numpy.savetxt
     const auto text = is_comment ? trimmed(line.substr(1)) : line;
     columns_ = number_of_fields(text);
     if (is_comment || is_header(text)) {
@@ -184,7 +183,8 @@ void CsvText::note_row(std::string_view line, std::int64_t offset, std::int64_t 
       return;
     }
   }
-  // A row of too few fields is told when it is read; but a file of few bytes claims no large table.
+  // Rows with too few fields are reported on reading; a line too short for its columns is refused now, so
+  // that a small file cannot claim a large table.
   if (static_cast<std::int64_t>(line.size()) + 1 < columns_) fail_fields(number_of_fields(line), line_number);
   if (rows_++ % marked_every == 0) marks_.push_back({rows_ - 1, offset, line_number});
 }

@@ -1,4 +1,4 @@
-// A table of numbers as text. What is wrong is an IoError with the path and the line.
+// A table of numbers as text. Errors are IoErrors with the path and the line.
 #pragma once
 #include <tessera/io.hpp>
 
@@ -15,16 +15,17 @@ namespace tessera::io {
 // The fields of a line, without their quotes and the blanks around them.
 std::vector<std::string> csv_fields(std::string_view line, char delimiter);
 
-// Whether a first line of such fields could only be a header.
+// Whether a first line with such a field must be a header.
 bool reads_as_name(std::string_view field);
 
-// A file (or bytes in memory) that the caller keeps. Made in one pass over the text, which counts the rows.
+// Views a file (or bytes in memory) owned by the caller. The constructor counts the rows in one pass over the
+// text.
 class CsvText {
  public:
   CsvText(const File& file, const CsvOptions& options);
   const std::vector<std::string>& header() const { return header_; }
   Shape shape() const { return {rows_, columns_}; }
-  // The box of the table, dense, in options.dtype. Only its rows are looked at again.
+  // Reads the box of the table, dense, in options.dtype. Only its rows are parsed again.
   void read(const Box&, std::byte* out) const;
 
  private:
@@ -40,7 +41,7 @@ class CsvText {
   struct Mark {
     std::int64_t row, offset, line;
   };
-  std::vector<Mark> marks_;  // of some rows: where they begin
+  std::vector<Mark> marks_;  // the offsets of some rows
   std::int64_t rows_ = 0, columns_ = 0;
   bool is_first_ = true;
 };

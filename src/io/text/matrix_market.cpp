@@ -10,7 +10,7 @@
 namespace tessera::io {
 namespace {
 
-// All of the text is in memory while it is read.
+// Reads the whole text into memory after a check that it fits.
 std::string read_checked(const std::string& call, const std::string& path) {
   check_memory(File(call, path, File::Mode::read).bytes(), call + " of " + quoted(path));
   return read_text(call, path);

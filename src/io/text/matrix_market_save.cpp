@@ -1,4 +1,4 @@
-// Matrix Market files, written: of all entries down the columns, or of those that are not zero.
+// Writes Matrix Market files: all entries in column order, or only the nonzero ones.
 #include "base/call.hpp"
 #include "base/text.hpp"
 #include "graph/op.hpp"

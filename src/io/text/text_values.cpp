@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t elements_at_once = 1 << 16;
 
-// Calls use(text) with the block's text, piece by piece; how many entries it has.
+// Calls use(text) with the block's text, piece by piece; returns its number of entries.
 template <class Use> std::int64_t write_pieces(const TextWriter& writer, const OwnBlock& own, Use&& use) {
   const std::int64_t count = own.writes ? box_elements(own.box) : 0;
   std::int64_t entries = 0;
@@ -25,24 +25,24 @@ template <class Use> std::int64_t write_pieces(const TextWriter& writer, const O
   return entries;
 }
 
-struct Part {
-  std::int64_t start, bytes, entries;  // of a rank's text; start: where its block begins
+struct Selection {
+  std::int64_t start, bytes, entries;  // of a rank's text; start: its offset in the file
 };
 
-// Every rank's text is measured, then written where those before it end.
+// Every rank measures its text, then writes it at the end of the preceding ranks' texts.
 void write_parts(const Team& team, const std::string& temporary, const Array& placed, int dim,
                  const TextWriter& writer) {
   const OwnBlock own = own_block(placed);
-  Part mine{0, 0, 0};
+  Selection mine{0, 0, 0};
   team.together([&] {
     if (own.writes && !own.box.empty()) mine.start = own.box[dim].start;
     mine.entries = write_pieces(
         writer, own, [&](const std::string& text) { mine.bytes += static_cast<std::int64_t>(text.size()); });
   });
-  std::vector<Part> parts(comm::world().size());
+  std::vector<Selection> parts(comm::world().size());
   comm::all_gather(comm::world(), &mine, sizeof mine, parts.data());
   std::int64_t entries = 0, before = 0;
-  for (const Part& part : parts) {
+  for (const Selection& part : parts) {
     entries += part.entries;
     if (part.bytes > 0 && part.start < mine.start) before += part.bytes;
   }

@@ -1,4 +1,4 @@
-// Numbers as text that read back to the same bits, and a file of text in which each rank writes its own part.
+// Numbers as text that parses back to the same bits, and text files in which each rank writes its own part.
 #pragma once
 #include <charconv>
 #include <complex>
@@ -11,7 +11,7 @@
 
 namespace tessera::io {
 
-// The shortest text that reads back to the same value; complex numbers as "re im".
+// The shortest text that parses back to the same value; complex numbers as "re im".
 template <class T> void append_number(std::string& out, T value) {
   if constexpr (std::is_same_v<T, bool>) {
     out += value ? '1' : '0';
@@ -28,14 +28,15 @@ template <class T> void append_number(std::string& out, T value) {
   }
 }
 
-// How a block becomes text: its elements in the order of the file, a range of them at a time.
+// Converts a block to text: its elements in the order of the file, a range of them at a time.
 struct TextWriter {
-  // Appends the text of the block's elements [first, last); how many entries that were.
+  // Appends the text of the block's elements [first, last); returns the number of entries.
   std::function<std::int64_t(const OwnBlock&, std::int64_t first, std::int64_t last, std::string& out)> write;
-  // The header, given how many entries follow.
+  // The header, given the number of entries.
   std::function<std::string(std::int64_t entries)> header;
 };
-// x split along `dim` over all devices, so that the ranks' texts follow each other; all other dims whole.
+// Saves x split along `dim` over all devices, so that the ranks' texts follow each other; other dims are not
+// split.
 void save_text(const std::string& path, const std::string& details, const Array& x, int dim,
                const TextWriter&);
 

@@ -1,21 +1,44 @@
-// Which of OpenBLAS's kernels a rank uses.
+// The kernels that a rank uses: its vectors, and OpenBLAS's.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace tessera::kernels {
 
-// OpenBLAS chooses its kernels once, by the CPU's model. A release that is older than the CPU does not know
-// the model and takes those of 2004, which know SSE3 alone: Debian 12's on an Emerald Rapids Xeon multiplies
-// at a fifth of the rate. Has it choose again, by what the CPU can do, where that happened and
-// OPENBLAS_CORETYPE does not say otherwise. Before the first call of BLAS. Returns the name of the kernels
-// chosen, or "" where nothing was changed or BLAS is another.
+// Makes OpenBLAS choose its kernels again. OpenBLAS chooses once, by CPU model: a release older than the CPU
+// does not know the model and falls back to kernels of 2004 that use SSE3 only. Debian 12's on an Emerald
+// Rapids Xeon multiplies at a fifth of the rate. If that happened and OPENBLAS_CORETYPE is not set, the
+// kernels are chosen by CPU features. Must precede the first call of BLAS. Returns the name of the new
+// kernels, or "" if nothing was changed or the BLAS is not OpenBLAS.
 std::string retarget_blas();
 
-// What decides the last bits of a rank's arithmetic: "AVX-512, OpenBLAS for SkylakeX".
+// The CPU features that determine the last bits of results: "AVX-512, OpenBLAS for SkylakeX".
 std::string cpu_text();
 
-// The kernels to take instead of `chosen`, or "": pure.
+// Sums are rounded differently by vectors of another width and by other kernels of BLAS. A job on hosts of
+// several CPU types takes what the weakest of them has:
+//
+//   rank 0   AVX-512, SkylakeX        rank 1   AVX2, Zen        both: AVX2, Haswell
+enum class Vectors { baseline, avx2, avx512 };  // the weakest first
+struct OwnKernels {
+  Vectors vectors = Vectors::baseline;
+  std::string blas;         // OpenBLAS's name for its kernels; "": another BLAS
+  bool can_follow = false;  // it chooses again when it is told to, and OPENBLAS_CORETYPE says nothing
+
+  std::string text() const;
+  static OwnKernels from(const std::string& text);
+};
+OwnKernels own_kernels();
+// The kernels that all ranks take, from those of each: pure. blas "": each keeps its own, because they are
+// alike or because one of them cannot follow.
+OwnKernels common_kernels(std::span<const OwnKernels> by_rank);
+// Before the first kernel runs. Vectors only become narrower.
+void use_kernels(Vectors most, const std::string& blas);
+// TESSERA_CPU: as if the CPU had no wider vectors than these; "": all that it has.
+void limit_kernels(const std::string& to);
+
+// The kernels to use instead of `chosen`, or "". A pure function.
 struct CpuFeatures {
   bool avx2 = false, avx512 = false, avx512_bf16 = false, is_amd = false;
 };

@@ -1,11 +1,15 @@
 #include "kernels/dense/convolve.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "kernels/dense/convolve_lines.hpp"
+#include "kernels/dense/convolve_tiles.hpp"
 #include "kernels/dense/gemm.hpp"
+#include "kernels/move/copy.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/visit.hpp"
 
@@ -13,6 +17,8 @@ namespace tessera::kernels {
 namespace {
 
 constexpr std::int64_t most_patch_bytes = std::int64_t{4} << 20;
+// Positions of an ordered sum at a time: independent of the channels, of which another rank may have others.
+constexpr std::int64_t positions_in_order = 1024;
 
 template <class T> class Patches {
  public:
@@ -21,19 +27,20 @@ template <class T> class Patches {
     row_out_ = dims_.empty() ? 1 : out_size_ / std::max<std::int64_t>(dims_[0].out, 1);
     const auto row_bytes =
         std::max<std::int64_t>(1, depth() * row_out_ * static_cast<std::int64_t>(sizeof(T)));
-    rows_at_once_ =
-        std::clamp<std::int64_t>(most_patch_bytes / row_bytes, 1, std::max<std::int64_t>(rows(), 1));
+    const auto rows_that_fit = shape.is_ordered ? positions_in_order / std::max<std::int64_t>(row_out_, 1)
+                                                : most_patch_bytes / row_bytes;
+    rows_at_once_ = std::clamp<std::int64_t>(rows_that_fit, 1, std::max<std::int64_t>(rows(), 1));
     columns_.reset(new T[depth() * rows_at_once_ * row_out_]);
   }
 
-  std::int64_t depth() const { return channels_ * taps_; }  // of the matrix: one row per channel and tap
+  std::int64_t depth() const { return channels_ * taps_; }  // rows of the matrix: one per channel and tap
   std::int64_t rows() const { return dims_.empty() ? 1 : dims_[0].out; }  // outermost output positions
   std::int64_t rows_at_once() const { return rows_at_once_; }
   std::int64_t row_out() const { return row_out_; }
   std::int64_t in_size() const { return in_size_; }
   std::int64_t out_size() const { return out_size_; }
 
-  // The matrix (channels * taps, positions) of the output rows [begin, end).
+  // The patch matrix (channels * taps, positions) for output rows [begin, end).
   const T* of(const T* x, std::int64_t begin, std::int64_t end) {
     T* out = columns_.get();
     std::vector<std::int64_t> tap(dims_.size(), 0);
@@ -51,8 +58,8 @@ template <class T> class Patches {
   }
 
  private:
-  // Fills what one tap reads for the output positions of dims d and further; `at` is the operand at position
-  // 0 of these dims.
+  // Fills the row of one tap for the output positions of dims d and above; `at` is the operand at position 0
+  // of these dims.
   void fill(const T* at, std::size_t d, const std::vector<std::int64_t>& tap, std::int64_t begin,
             std::int64_t end, T*& out) const {
     if (d == dims_.size()) {
@@ -77,7 +84,7 @@ template <class T> class Patches {
 
   static void fill_line(const T* at, const ConvolveDim& dim, std::int64_t first, std::int64_t begin,
                         std::int64_t end, T*& out) {
-    // Positions whose operand position lies inside: [inside, beyond).
+    // Output positions whose operand position is in bounds: [inside, beyond).
     const auto ceil_div = [](std::int64_t a, std::int64_t b) { return a <= 0 ? -(-a / b) : (a + b - 1) / b; };
     const auto inside = std::clamp(ceil_div(-first, dim.stride), begin, end);
     const auto beyond = std::clamp(ceil_div(dim.in - first, dim.stride), inside, end);
@@ -94,7 +101,7 @@ template <class T> class Patches {
   std::unique_ptr<T[]> columns_;
 };
 
-// use(image and group number, matrix of patches, first position, number of positions)
+// Calls use(image and group number, matrix of patches, first position, number of positions).
 template <class T, class Use> void for_each_patch_matrix(const ConvolveShape& shape, const T* x, Use use) {
   Patches<T> patches(shape);
   for (std::int64_t block = 0; block < shape.images * shape.groups; ++block) {
@@ -107,10 +114,45 @@ template <class T, class Use> void for_each_patch_matrix(const ConvolveShape& sh
   }
 }
 
+void multiply(const ConvolveShape& shape, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+              const void* a, std::int64_t lda, const void* b, std::int64_t ldb, bool accumulate, void* c,
+              std::int64_t ldc) {
+  if (!shape.is_ordered)
+    return gemm(shape.dtype, false, transpose_b, m, n, k, a, lda, b, ldb, accumulate, c, ldc);
+  const MatrixView right = transpose_b ? MatrixView{b, 1, ldb} : MatrixView{b, ldb, 1};
+  ordered_product({shape.dtype, m, n, k, {a, lda, 1}, right, accumulate, c, ldc});
+}
+
+// The same sums with taps in the place of positions, and channels in that of images.
+ConvolveShape with_taps_as_positions(const ConvolveShape& shape) {
+  ConvolveShape result{shape.dtype, shape.channels, 1, shape.images, shape.features, shape.dims};
+  for (auto& d : result.dims) std::swap(d.out, d.taps), std::swap(d.stride, d.dilation);
+  return result;
+}
+
+// The derivative by weights, when it is written as a convolution, has more taps than positions. Returns false
+// if the shape is another, or a sum is not finite.
+bool convolve_many_taps(const ConvolveShape& shape, const std::byte* x, const std::byte* weights,
+                        std::byte* y) {
+  std::int64_t taps = 1, out = 1;
+  for (const auto& d : shape.dims) taps *= d.taps, out *= d.out;
+  if (shape.groups != 1 || taps < 4 * out) return false;
+  const ConvolveShape other = with_taps_as_positions(shape);
+  if (!goes_by_tiles(other)) return false;
+  const auto item = itemsize(shape.dtype);
+  const auto result = shape.features * shape.images * out;
+  const std::unique_ptr<std::byte[]> turned(new std::byte[static_cast<std::size_t>(result) * item]());
+  if (!convolve_weights_tiles(other, x, weights, turned.get(), ImageOrder::inner)) return false;
+  transpose(y, turned.get(), Shape{shape.features, shape.images, out}, std::array{1, 0, 2}, item);
+  return true;
+}
+
 }  // namespace
 
 void convolve(const ConvolveShape& shape, const std::byte* x, const std::byte* weights, std::byte* y) {
-  if (goes_by_lines(shape)) return convolve_lines(shape, x, weights, y);
+  if (goes_by_lines(shape) && !shape.is_ordered) return convolve_lines(shape, x, weights, y);
+  if (goes_by_tiles(shape)) return convolve_tiles(shape, x, weights, y);
+  if (!shape.is_ordered && convolve_many_taps(shape, x, weights, y)) return;
   visit(shape.dtype, [&]<class T>(T) {
     const T* w = reinterpret_cast<const T*>(weights);
     T* out = reinterpret_cast<T*>(y);
@@ -125,9 +167,9 @@ void convolve(const ConvolveShape& shape, const std::byte* x, const std::byte* w
                                 std::fill_n(target + f * patches.out_size(), count, T{});
                               return;
                             }
-                            gemm(shape.dtype, false, false, shape.features, count, patches.depth(),
-                                 w + group * shape.features * patches.depth(), patches.depth(), columns,
-                                 count, false, target, patches.out_size());
+                            multiply(shape, false, shape.features, count, patches.depth(),
+                                     w + group * shape.features * patches.depth(), patches.depth(), columns,
+                                     count, false, target, patches.out_size());
                           });
   });
 }
@@ -141,15 +183,19 @@ void convolve_weights(const ConvolveShape& shape, const std::byte* x, const std:
     const auto depth = shape.channels * taps;
     std::fill_n(w, shape.groups * shape.features * depth, T{});
     if (shape.features == 0 || depth == 0) return;
+    if (goes_by_tiles(shape)) {
+      if (convolve_weights_tiles(shape, x, y, weights)) return;
+      std::fill_n(w, shape.groups * shape.features * depth, T{});
+    }
     for_each_patch_matrix(shape, reinterpret_cast<const T*>(x),
                           [&](std::int64_t block, const T* columns, std::int64_t first, std::int64_t count,
                               const Patches<T>& patches) {
                             if (count == 0) return;
                             const T* const source = reinterpret_cast<const T*>(y) +
                                                     block * shape.features * patches.out_size() + first;
-                            gemm(shape.dtype, false, true, shape.features, depth, count, source,
-                                 patches.out_size(), columns, count, true,
-                                 w + block % shape.groups * shape.features * depth, depth);
+                            multiply(shape, true, shape.features, depth, count, source, patches.out_size(),
+                                     columns, count, true, w + block % shape.groups * shape.features * depth,
+                                     depth);
                           });
   });
 }

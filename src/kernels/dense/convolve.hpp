@@ -9,8 +9,8 @@
 
 namespace tessera::kernels {
 
-// Along each spatial dim, output position p reads operand positions p * stride + k * dilation + first for k
-// = 0 .. taps - 1; those outside of [0, in) are zeros.
+// Along each spatial dim, output position p reads operand positions p * stride + k * dilation + first for k =
+// 0 .. taps - 1; positions outside [0, in) read as zeros.
 struct ConvolveDim {
   std::int64_t in, out, taps, stride, dilation, first;
 };
@@ -21,12 +21,13 @@ struct ConvolveShape {
   Dtype dtype;
   std::int64_t images, groups, channels, features;
   std::vector<ConvolveDim> dims;
+  bool is_ordered = false;  // sums in an order that no block decides (gemm.hpp: ordered_product)
 };
 
-// y = the convolution (correlation, in signal-processing words: the taps are not turned around).
+// y = the convolution (a correlation in signal-processing terms: taps are not reversed).
 void convolve(const ConvolveShape&, const std::byte* x, const std::byte* weights, std::byte* y);
-// weights = the sum over images and positions of y times the patch that it read: the derivative of convolve
-// by its weights.
+// weights = the sum over images and positions of y times the patch read there: the derivative of convolve by
+// its weights.
 void convolve_weights(const ConvolveShape&, const std::byte* x, const std::byte* y, std::byte* weights);
 
 }  // namespace tessera::kernels

@@ -60,7 +60,7 @@ HWY_EXPORT(AddTapsOfDoubles);
 
 namespace {
 
-constexpr std::int64_t positions_at_once = 4096;  // of a line: they stay in the nearest cache
+constexpr std::int64_t positions_at_once = 4096;  // of a line: fits the L1 cache
 
 template <class T> class Lines {
  public:
@@ -101,7 +101,7 @@ template <class T> class Lines {
       }
   }
 
-  // The operand's line that a line of the result reads through a line of taps; -1 outside.
+  // The operand line that a line of taps reads for one line of the result; -1 if it is out of bounds.
   std::int64_t row_of(std::int64_t position, std::int64_t tap) const {
     std::int64_t row = 0, stride = 1;
     for (std::size_t d = shape_.dims.size() - 1; d-- > 0;) {
@@ -114,7 +114,7 @@ template <class T> class Lines {
     return row;
   }
 
-  // Where all taps read inside, in vectors; few taps at the ends one by one, many by groups of positions.
+  // Positions with all taps in bounds use vectors; ends are added singly for few taps, else in groups.
   void add_line(const T* in, const T* w, T* out, std::int64_t first, std::int64_t count) const {
     const auto last_tap = (line_.taps - 1) * line_.dilation;
     const auto inside = std::clamp<std::int64_t>(-line_.first - first, 0, count),
@@ -124,7 +124,7 @@ template <class T> class Lines {
       add_(in + first + inside + line_.first, w, line_.taps, line_.dilation, out + inside, beyond - inside);
     add_end(in, w, out + beyond, first + beyond, count - beyond);
   }
-  // Positions [first, first + count): some of their taps read outside.
+  // Adds positions [first, first + count), some of whose taps are out of bounds.
   void add_end(const T* in, const T* w, T* out, std::int64_t first, std::int64_t count) const {
     constexpr std::int64_t many = 16;
     const bool by_groups = line_.taps >= many && count >= group;
@@ -136,16 +136,16 @@ template <class T> class Lines {
         for (std::int64_t q = p; q < p + some; ++q) out[q] += at_end(in, w, first + q);
     }
   }
-  // Of so many positions those taps that read inside for one of them at least.
+  // Adds, for one group of positions, the taps that are in bounds for at least one of them.
   void add_group(const T* in, const T* w, T* out, std::int64_t at) const {
     const auto step = line_.dilation;
     const auto first_tap = at + group - 1 >= 0 ? std::int64_t{0} : (-(at + group - 1) + step - 1) / step;
     const auto stop_tap =
         at >= line_.in ? std::int64_t{0} : std::min(line_.taps, (line_.in - at + step - 1) / step);
     for (auto tap = first_tap; tap < stop_tap;) {
-      const auto begin = at + tap * step;  // what the group reads by this tap begins here
+      const auto begin = at + tap * step;  // first operand position that this tap reads for the group
       const bool is_inside = begin >= 0 && begin + group <= line_.in;
-      if (is_inside) {  // and so by some of the next
+      if (is_inside) {  // true for some of the next taps too
         const auto taps = std::min(stop_tap - tap, (line_.in - group - begin) / step + 1);
         add_(in + begin, w + tap, taps, step, out, group);
         tap += taps;

@@ -5,9 +5,9 @@
 
 namespace tessera::kernels {
 
-// One feature, real floating point, and innermost positions that follow each other.
+// Whether the shape has one feature, a real floating-point dtype and contiguous innermost positions.
 bool goes_by_lines(const ConvolveShape&);
-// convolve() of such a shape: each line of the result is a sum of shifted lines of the operand.
+// convolve() for such a shape: each line of the result is a sum of shifted lines of the operand.
 void convolve_lines(const ConvolveShape&, const std::byte* x, const std::byte* weights, std::byte* y);
 
 }  // namespace tessera::kernels

@@ -8,16 +8,17 @@
 #include <cstring>
 #include <limits>
 
+#include "base/thresholds.hpp"
 #include "kernels/dense/gemm_own.hpp"
 #include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
 namespace {
 
-// BLAS counts with 32-bit integers: larger extents go in pieces.
+// BLAS uses 32-bit integers: larger extents are split.
 constexpr std::int64_t blas_limit = std::int64_t{1} << 30;
 constexpr std::int64_t blas_max_stride = std::numeric_limits<int>::max();
-// Below this many multiplications a call of BLAS costs more than the product.
+// For fewer multiplications a call of BLAS costs more than the product.
 constexpr std::int64_t small_product = 2048, small_vector_product = 128;
 
 CBLAS_TRANSPOSE flag(bool transpose) { return transpose ? CblasTrans : CblasNoTrans; }
@@ -62,7 +63,7 @@ void blas_gemm(Dtype dtype, const Operand& a, const Operand& b, int m, int n, in
 // y = op(a) x with x, y strided: the product when one operand is a vector.
 void blas_gemv(Dtype dtype, const Operand& a, int rows, int columns, const void* x, int x_stride,
                bool accumulate, void* y, int y_stride) {
-  // cblas wants the extents of the stored matrix.
+  // cblas expects the extents of the matrix as stored.
   const int stored_rows = a.transposed ? columns : rows, stored_columns = a.transposed ? rows : columns,
             lda = to_int(a.ld);
   const float beta32 = accumulate ? 1 : 0;
@@ -118,15 +119,15 @@ void gemm_in_pieces(Dtype dtype, const Operand& a, const Operand& b, std::int64_
       }
 }
 
-// A block of rows or columns of c for each thread, with ends that are whole tiles of any BLAS. BLAS may
-// round the elements of a tile at the edge of a block in another order than those inside.
+// Gives each thread a block of rows or columns of c whose ends are multiples of any BLAS's tile. BLAS may
+// round elements of a partial tile in another order than those of a full one.
 template <class Product>
 void share_product(std::int64_t m, std::int64_t n, std::int64_t k, Product&& product) {
   constexpr std::int64_t tile = 192, worthwhile = std::int64_t{1} << 21;  // multiplications
   const bool by_rows = m >= n;
   const std::int64_t longer = by_rows ? m : n, others = std::max<std::int64_t>((by_rows ? n : m) * k, 1);
   const std::int64_t step = longer >= 4 * tile * threads() ? tile : longer >= 64 * threads() ? 16 : 1;
-  share(longer, std::max<std::int64_t>(worthwhile / others, 1), step,
+  share(longer, std::max<std::int64_t>(threshold(worthwhile) / others, 1), step,
         [&](std::int64_t begin, std::int64_t end) {
           if (by_rows)
             product(begin, 0, end - begin, n);
@@ -135,7 +136,7 @@ void share_product(std::int64_t m, std::int64_t n, std::int64_t k, Product&& pro
         });
 }
 
-// One product by the way that suits it.
+// One matrix product by the fastest implementation for its dtype and shape.
 class Product {
  public:
   Product(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, Operand a, Operand b, bool accumulate,
@@ -168,12 +169,12 @@ class Product {
   }
 
  private:
-  // Slices of rows, between which others may go on.
+  // Multiplies in slices of rows and calls `meanwhile` between them.
   void in_slices(const Operand& a, const Operand& b, std::int64_t rows, std::int64_t columns, std::byte* c,
                  const std::function<void()>& meanwhile) const {
     constexpr std::int64_t slice_multiplications = std::int64_t{1} << 28;
     const std::int64_t slice =
-        meanwhile ? std::max<std::int64_t>(64, slice_multiplications / (columns * k_ + 1)) : rows;
+        meanwhile ? std::max<std::int64_t>(64, threshold(slice_multiplications) / (columns * k_ + 1)) : rows;
     for (std::int64_t i = 0; i < rows; i += slice) {
       Operand part = a;
       part.data = a.at(i, 0);
@@ -211,7 +212,7 @@ void gemm(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t m, std::
   const Product product(dtype, m, n, k, left, right, accumulate, static_cast<std::byte*>(c), ldc);
   if (threads() == 1 || (product.is_blas() && threads_in_blas() == 1))
     return product.block(0, 0, m, n, beside);
-  const Beside alone{beside.last_pass};  // `meanwhile` talks: not from several threads
+  const Beside alone{beside.last_pass};  // `meanwhile` communicates: not from several threads
   share_product(m, n, k, [&](std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns) {
     product.block(i, j, rows, columns, beside_block(alone, i, j));
   });
@@ -222,7 +223,7 @@ void gemm_batched(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t 
                   std::int64_t n, std::int64_t k, const void* a, std::int64_t stride_a, const void* b,
                   std::int64_t stride_b, void* c, std::int64_t stride_c, const Beside& beside) {
   const std::int64_t lda = transpose_a ? m : k, ldb = transpose_b ? k : n;
-  // Products that share b and follow each other in a and c are one taller product.
+  // Products that share b and are contiguous in a and c are one taller product.
   if (batch > 1 && !transpose_a && stride_b == 0 && stride_a == m * k && stride_c == m * n)
     return gemm(dtype, false, transpose_b, batch * m, n, k, a, lda, b, ldb, false, c, n, beside);
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
@@ -232,7 +233,7 @@ void gemm_batched(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t 
            lda, static_cast<const std::byte*>(b) + i * stride_b * item, ldb, false,
            static_cast<std::byte*>(c) + i * stride_c * item, n, beside_block(beside, i * m, 0));
   };
-  if (batch < 4 * threads() || (is_inexact(dtype) && threads_in_blas() == 1))  // each on all threads
+  if (batch < 4 * threads() || (is_inexact(dtype) && threads_in_blas() == 1))  // each product on all threads
     some(0, batch);
   else
     share(batch, std::max<std::int64_t>((std::int64_t{1} << 18) / std::max<std::int64_t>(m * n * k, 1), 1),

@@ -22,7 +22,7 @@ using GemmFn = void (*)(std::int64_t, std::int64_t, std::int64_t, MatrixView, Ma
                         std::int64_t);
 using GemmTable = std::array<GemmFn, dtype_count>;
 
-// Wrapping integers: unsigned and at least as wide as int. Bool: any of ands.
+// Integers wrap: unsigned and at least as wide as int. Bool: or of ands.
 template <class T> struct Arithmetic {
   static HWY_INLINE T add_product(T c, T a, T b) {
     if constexpr (std::is_integral_v<T> && sizeof(T) < 4)
@@ -39,8 +39,8 @@ template <> struct Arithmetic<Truth> {
     return {static_cast<std::uint8_t>(c.value | (a.value & b.value))};
   }
 };
-// The real part is a sum, not a difference: GCC makes fused multiply-adds of a difference beside a sum, even
-// where contraction is off, and the bits would depend on the instruction set.
+// The real part is written as a sum, not a difference: GCC contracts a difference beside a sum to fused
+// multiply-adds even with contraction off, and the bits would depend on the instruction set.
 template <class R> struct Arithmetic<std::complex<R>> {
   using C = std::complex<R>;
   static HWY_INLINE C add_product(C c, C a, C b) {

@@ -1,5 +1,5 @@
-// The product of our own: integers, bool, and small or oddly strided floating-point matrices that BLAS is
-// not good at.
+// The library's own matrix product, for operands that BLAS does not support or is slow on: integers, bool,
+// and small or oddly strided floating-point matrices.
 #pragma once
 #include <tessera/dtype.hpp>
 

@@ -15,11 +15,11 @@
 namespace tessera::kernels {
 namespace {
 
-// A strip of either operand that deep, and a block of b, fit their caches.
+// The depth at which a strip of either operand, and a block of b, fit their caches.
 constexpr std::int64_t deepest = 384, block_bytes = 320 << 10;
-constexpr std::int64_t rows_at_once = 1024;  // of a, packed: a block of b is packed once for them
+constexpr std::int64_t rows_at_once = 1024;  // packed rows of a that share each packed block of b
 
-// A product and what is done with it. The tile's rows are columns of c: its vectors lie along them.
+// A product and its epilogue. Tile rows are columns of c, because vectors run along the columns.
 template <class T> struct PackedTask {
   std::int64_t m, n, k;
   Steps<T> a, b;
@@ -41,13 +41,16 @@ namespace {
 template <class T> class Packed {
  public:
   explicit Packed(const PackedTask<T>& task)
-      : t_(task), depth_(even_part(t_.k, deepest)), columns_(columns_in(depth_)) {
+      : t_(task), depth_(depth_of(t_.k)), columns_(columns_in(depth_)) {
     const auto left_items = round_up(std::min(rows_at_once, t_.m), Shape::columns) * depth_,
                right_items = round_up(std::min(columns_, t_.n), Shape::rows) * depth_;
     room_ = Buffer::allocate(static_cast<std::size_t>(left_items + right_items) * sizeof(T));
     right_ = reinterpret_cast<T*>(room_.data());
     left_ = right_ + right_items;
   }
+
+  // The depth that is added up at a time.
+  static std::int64_t depth_of(std::int64_t k) { return even_part(k, deepest); }
 
   void run() {
     for (std::int64_t i = 0; i < t_.m; i += rows_at_once)
@@ -57,9 +60,9 @@ template <class T> class Packed {
 
  private:
   using Shape = TileShape<T>;
-  static constexpr std::int64_t rows_of_a_part = 64;  // for the last pass
+  static constexpr std::int64_t rows_of_a_part = 64;  // passed to last_pass at a time
 
-  // n in parts of at most `most`, none much smaller than the others.
+  // Splits n into nearly equal parts of at most `most`.
   static std::int64_t even_part(std::int64_t n, std::int64_t most) {
     const auto parts = std::max<std::int64_t>((n + most - 1) / most, 1);
     return std::min(round_up((n + parts - 1) / parts, 16), most);
@@ -103,11 +106,59 @@ template <class T> class Packed {
   }
 
   const PackedTask<T>& t_;
-  const std::int64_t depth_, columns_;  // of the inner dim, and of b, at a time
+  const std::int64_t depth_, columns_;  // packed at a time: depth, and columns of b
   Buffer room_;
   T *left_, *right_;
 };
 
+// The same sums without packing, for products too small to be worth it.
+template <class T> class Plain {
+ public:
+  explicit Plain(const PackedTask<T>& task) : t_(task), depth_(Packed<T>::depth_of(t_.k)) {}
+
+  void run() {
+    for (std::int64_t i = 0; i < t_.m; ++i)
+      for (std::int64_t j = 0; j < t_.n; j += width)
+        for (std::int64_t l = 0; l < t_.k; l += depth_)
+          add_depth(i, j, std::min(width, t_.n - j), l, std::min(depth_, t_.k - l));
+  }
+
+ private:
+  static constexpr std::int64_t width = 64;
+  static HWY_INLINE T mul_add(T a, T b, T c) {
+#if HWY_NATIVE_FMA
+    if constexpr (sizeof(T) == 4)
+      return __builtin_fmaf(a, b, c);
+    else
+      return __builtin_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+  }
+
+  void add_depth(std::int64_t i, std::int64_t j, std::int64_t columns, std::int64_t l, std::int64_t depth) {
+    T sum[width] = {};
+    for (std::int64_t d = l; d < l + depth; ++d) {
+      const T left = t_.a.data[i * t_.a.row_step + d * t_.a.column_step];
+      const T* const row = t_.b.data + d * t_.b.row_step + j * t_.b.column_step;
+      if (t_.b.column_step == 1)
+        for (std::int64_t c = 0; c < columns; ++c) sum[c] = mul_add(row[c], left, sum[c]);
+      else
+        for (std::int64_t c = 0; c < columns; ++c) sum[c] = mul_add(row[c * t_.b.column_step], left, sum[c]);
+    }
+    T* const to = t_.c + i * t_.ldc + j;
+    if (l == 0 && !t_.accumulate)
+      std::copy_n(sum, columns, to);
+    else
+      for (std::int64_t c = 0; c < columns; ++c) to[c] = sum[c] + to[c];
+  }
+
+  const PackedTask<T>& t_;
+  const std::int64_t depth_;
+};
+
+void Plain32(const PackedTask<float>& task) { Plain<float>(task).run(); }
+void Plain64(const PackedTask<double>& task) { Plain<double>(task).run(); }
 void Product32(const PackedTask<float>& task) { Packed<float>(task).run(); }
 void Product64(const PackedTask<double>& task) { Packed<double>(task).run(); }
 bool IsWide() { return HWY_TARGET <= HWY_AVX3; }
@@ -121,6 +172,8 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::kernels {
 HWY_EXPORT(Product32);
 HWY_EXPORT(Product64);
+HWY_EXPORT(Plain32);
+HWY_EXPORT(Plain64);
 HWY_EXPORT(IsWide);
 
 bool has_packed_product(Dtype dtype) {
@@ -135,25 +188,40 @@ bool worth_packing(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k) 
 }
 
 std::int64_t packing_bytes(Dtype dtype, std::int64_t m, std::int64_t k) {
-  constexpr std::int64_t more_rows = 8;  // of a strip that is not whole
+  constexpr std::int64_t more_rows = 8;  // rows added to fill a strip
   return (std::min(m, rows_at_once) + more_rows) * std::min(k, deepest) *
              static_cast<std::int64_t>(itemsize(dtype)) +
          block_bytes;
 }
 
+namespace {
+template <class T> PackedTask<T> task_of(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a,
+                                         MatrixView b, bool accumulate, T* c, std::int64_t ldc,
+                                         const Beside& beside) {
+  return {m,
+          n,
+          k,
+          {static_cast<const T*>(a.data), a.row_stride, a.column_stride},
+          {static_cast<const T*>(b.data), b.row_stride, b.column_stride},
+          accumulate,
+          c,
+          ldc,
+          beside};
+}
+}  // namespace
+
+void plain_product(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
+                   bool accumulate, void* c, std::int64_t ldc) {
+  const Beside nothing;
+  if (dtype == float32)
+    HWY_DYNAMIC_DISPATCH(Plain32)(task_of(m, n, k, a, b, accumulate, static_cast<float*>(c), ldc, nothing));
+  else
+    HWY_DYNAMIC_DISPATCH(Plain64)(task_of(m, n, k, a, b, accumulate, static_cast<double*>(c), ldc, nothing));
+}
+
 void packed_product(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
                     bool accumulate, void* c, std::int64_t ldc, const Beside& beside) {
-  const auto task = [&]<class T>(T* to) {
-    return PackedTask<T>{m,
-                         n,
-                         k,
-                         {static_cast<const T*>(a.data), a.row_stride, a.column_stride},
-                         {static_cast<const T*>(b.data), b.row_stride, b.column_stride},
-                         accumulate,
-                         to,
-                         ldc,
-                         beside};
-  };
+  const auto task = [&]<class T>(T* to) { return task_of(m, n, k, a, b, accumulate, to, ldc, beside); };
   if (dtype == float32)
     HWY_DYNAMIC_DISPATCH(Product32)(task(static_cast<float*>(c)));
   else

@@ -1,3 +1,4 @@
+#include "base/thresholds.hpp"
 #include "kernels/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/dense/panel_product.cpp"
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "kernels/dense/panel_product.hpp"
 #include "kernels/dense/product_tile-inl.hpp"
@@ -16,7 +18,7 @@
 namespace tessera::kernels {
 namespace {
 
-// The functions of one target for a type: packing of rows, and the product with them.
+// One target's functions for a type: packing of rows, and the product with packed rows.
 template <class T> struct PanelFunctions {
   std::int64_t strip_rows;
   void (*pack)(std::int64_t rows, std::int64_t depth, Steps<T> a, T* packed);
@@ -45,16 +47,19 @@ template <class T> void multiply(std::int64_t first_row, std::int64_t rows, std:
   const std::int64_t strip_bytes = height * depth * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t block = std::max<std::int64_t>(block_bytes / std::max<std::int64_t>(strip_bytes, 1), 1);
   constexpr std::int64_t columns_at_once = 512;
-  // Columns that lie together and are used by few strips are read where they are.
+  // Contiguous columns that few strips use are read in place.
   const bool in_place = b.row_step == 1 && strips - first_strip <= 6;
-  Buffer memory;
-  if (!in_place)
-    memory = Buffer::allocate(((std::min(columns, columns_at_once) + width) * depth) * sizeof(T) + 64);
+  const std::int64_t packed_columns = in_place ? 0 : std::min(columns, columns_at_once);
+  Buffer memory = Buffer::allocate(((packed_columns + width) * depth) * sizeof(T) + 64);
   T* right = reinterpret_cast<T*>(memory.data());
   for (std::int64_t j0 = 0; j0 < columns; j0 += columns_at_once) {
     const std::int64_t count = std::min(columns_at_once, columns - j0);
     if (!in_place)
       pack_columns(depth, count, {b.data + j0 * b.column_step, b.row_step, b.column_step}, right);
+    const std::int64_t whole = count / width * width;
+    if (in_place && whole < count)  // the last few columns
+      pack_columns(depth, count - whole, {b.data + (j0 + whole) * b.column_step, b.row_step, b.column_step},
+                   right);
     for (std::int64_t s0 = first_strip; s0 < strips; s0 += block)
       for (std::int64_t j = 0; j < count; j += width)
         for (std::int64_t s = s0; s < std::min(s0 + block, strips); ++s) {
@@ -67,18 +72,9 @@ template <class T> void multiply(std::int64_t first_row, std::int64_t rows, std:
           if (in_place && wide == width)
             multiply_strip(depth, left, ColumnsInPlace<T>{b.data + (j0 + j) * b.column_step, b.column_step},
                            Adds<T>{alpha}, from, to, wide, tile, ldc);
-          else if (in_place) {
-            T narrow[width];
-            for (std::int64_t l = 0; l < depth; ++l) {  // the last few columns, a column at a time
-              for (std::int64_t x = 0; x < wide; ++x)
-                narrow[x] = alpha * b.data[l + (j0 + j + x) * b.column_step];
-              for (std::int64_t x = 0; x < wide; ++x)
-                for (std::int64_t i = from; i < to; ++i)
-                  tile[i + x * ldc] += left[l * height + i] * narrow[x];
-            }
-          } else
-            multiply_strip(depth, left, PackedStrip<T>{right + j * depth}, Adds<T>{alpha}, from, to, wide,
-                           tile, ldc);
+          else
+            multiply_strip(depth, left, PackedStrip<T>{right + (in_place ? 0 : j * depth)}, Adds<T>{alpha},
+                           from, to, wide, tile, ldc);
         }
   }
 }
@@ -95,6 +91,7 @@ void FillPanel64(PanelTable<double>& table) { fill(table); }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "kernels/dense/gemm.hpp"
 #include "kernels/factor/lapack_calls.hpp"
 #include "kernels/parallel.hpp"
 namespace tessera::kernels {
@@ -114,7 +111,7 @@ template <class T> const PanelFunctions<T>& functions() {
   return table[0];
 }
 
-// BLAS takes no conjugate without a transpose: what it cannot read is copied.
+// BLAS cannot conjugate without transposing: operands in a form it does not support are copied.
 template <class T> void blas_product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a,
                                      Steps<T> b, T beta, T* c, std::int64_t ldc) {
   const auto readable = [](Steps<T>& x, std::int64_t rows, std::int64_t columns, Buffer& copy) {
@@ -142,14 +139,46 @@ template <class T> void blas_product(std::int64_t m, std::int64_t n, std::int64_
                   a.data, ld(trans_a, a), b.data, ld(trans_b, b), beta, c, static_cast<int>(ldc));
 }
 
-// multiply() by all threads: each has a range of columns, whole tiles, so that every element is summed as
-// on one.
+// alpha is 1 or -1. Each element's terms are added one after the other.
+template <class T> void ordered_complex(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a,
+                                        Steps<T> b, bool accumulate, T* c, std::int64_t ldc) {
+  const auto plain = [](Steps<T>& x, std::int64_t rows, std::int64_t columns) {
+    std::vector<T> copy;
+    if (!x.conjugate) return copy;
+    copy.resize(static_cast<std::size_t>(rows * columns));
+    for (std::int64_t j = 0; j < columns; ++j)
+      for (std::int64_t i = 0; i < rows; ++i)
+        copy[static_cast<std::size_t>(i + j * rows)] = std::conj(x.data[i * x.row_step + j * x.column_step]);
+    x = {copy.data(), 1, rows};
+    return copy;
+  };
+  const auto a_copy = plain(a, m, k), b_copy = plain(b, k, n);
+  std::vector<T> sums(static_cast<std::size_t>(m * n));  // row-major, transposed
+  ordered_product({dtype_of<T>(),
+                   n,
+                   m,
+                   k,
+                   {b.data, b.column_step, b.row_step},
+                   {a.data, a.column_step, a.row_step},
+                   false,
+                   sums.data(),
+                   m});
+  for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t i = 0; i < m; ++i) {
+      const T sum = alpha == T(1) ? sums[static_cast<std::size_t>(j * m + i)]
+                                  : -sums[static_cast<std::size_t>(j * m + i)];
+      c[i + j * ldc] = accumulate ? c[i + j * ldc] + sum : sum;
+    }
+}
+
+// multiply() on all threads: each has a range of columns in whole tiles, so that every element is summed as
+// on one thread.
 template <class T> void multiply_by_all(std::int64_t first_row, std::int64_t rows, std::int64_t columns,
                                         std::int64_t depth, T alpha, const T* packed,
                                         std::int64_t packed_rows, Steps<T> b, T* c, std::int64_t ldc,
                                         std::int64_t diagonal) {
   constexpr std::int64_t whole_tiles = 8, worthwhile = std::int64_t{1} << 19;  // multiplications
-  const std::int64_t least = worthwhile / std::max<std::int64_t>(rows * depth, 1);
+  const std::int64_t least = threshold(worthwhile) / std::max<std::int64_t>(rows * depth, 1);
   share(columns, std::max<std::int64_t>(least, 1), whole_tiles, [&](std::int64_t begin, std::int64_t end) {
     functions<T>().multiply(first_row, rows, end - begin, depth, alpha, packed, packed_rows,
                             {b.data + begin * b.column_step, b.row_step, b.column_step}, c + begin * ldc, ldc,
@@ -157,7 +186,7 @@ template <class T> void multiply_by_all(std::int64_t first_row, std::int64_t row
   });
 }
 
-// pack() by all threads: each has a range of strips.
+// pack() on all threads: each has a range of strips.
 template <class T> void pack_by_all(std::int64_t rows, std::int64_t depth, Steps<T> a, T* packed) {
   const auto& f = functions<T>();
   share(rows, worth_a_thread(depth * static_cast<std::int64_t>(sizeof(T))), f.strip_rows,
@@ -167,7 +196,7 @@ template <class T> void pack_by_all(std::int64_t rows, std::int64_t depth, Steps
         });
 }
 
-// Depth of which a block of packed rows stays in the second-level cache.
+// The depth at which a block of packed rows stays in the second-level cache.
 constexpr std::int64_t deepest = 256;
 
 template <class T> std::int64_t whole_strips(std::int64_t rows) {
@@ -177,8 +206,9 @@ template <class T> std::int64_t whole_strips(std::int64_t rows) {
 
 }  // namespace
 
-template <class T> void PackedPanel<T>::pack(std::int64_t rows, std::int64_t depth, Steps<T> a) {
-  rows_ = rows, depth_ = depth;
+template <class T>
+void PackedPanel<T>::pack(std::int64_t rows, std::int64_t depth, Steps<T> a, SumOrder order) {
+  rows_ = rows, depth_ = depth, order_ = order;
   std::int64_t padded = rows;
   if constexpr (!complex_type<T>) padded = whole_strips<T>(rows);
   const auto bytes = (padded * depth) * sizeof(T) + 64;
@@ -201,9 +231,12 @@ template <class T> void PackedPanel<T>::add(T alpha, std::int64_t first_row, std
                                             std::int64_t diagonal) const {
   if (rows <= 0 || columns <= 0) return;
   const T* packed = reinterpret_cast<const T*>(values_.data());
-  if constexpr (complex_type<T>)
-    blas_product<T>(rows, columns, depth_, alpha, {packed + first_row, 1, rows_}, b, T(1), c, ldc);
-  else
+  if constexpr (complex_type<T>) {
+    const Steps<T> a{packed + first_row, 1, rows_};
+    if (order_ == SumOrder::fixed)
+      return ordered_complex<T>(rows, columns, depth_, alpha, a, b, true, c, ldc);
+    blas_product<T>(rows, columns, depth_, alpha, a, b, T(1), c, ldc);
+  } else
     for (std::int64_t l = 0; l < depth_; l += deepest)
       multiply_by_all<T>(first_row, rows, columns, std::min(deepest, depth_ - l), alpha,
                          packed + whole_strips<T>(rows_) * l, rows_,
@@ -223,8 +256,10 @@ template <class T> void PackedPanel<T>::subtract_product(std::int64_t first_row,
 }
 
 template <class T> void product(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Steps<T> a,
-                                Steps<T> b, bool accumulate, T* c, std::int64_t ldc) {
+                                Steps<T> b, bool accumulate, T* c, std::int64_t ldc, SumOrder order) {
   if (m <= 0 || n <= 0) return;
+  if constexpr (complex_type<T>)
+    if (order == SumOrder::fixed) return ordered_complex<T>(m, n, k, alpha, a, b, accumulate, c, ldc);
   if constexpr (complex_type<T>) return blas_product<T>(m, n, k, alpha, a, b, T(accumulate ? 1 : 0), c, ldc);
   if (!accumulate)
     for (std::int64_t j = 0; j < n; ++j) std::fill(c + j * ldc, c + j * ldc + m, T(0));
@@ -245,7 +280,7 @@ template <class T> void product(std::int64_t m, std::int64_t n, std::int64_t k, 
 #define TESSERA_INSTANTIATE(T)                                                                        \
   template class PackedPanel<T>;                                                                      \
   template void product<T>(std::int64_t, std::int64_t, std::int64_t, T, Steps<T>, Steps<T>, bool, T*, \
-                           std::int64_t);
+                           std::int64_t, SumOrder);
 TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(c32) TESSERA_INSTANTIATE(c64)
 #undef TESSERA_INSTANTIATE
 

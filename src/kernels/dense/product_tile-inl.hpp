@@ -1,9 +1,7 @@
 // c += a b in tiles that stay in vector registers:
 //
-//            NR columns                    a in strips of 3 vectors of rows, one column of a strip after the
-//              other   (second-level cache)
-//          +--------+                      b in strips of NR columns, one row of a strip after the other
-//                    (first-level cache)
+//            NR columns       a in strips of 3 vectors of rows, column by column (second-level cache)
+//          +--------+         b in strips of NR columns, row by row (first-level cache)
 //   3      | c tile |  += column of a
 //   vectors|        |     times row of b
 //          +--------+
@@ -37,7 +35,7 @@ template <class T> struct TileShape {
       HWY_TARGET <= HWY_AVX3 ? 8 : 4;  // 24 of 32 registers hold the tile, or 12 of 16
 };
 
-// b as a strip that was packed, or where it lies.
+// A strip of b, packed or in place.
 template <class T> struct PackedStrip {
   const T* data;
   HWY_INLINE T operator()(std::int64_t l, std::int64_t j) const {
@@ -57,13 +55,11 @@ template <class T> struct Adds {  // c += alpha sums
     constexpr auto d = TileShape<T>::d;
     hn::StoreU(hn::MulAdd(hn::Set(d, alpha), sum, hn::LoadU(d, place)), d, place);
   }
-  HWY_INLINE void store_one(T sum, T* place) const { *place += sum; }  // scaled already
-  T scale() const { return alpha; }
+  HWY_INLINE void store_one(T sum, T* place) const { *place += alpha * sum; }
 };
 template <class T> struct Sets {  // c = sums
   template <class V> HWY_INLINE void store(V sum, T* place) const { hn::StoreU(sum, TileShape<T>::d, place); }
   HWY_INLINE void store_one(T sum, T* place) const { *place = sum; }
-  T scale() const { return T(1); }
 };
 
 // One tile of V vectors of rows.
@@ -99,8 +95,8 @@ HWY_INLINE void multiply_tile(std::int64_t depth, const T* HWY_RESTRICT a, const
     for (int v = 0; v < V; ++v) store.store(sum[j][v], c + j * ldc + v * Shape::lanes);
 }
 
-// The part [from, to) of a strip's rows and `columns` columns of the tile at c (which begins at the strip's
-// row 0).
+// Multiplies rows [from, to) of a strip for `columns` columns of the tile at c (which begins at row 0 of the
+// strip).
 template <class T, class B, class Store>
 HWY_INLINE void multiply_strip(std::int64_t depth, const T* a, const B b, const Store store,
                                std::int64_t from, std::int64_t to, std::int64_t columns, T* c,
@@ -109,13 +105,12 @@ HWY_INLINE void multiply_strip(std::int64_t depth, const T* a, const B b, const 
   if (from == 0 && columns == Shape::columns && to == Shape::rows)
     return multiply_tile<3>(depth, a, b, store, c, ldc);
   HWY_ALIGN T tile[Shape::rows * Shape::columns] = {};
-  const Adds<T> scaled{store.scale()};
-  if (to <= Shape::lanes)
-    multiply_tile<1>(depth, a, b, scaled, tile, Shape::rows);
+  if (to <= Shape::lanes)  // sums as they are in a whole tile: one of -0 stays -0
+    multiply_tile<1>(depth, a, b, Sets<T>{}, tile, Shape::rows);
   else if (to <= 2 * Shape::lanes)
-    multiply_tile<2>(depth, a, b, scaled, tile, Shape::rows);
+    multiply_tile<2>(depth, a, b, Sets<T>{}, tile, Shape::rows);
   else
-    multiply_tile<3>(depth, a, b, scaled, tile, Shape::rows);
+    multiply_tile<3>(depth, a, b, Sets<T>{}, tile, Shape::rows);
   for (std::int64_t j = 0; j < columns; ++j)
     for (std::int64_t i = from; i < to; ++i) store.store_one(tile[i + j * Shape::rows], c + i + j * ldc);
 }
@@ -132,7 +127,7 @@ template <std::int64_t width, class T> HWY_INLINE void pack_strip(std::int64_t l
     return;
   }
   std::int64_t done = 0;
-  if (width % square == 0 && lines == width && step == 1)  // one lane has strips of three
+  if (width % square == 0 && lines == width && step == 1)  // one lane (scalar target) has strips of three
     for (; done + square <= depth; done += square)
       for (std::int64_t i = 0; i < width; i += square)
         turn<T, static_cast<std::size_t>(square)>(

@@ -24,7 +24,7 @@ using CastTable = std::array<std::array<MapFn, dtype_count>, dtype_count>;
 template <class T> inline constexpr bool is_complex_type = false;
 template <class R> inline constexpr bool is_complex_type<std::complex<R>> = true;
 
-// Truncates towards 0; what does not fit goes to the nearest end, NaN to 0.
+// Truncates towards 0; values out of range become the nearest limit, NaN becomes 0.
 template <class To, class From> inline To saturate(From x) {
   using Limits = std::numeric_limits<To>;
   constexpr From low = static_cast<From>(Limits::min());                     // a power of two or 0: exact
@@ -47,7 +47,7 @@ struct Convert {
   }
 };
 
-// Kept out of line where complex arrays use it: inlined it would be compiled twice.
+// noinline, because inlining into the casts of complex arrays would compile it twice.
 template <class From, class To>
 [[gnu::noinline]] void cast(const void* const* in, void* out, std::int64_t n) {
   const From* a = static_cast<const From*>(in[0]);
@@ -59,8 +59,8 @@ template <class T> void copy(const void* const* in, void* out, std::int64_t n) {
   if (in[0] != out && n > 0) std::memmove(out, in[0], n * sizeof(T));
 }
 
-// Integers: what is not wider keeps the lower bits, whatever the signs; what is wider repeats the sign of the
-// operand, whether or not the result is read with one. One loop serves all pairs that differ in signs only.
+// Integer casts: a target that is not wider keeps the lower bits, whatever the signs; a wider one extends the
+// operand's sign, whether or not the target is signed. One loop serves all pairs that differ only in signs.
 template <class From, class To> MapFn integer_cast() {
   if constexpr (sizeof(To) == sizeof(From))
     return copy<std::make_unsigned_t<To>>;
@@ -78,8 +78,8 @@ template <class From, class To> MapFn real_cast() {
     return cast<From, To>;
 }
 
-// The parts of a complex array are pairs of reals. Between it and another dtype than its own reals, pieces go
-// through those: one loop per real dtype instead of one per pair.
+// Parts of a complex array are pairs of reals. Casts between complex and any dtype other than its own real
+// one go through that real dtype in pieces: one loop per real dtype instead of one per pair.
 constexpr std::int64_t piece = 512;
 
 template <class R, class To> void cast_real_part(const void* const* in, void* out, std::int64_t n) {
@@ -130,7 +130,7 @@ template <class From, class... To> void add_row(CastTable& table) {
 }
 template <class... T> void add_all(CastTable& table) {
   (add_row<T, T...>(table), ...);
-  // A bool is a byte that is 0 or 1; compilers vectorise it better under that name.
+  // A bool is a byte that is 0 or 1; compilers vectorise its copy better as bool.
   table[0] = table[uint8.code];
   table[0][0] = copy<bool>;
 }

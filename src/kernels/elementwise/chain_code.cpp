@@ -24,13 +24,13 @@ bool is_on = true;
 #if TESSERA_MAKES_CODE
 
 enum class Vectors { none, avx2, avx512 };
-Vectors vectors_of_cpu() {  // as the strip machine's
+Vectors vectors_of_cpu() {  // the same vectors as the strip machine's
   const auto bytes = strip_elements(float32) * static_cast<std::int64_t>(sizeof(float)) / vectors_in_strip;
   return bytes == 64 ? Vectors::avx512 : bytes == 32 ? Vectors::avx2 : Vectors::none;
 }
 
-// Registers come in blocks of one per vector of a group. Block 0 is for values that no later instruction
-// reads; the last blocks hold numbers, a register each.
+// Registers are assigned in blocks: one register per vector of a group. Block 0 holds values that no later
+// instruction reads; the last blocks hold numbers, one register each.
 class Writer : public ChainCode, private Xbyak::CodeGenerator {
  public:
   Writer(const ChainRecipe& recipe, Vectors vectors, int unrolled, int blocks_of_numbers)
@@ -48,10 +48,10 @@ class Writer : public ChainCode, private Xbyak::CodeGenerator {
     for (int block = blocks_; block-- > 1;) free_.push_back(block);
   }
 
-  // Blocks that were never needed.
+  // The number of blocks that were never used.
   int spare_blocks() const { return std::max(0, fewest_free_ - least_free); }
 
-  // False: not enough registers.
+  // Returns false if there are not enough registers.
   bool write() {
     const std::size_t pointers = recipe_.arrays + recipe_.prefetched.size();
     if (pointers > pointers_.size()) return false;
@@ -141,7 +141,7 @@ class Writer : public ChainCode, private Xbyak::CodeGenerator {
   void load(int block, Operand x) {
     for (int lane = 0; lane < unrolled_; ++lane) vmovups(vector(block, lane), in_memory(x, lane));
   }
-  // An array that is read again is loaded once, where there is a register for it.
+  // Loads an array into a register if it is read more than once and a register is free.
   void bring_if_read_again(Operand x) {
     if (x.kind != Operand::Kind::memory || is_in_register(x) || uses_of_array_[x.index] < 2 ||
         free_.size() < 2)
@@ -157,7 +157,7 @@ class Writer : public ChainCode, private Xbyak::CodeGenerator {
     bring_if_read_again(step.b);
     fewest_free_ = std::min(fewest_free_, static_cast<int>(free_.size()));
     if (fewest_free_ < least_free) return false;
-    const int target = free_.back();  // never an operand's: some operations read theirs twice
+    const int target = free_.back();  // never an operand's block: some operations read their operands twice
     free_.pop_back();
     if (!is_in_register(step.a) && !is_number_in_register(step.a)) load(0, step.a);
     for (int lane = 0; lane < unrolled_; ++lane) {
@@ -224,7 +224,7 @@ class Writer : public ChainCode, private Xbyak::CodeGenerator {
       default: return extreme(step, to, a, b);
     }
   }
-  // The machine's own says b for a NaN and for two zeros; ours says a where a is NaN.
+  // vmaxps and vminps return b for NaN and for two zeros; ours must return a if a is NaN.
   void extreme(const ChainStep& step, const Xbyak::Xmm& to, const Xbyak::Xmm& a, const Xbyak::Operand& b) {
     const auto own = [&](const Xbyak::Operand& first, const Xbyak::Operand& second) {
       if (step.op == StripOp::maximum)
@@ -253,16 +253,16 @@ class Writer : public ChainCode, private Xbyak::CodeGenerator {
   const ChainRecipe recipe_;
   const bool wide_, is_double_;
   const int unrolled_, vector_bytes_, blocks_, numbers_in_registers_;
-  static constexpr int least_free = 2;  // for the result of a step, and for what it may need on the way
+  static constexpr int least_free = 2;  // for the result of a step, and for its temporary
   int fewest_free_;
   std::vector<int> free_, uses_of_array_, uses_of_result_, block_of_array_, block_of_result_;
-  // Registers that a call may change come first and last; those in between are kept for the caller.
+  // Registers that a call may clobber come first and last; those in between are callee-saved.
   static constexpr std::size_t kept_from = 5, kept_to = 11;
   const std::array<Xbyak::Reg64, most_arrays> pointers_{rcx, r8,  r9,  r10, r11, rbx,
                                                         rbp, r12, r13, r14, r15, rdi};
 };
 
-// A second time, when it is known how many registers are left for numbers.
+// Writes the code twice: the first run finds how many registers are left for numbers.
 std::shared_ptr<const ChainCode> written(const ChainRecipe& recipe, Vectors vectors) try {
   for (int unrolled = vectors == Vectors::avx512 ? 4 : 2; unrolled > 0; unrolled /= 2) {
     Writer trial(recipe, vectors, unrolled, 0);
@@ -271,7 +271,7 @@ std::shared_ptr<const ChainCode> written(const ChainRecipe& recipe, Vectors vect
     if (code->write()) return code;
   }
   return nullptr;
-} catch (const Xbyak::Error&) {  // the system does not let this program make code
+} catch (const Xbyak::Error&) {  // the system forbids executable memory
   return nullptr;
 }
 
@@ -310,7 +310,7 @@ void ChainNumbers::set(int number, const std::byte* element) {
   std::byte* bytes = vectors_[static_cast<std::size_t>(number)].bytes;
   if (std::memcmp(bytes, element, item_) == 0 &&
       std::memcmp(bytes + vector_bytes - item_, element, item_) == 0)
-    return;  // as for the last piece
+    return;  // unchanged since the last piece
   for (std::size_t at = 0; at < vector_bytes; at += item_) std::memcpy(bytes + at, element, item_);
 }
 

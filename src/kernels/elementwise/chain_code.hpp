@@ -3,8 +3,8 @@
 //
 //   (x * 2 + y) - x      load x | multiply by #0 | add y | subtract x | store      for each group of vectors
 //
-// The strip machine (strip_machine.hpp) does the same one function per operation, on every machine; both give
-// the same bits. Code is made where the CPU is an x86-64 with AVX2 and the system lets a program make code.
+// The strip machine (strip_machine.hpp) does the same with one function per operation, on every machine, with
+// the same bits. Machine code is used on x86-64 with AVX2 if the system allows executable memory.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -19,7 +19,7 @@ namespace tessera::kernels {
 
 struct ChainOperand {
   enum class Kind : std::uint8_t { none, memory, number, result } kind = Kind::none;
-  std::uint8_t index = 0;  // of the array, of the number, or of the step that made it
+  std::uint8_t index = 0;  // of the array, of the number, or of the step that computes it
 };
 struct ChainStep {
   StripOp op;
@@ -31,12 +31,12 @@ struct ChainRecipe {
   Dtype dtype;
   std::vector<ChainStep> steps;
   int arrays = 0, numbers = 0;
-  std::vector<int> prefetched;  // arrays that are fetched ahead
-  bool streams =
-      false;  // what is stored goes past the cache; its places begin where a line of the cache does
+  std::vector<int> prefetched;  // arrays whose next piece is prefetched
+  bool streams = false;         // stores bypass the cache; stored arrays begin at cache lines
 };
 
-// The numbers of a chain, each over and over in a vector of its own, and after them what instructions need.
+// The numbers of a chain, each repeated over a vector of its own, followed by the constants that instructions
+// need.
 class ChainNumbers {
  public:
   static constexpr std::size_t vector_bytes = 64;
@@ -58,10 +58,10 @@ class ChainNumbers {
 class ChainCode {
  public:
   virtual ~ChainCode() = default;
-  static constexpr std::size_t most_arrays = 12;  // and those that are fetched ahead
-  // A call works on whole groups of elements.
+  static constexpr std::size_t most_arrays = 12;  // including those that are prefetched
+  // Elements per call are a multiple of this.
   std::int64_t group() const { return group_; }
-  // arrays: those of the recipe, then where those that are fetched ahead go on.
+  // arrays: those of the recipe, then the next pieces of those that are prefetched.
   void run(const std::byte* const* arrays, const ChainNumbers& numbers, std::int64_t bytes) const {
     run_(arrays, numbers.table(), bytes);
   }
@@ -72,10 +72,10 @@ class ChainCode {
   Function run_ = nullptr;
 };
 
-// The code, kept for the next chain like this one. nullptr: there is none, or none yet; what works on few
-// elements and has not been met before is not worth it.
+// The code of a chain, cached for equal chains. nullptr if there is none or none yet: a chain of few elements
+// is compiled only when it is seen again.
 std::shared_ptr<const ChainCode> chain_code(const ChainRecipe&, std::int64_t elements);
-// For tests: false has every chain go by strips. Returns what it was.
+// For tests: false makes every chain use the strip machine. Returns the previous value.
 bool set_chain_code(bool on);
 
 }  // namespace tessera::kernels

@@ -15,7 +15,7 @@ void MapTable::add(Map& map, int arity, Dtype in, MapFn function, Dtype result) 
 
 void MapTable::add_precise(Map& map, Dtype in, MapFn function) { map.precise_[in.code] = function; }
 
-// Filled at the first question, when it is known which instruction sets may be used.
+// Filled at the first call, when the allowed instruction sets are known.
 const std::vector<const Map*>& all_maps() {
   static const std::vector<const Map*> maps = [] {
     MapTable table;

@@ -1,12 +1,11 @@
 // Elementwise kernels on dense memory: one Map per operation, one function per dtype in it.
 //
-// Names and rules are NumPy's; where NumPy leaves the machine's behaviour visible, ours is defined:
+// Names and rules are NumPy's; behaviour that NumPy leaves to the machine is defined here:
 //   integer x // 0 and x % 0 are 0; INT_MIN // -1 wraps to INT_MIN, INT_MIN % -1 is 0; a shift by the width
-//     or more, or by a
-//   negative count, gives 0 (right_shift of a negative number gives -1); integer arithmetic wraps;
-//   integer power with a negative exponent is 0 unless the base is 1 or -1; reciprocal of an integer 0 is 0.
-// maximum, minimum and clip propagate NaN. float32 and float64 run on the widest vectors that the machine
-// has.
+//   or more, or by a negative count, gives 0 (right_shift of a negative number gives -1); integer arithmetic
+//   wraps; integer power with a negative exponent is 0 unless the base is 1 or -1; reciprocal of an integer
+//   0 is 0.
+// maximum, minimum and clip propagate NaN. float32 and float64 run on the widest vectors of the machine.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -21,8 +20,8 @@ namespace tessera::kernels {
 // in: one pointer per operand; out may be the same memory as an operand of the same item size.
 using MapFn = void (*)(const void* const* in, void* out, std::int64_t n);
 
-// One operation. Every operand has dtype `in`, except: where(bool, T, T) is found by T; complex(re, im) by
-// the real dtype.
+// One operation. Every operand has dtype `in`, with two exceptions: where(bool, T, T) is looked up by T,
+// complex(re, im) by the real dtype.
 class Map {
  public:
   explicit constexpr Map(const char* name) : name_(name) {}
@@ -30,7 +29,7 @@ class Map {
   Map& operator=(const Map&) = delete;
 
   const char* name() const { return name_; }
-  // nullptr when it does not take that dtype. Where there are two, TESSERA_MATH chooses.
+  // The function for a dtype, or nullptr. If there are two, TESSERA_MATH chooses.
   MapFn of(Dtype in) const;
   Dtype result(
       Dtype in) const;  // bool for comparisons and tests, the real dtype for abs/real/imag of complex ...
@@ -49,10 +48,11 @@ template <std::size_t size> struct MapName {
   char text[size];
   constexpr MapName(const char (&name)[size]) { std::copy_n(name, size, text); }
 };
-// The one object of that name: map<"exp">. The files of this room give it its functions (map_table.hpp).
+// The single object of that name: map<"exp">. The files of this folder register its functions
+// (map_table.hpp).
 template <MapName name> inline constinit Map map{name.text};
 
-// Every operation that has a function, sorted by name.
+// All operations that have a function, sorted by name.
 const std::vector<const Map*>& all_maps();
 
 // Every pair of dtypes. float -> integer truncates and saturates, NaN gives 0; complex -> real takes the

@@ -48,12 +48,12 @@ template <class D, class V> HWY_INLINE V ErfInvOfLog(D d, V x, V w) {
   return hn::IfThenElse(at_one, hn::Mul(x, hn::Set(d, std::numeric_limits<T>::infinity())), hn::Mul(p, x));
 }
 
-// As JAX computes it: x * x is rounded, so the result loses digits as |x| nears 1 (11 ulp of float32 at 1 -
+// Computed as JAX does: x * x is rounded, so the result loses digits as |x| nears 1 (11 ulp of float32 at 1 -
 // 3e-5).
 template <class D, class V> HWY_INLINE V ErfInvRounded(D d, V x) {
   return ErfInvOfLog(d, x, hn::Neg(Log1p(d, hn::Neg(hn::Mul(x, x)))));
 }
-// 1 - |x| is exact where it matters.
+// Exact near |x| = 1, where 1 - |x| has no rounding error.
 template <class D, class V> HWY_INLINE V ErfInv(D d, V x) {
   const auto one = hn::Set(d, 1);
   return ErfInvOfLog(d, x, hn::Neg(Log(d, hn::Mul(hn::Sub(one, x), hn::Add(one, x)))));

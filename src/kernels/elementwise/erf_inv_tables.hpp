@@ -3,8 +3,8 @@
 //
 //   w = -log(1 - x*x);  erf_inv(x) = x * p(t)
 //   float32: w < 5: t = w - 2.5, center;  else t = sqrt(w) - 3, tail
-//   float64: w < 6.25: t = w - 3.125, center;  w < 16: t = sqrt(w) - 3.25, middle;  else t = sqrt(w) - 5,
-//     tail
+//   float64: w < 6.25: t = w - 3.125, center;  w < 16: t = sqrt(w) - 3.25, middle;
+//            else t = sqrt(w) - 5, tail
 #pragma once
 
 namespace tessera::kernels {

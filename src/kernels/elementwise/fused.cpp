@@ -6,7 +6,8 @@
 #include <memory>
 #include <new>
 
-#include "kernels/elementwise/fused_chain.hpp"
+#include "base/thresholds.hpp"
+#include "kernels/elementwise/float_chain.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/move/stream.hpp"
 #include "kernels/parallel.hpp"
@@ -16,8 +17,8 @@ namespace {
 
 using Strides = std::vector<std::int64_t>;
 
-// The program's shape with the dims merged that every operand walks as one: none where one lies in parts, or
-// the outputs have gaps between their rows.
+// The program's shape with dims merged that are contiguous for every operand. No dims are merged if an
+// operand consists of parts, or if the outputs have gaps between their rows.
 struct Space {
   std::vector<std::int64_t> extents;
   std::vector<Strides> strides;  // per input
@@ -54,7 +55,7 @@ struct Space {
   }
 };
 
-// A piece is a range of dim `split` with everything below it: `step` slices of `slice` elements.
+// A piece is a range of dim `split` with all dims below it: `step` slices of `slice` elements.
 //
 //   extents   e0 ... | e_split                | ... e_last
 //             outer  | cut into ranges of step | slice
@@ -73,7 +74,7 @@ struct Pieces {
   std::int64_t largest() const { return step * slice; }
 };
 
-// How the registers of a program map to buffers of one piece each.
+// The assignment of a program's registers to buffers of one piece each.
 struct Registers {
   static constexpr int in_place = -1;  // lives in an operand's memory
   std::vector<int> buffer;  // per register: buffer number, in_place, or -2 - o: in the memory of output o
@@ -81,13 +82,13 @@ struct Registers {
   int buffers = 0;
 };
 
-// A block that is run again may be at a place where no line of the cache begins, which streaming stores need.
-// It is written where its operand is read, so that they would gain nothing.
+// Whether a block runs again at another address. Its output may then not begin at a cache line, which
+// streaming stores need; and it is written where its operand was read, so streaming would gain nothing.
 enum class Runs { once, again_elsewhere };
 
 class Fused {
  public:
-  // pitch: elements from a row of the outputs to the next, of a shape (rows, columns); 0: dense.
+  // pitch: elements from one row of the outputs to the next, for a shape (rows, columns); 0: dense.
   Fused(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
         std::span<std::byte* const> outputs, Runs runs = Runs::once, std::int64_t pitch = 0)
       : program_(program),
@@ -102,13 +103,13 @@ class Fused {
     std::size_t output_bytes = 0;
     for (const int r : program.outputs)
       output_bytes += static_cast<std::size_t>(shape.elements()) * itemsize(dtype_of_register(r));
-    streams_ = runs == Runs::once && output_bytes >= stream_from_bytes;
+    streams_ = runs == Runs::once && static_cast<std::int64_t>(output_bytes) >= threshold(stream_from_bytes);
     classify_inputs();
     choose_prefetches(shape.elements());
     const std::int64_t elements = shape.elements();
-    is_one_loop_ = elements >= chains_from_elements && prepare_one_loop(elements);
+    is_one_loop_ = elements >= threshold(chains_from_elements) && prepare_one_loop(elements);
     if (!is_one_loop_) {
-      if (elements >= chains_from_elements && (streams_ || chains_.empty()))
+      if (elements >= threshold(chains_from_elements) && (streams_ || chains_.empty()))
         chains_ = chains_for(elements, false);
       assign_registers(elements);
     }
@@ -119,28 +120,29 @@ class Fused {
   }
 
   void run() { run(std::move(chains_)); }
-  // Runs again with the addresses that operands and outputs have now.
+  // Runs again with the current addresses of operands and outputs.
   void run_again() { run(std::vector(chains_)); }
 
  private:
-  void run(std::vector<FusedChain> chains) {
+  void run(std::vector<FloatChain> chains) {
     const std::int64_t count = pieces_.count();
-    const bool is_worth_a_team = row_pitch_ == 0 || count * pieces_.largest() >= elements_of_a_team;
+    const bool is_worth_a_team =
+        row_pitch_ == 0 || count * pieces_.largest() >= threshold(elements_of_a_team);
     const int team = is_worth_a_team ? static_cast<int>(std::min<std::int64_t>(threads(), count / 4)) : 1;
     if (team <= 1) return run_range(0, count, std::move(chains));
     share(team, 1, [&](std::int64_t begin, std::int64_t end) {
-      run_range(count * begin / team, count * end / team, std::vector(chains));  // they hold addresses
+      run_range(count * begin / team, count * end / team, std::vector(chains));  // chains hold addresses
     });
   }
 
-  // Outputs of this size are out of the cache before anybody reads them.
-  static constexpr std::size_t stream_from_bytes = std::size_t{8} << 20;
+  // Outputs of this size leave the cache before they are read again.
+  static constexpr std::int64_t stream_from_bytes = std::int64_t{8} << 20;
 
-  // Operands of this size are not in the nearest cache.
-  static constexpr std::size_t prefetch_from_bytes = std::size_t{128} << 10;
-  // How far ahead of its use an operand is fetched, at most.
+  // Operands of this size are not in the L1 cache.
+  static constexpr std::int64_t prefetch_from_bytes = std::int64_t{128} << 10;
+  // The largest prefetch distance in bytes.
   static constexpr std::size_t fetched_ahead = 4096;
-  // Smaller programs are done before a chain is compiled.
+  // Smaller programs finish before a chain would be compiled.
   static constexpr std::int64_t chains_from_elements = 4096;
   static constexpr std::int64_t elements_of_one_loop = 1 << 14;
   static constexpr std::int64_t elements_of_a_team = 1 << 16;
@@ -158,14 +160,14 @@ class Fused {
            std::all_of(strides.begin(), strides.end(), [](std::int64_t s) { return s == 0; });
   }
 
-  // All buffers of a piece should fit the first-level cache with room for the next piece's operands, but a
-  // call per step should still be worth its while. Whole strips, so that chains have no rest.
+  // The elements of a piece: few enough that all its buffers and the next piece's operands fit the L1 cache,
+  // many enough to make a call per step worthwhile. Whole strips, so that chains have no remainder.
   std::int64_t piece_elements() const {
     const auto n = static_cast<int>(program_.inputs.size());
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < program_.inputs.size(); ++i)
       if (!is_one_element(i)) bytes += itemsize(program_.inputs[i].dtype);
-    // A result that only the next step reads takes the place of one that dies.
+    // A result that only the next step reads reuses the buffer of one that is no longer needed.
     for (int s = 0; s < static_cast<int>(program_.steps.size()); ++s) {
       bool is_kept = s + 1 == static_cast<int>(program_.steps.size());
       for (int later = s + 2; later < static_cast<int>(program_.steps.size()); ++later) {
@@ -196,7 +198,7 @@ class Fused {
     }
   }
 
-  // Operands that come from far away are fetched a piece ahead.
+  // Operands too large for the L1 cache are prefetched one piece ahead.
   void choose_prefetches(std::int64_t elements) {
     prefetched_.assign(inputs_.size(), -1);
     for (int s = static_cast<int>(program_.steps.size()); s-- > 0;) {
@@ -204,13 +206,14 @@ class Fused {
       for (int k = 0; k < step.n_in; ++k) {
         const auto r = static_cast<std::size_t>(step.in[k]);
         if (r >= inputs_.size() || reads_[r] != Reads::in_place) continue;
-        if (static_cast<std::size_t>(elements) * itemsize(program_.inputs[r].dtype) >= prefetch_from_bytes)
+        if (elements * static_cast<std::int64_t>(itemsize(program_.inputs[r].dtype)) >=
+            threshold(prefetch_from_bytes))
           prefetched_[r] = s;
       }
     }
   }
 
-  std::vector<FusedChain> chains_for(std::int64_t elements, bool streams) const {
+  std::vector<FloatChain> chains_for(std::int64_t elements, bool streams) const {
     std::vector<ChainInput> inputs;
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       inputs.push_back(
@@ -218,8 +221,9 @@ class Fused {
     return find_chains(program_, inputs, elements, streams);
   }
 
-  // Machine code as the whole program, where every operand is memory or a number: it writes to the outputs
-  // itself, past the cache if they are large, and buffers serve the few elements that are no complete group.
+  // Runs the whole program as machine code, if every operand is memory or a number. The code writes the
+  // outputs itself, bypassing the cache if they are large; buffers serve only the elements of the last,
+  // partial group.
   bool prepare_one_loop(std::int64_t elements) {
     if (space_.extents.size() != 1 && !space_.has_parts) return false;
     const bool is_packed = std::find(reads_.begin(), reads_.end(), Reads::packed) != reads_.end();
@@ -229,15 +233,15 @@ class Fused {
     if (!tessera::kernels::is_one_loop(program_, chains_)) return false;
     is_one_loop_ = true;
     assign_registers(elements);
-    if (!registers_.stores.empty()) {  // an output that is read later, or twice an output
+    if (!registers_.stores.empty()) {  // an output is read by a later step, or is an output twice
       registers_ = {}, chains_.clear();
       return false;
     }
-    if (!space_.has_parts) pieces_ = Pieces(space_.extents, elements_of_one_loop);
+    if (!space_.has_parts) pieces_ = Pieces(space_.extents, threshold(elements_of_one_loop, 64));
     return true;
   }
 
-  // Every piece of every output begins a line of the cache.
+  // Whether every piece of every output begins at a cache line.
   bool are_outputs_on_lines() const {
     for (std::size_t o = 0; o < outputs_.size(); ++o) {
       const auto item = static_cast<std::int64_t>(itemsize(dtype_of_register(program_.outputs[o])));
@@ -267,8 +271,8 @@ class Fused {
       int& target = registers_.buffer[n + s];
       const int output = direct_output(n + s, s, last_use, elements);
       if (output >= 0) target = -2 - output;
-      // An operand that dies here and has the same item size is overwritten in place. Operands packed into a
-      // buffer stay valid over pieces.
+      // An operand that is not read again and has the same item size is overwritten in place. Operands packed
+      // into a buffer stay valid over pieces.
       for (int k = 0; k < step.n_in; ++k) {
         const int r = step.in[k];
         if (r < n || last_use[r] != s || registers_.buffer[r] < 0) continue;
@@ -295,8 +299,7 @@ class Fused {
     }
   }
 
-  // A step whose result is an output may write there at once, unless that memory is an operand that a later
-  // step still reads.
+  // A step whose result is an output may write it directly, unless that memory is an operand of a later step.
   int direct_output(int r, int step, const std::vector<int>& last_use, std::int64_t elements) const {
     if (streams_ && !is_one_loop_) return -1;
     for (std::size_t o = 0; o < program_.outputs.size(); ++o) {
@@ -311,7 +314,7 @@ class Fused {
     return -1;
   }
 
-  void run_range(std::int64_t first, std::int64_t last, std::vector<FusedChain> chains) {
+  void run_range(std::int64_t first, std::int64_t last, std::vector<FloatChain> chains) {
     const std::size_t bytes = buffer_bytes_ * static_cast<std::size_t>(registers_.buffers);
     const std::unique_ptr<std::byte, decltype(&std::free)> memory(
         static_cast<std::byte*>(std::aligned_alloc(64, std::max<std::size_t>(bytes, 64))), &std::free);
@@ -324,15 +327,14 @@ class Fused {
     if (streams_) finish_streaming();
   }
 
-  // The contents of a packed operand's buffer, so that a piece that needs the same elements does not pack
-  // again.
+  // The contents of a packed operand's buffer: a piece that needs the same elements does not pack again.
   struct Packed {
     const std::byte* from = nullptr;
     std::int64_t elements = 0;
   };
 
   void run_piece(std::int64_t piece, std::byte* memory, std::vector<Packed>& packed,
-                 std::vector<std::byte*>& at, Box& box, std::vector<FusedChain>& chains) {
+                 std::vector<std::byte*>& at, Box& box, std::vector<FloatChain>& chains) {
     const std::int64_t outer = piece / pieces_.per_outer, start = piece % pieces_.per_outer * pieces_.step;
     const std::int64_t steps = std::min(pieces_.step, space_.extents[pieces_.split] - start);
     const std::int64_t n = steps * pieces_.slice;
@@ -356,7 +358,7 @@ class Fused {
         at[i] = const_cast<std::byte*>(source);
         continue;
       }
-      // No step runs but the code, which looks at one element of what is the same for the piece.
+      // Only the code runs, and it reads one element of an operand that is constant over the piece.
       if (is_one_loop_ && reads_[i] == Reads::splat && n % group_ == 0) {
         at[i] = const_cast<std::byte*>(source);
         continue;
@@ -397,7 +399,7 @@ class Fused {
     }
   }
 
-  // The place of a piece in an operand's parts.
+  // The box of a piece in an operand's parts.
   const Box& box_of(std::int64_t outer, std::int64_t start, std::int64_t steps,
                     std::span<const std::int64_t> origin, Box& box) const {
     for (std::size_t d = 0; d < box.size(); ++d) box[d] = {0, space_.extents[d]};
@@ -416,10 +418,10 @@ class Fused {
     return buffer;
   }
 
-  // While this piece is computed, the next one's operands come into the cache: those that step s is the
-  // first to read.
+  // Prefetches, while this piece is computed, the next piece of the operands that step s is the first to
+  // read.
   [[gnu::noinline]] void prefetch_next(const std::vector<std::byte*>& at, std::int64_t n, int s) const {
-    asm volatile("");  // compilers take a function that only prefetches for one that does nothing
+    asm volatile("");  // compilers would drop a call that only prefetches as free of effects
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (prefetched_[i] != s) continue;
       const std::size_t bytes = static_cast<std::size_t>(n) * itemsize(program_.inputs[i].dtype);
@@ -427,7 +429,7 @@ class Fused {
     }
   }
 
-  // Elements [from, n) of a piece by the step's own function.
+  // Runs a step's function on elements [from, n) of a piece.
   void run_step(std::size_t s, const std::vector<std::byte*>& at, std::int64_t from, std::int64_t n) const {
     const auto& step = program_.steps[s];
     const auto place = [&](int r) {
@@ -440,8 +442,8 @@ class Fused {
     step.fn(in, place(static_cast<int>(program_.inputs.size() + s)), n - from);
   }
 
-  // Whole groups by the chain's code, the rest step by step.
-  void run_chain(FusedChain& chain, const std::vector<std::byte*>& at, std::int64_t n) const {
+  // Runs whole groups by the chain's code, the remainder step by step.
+  void run_chain(FloatChain& chain, const std::vector<std::byte*>& at, std::int64_t n) const {
     const std::int64_t whole = n / chain.group() * chain.group();
     chain.run(at, whole, std::min(static_cast<std::size_t>(n) * itemsize(chain.dtype), fetched_ahead));
     if (whole < n)
@@ -468,12 +470,12 @@ class Fused {
   std::vector<Reads> reads_;
   Registers registers_;
   std::vector<int> dead_;
-  std::vector<FusedChain> chains_;
+  std::vector<FloatChain> chains_;
   std::size_t buffer_bytes_ = 0;
   std::vector<int> prefetched_;  // per input: the step that fetches its next piece, or -1
   bool streams_ = false;         // outputs bypass the cache
   bool is_one_loop_ = false;
-  bool rest_only_ = false;  // buffers hold only the elements that are no whole group
+  bool rest_only_ = false;  // buffers hold only the elements of the last, partial group
   std::int64_t group_ = 1;  // of the loop
 };
 

@@ -3,8 +3,8 @@
 //   registers:  0 .. inputs-1        the operands, read through their strides
 //               inputs + s           the result of step s
 //
-//   for each piece of ~1000 elements:  step 0 -> step 1 -> ... -> stores        (registers are small
-//     buffers, reused when dead)
+//   for each piece of ~1000 elements:  step 0 -> step 1 -> ... -> stores
+//                                      (registers are small buffers, reused when dead)
 #pragma once
 #include <tessera/dtype.hpp>
 #include <tessera/shape.hpp>
@@ -38,9 +38,9 @@ struct FusedProgram {
   std::vector<int> outputs;  // registers to store; an input or a repeated register is allowed
 };
 
-// Element strides per dim of the program's shape, 0 where the operand is broadcast. Empty strides: dense
-// row-major. With parts, which cover the program's shape, they say where it lies; the shape's first element
-// is theirs at `origin`.
+// Element strides per dim of the program's shape, 0 if the operand is broadcast. Empty strides: dense
+// row-major. An operand with parts is located by them alone: they cover the program's shape, whose first
+// element has index `origin` in their boxes.
 struct FusedOperand {
   const std::byte* data = nullptr;
   std::span<const std::int64_t> strides = {};
@@ -48,13 +48,13 @@ struct FusedOperand {
   std::span<const std::int64_t> origin = {};  // empty: zeros
 };
 
-// Every output is dense row-major of `shape`. An output may be the same memory as an input that is dense and
-// of the same item size, or else must not overlap any input.
+// Every output is dense row-major of `shape`. An output may be the same memory as a dense input of the same
+// item size; otherwise it must not overlap any input.
 void run_fused(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs,
                std::span<std::byte* const> outputs);
 
-// A program with one output, made ready once for blocks of (rows, columns) that lie elsewhere each time.
-// Rows of the output are `pitch` elements apart. Operands that are one element keep their addresses.
+// A program with one output, prepared once and run on blocks of (rows, columns) at different addresses. Rows
+// of the output are `pitch` elements apart. One-element operands keep their addresses.
 class FusedBlock {
  public:
   FusedBlock(const FusedProgram&, std::int64_t rows, std::int64_t columns,
@@ -68,9 +68,9 @@ class FusedBlock {
   std::unique_ptr<Ready> ready_;
 };
 
-// The chain, then a reduction (sum prod max min any all count_nonzero) of its one output over `axes`: memory
-// of the chain's shape is never needed. out is dense over the other dims, of reduce_result(kind, dtype of the
-// output). Errors of sums grow with the logarithm, as in reduce().
+// Runs the chain, then reduces (sum prod max min any all count_nonzero) its one output over `axes`, without
+// memory of the chain's shape. out is dense over the other dims, of reduce_result(kind, dtype of the output).
+// Errors of sums grow with the logarithm of the number of terms, as in reduce().
 void run_fused_reduce(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs,
                       ReduceKind kind, const std::vector<int>& axes, std::byte* out);
 

@@ -6,6 +6,7 @@
 #include "kernels/parallel.hpp"
 #include "kernels/reduce/pairwise_cascade.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "kernels/reduce/reduce_rows.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using Extents = std::vector<std::int64_t>;
 
 // The shape is cut into blocks whose chain result fits the second-level cache. Blocks that differ in kept
-// dims give different places of the result, blocks that differ in reduced dims only are combined pairwise.
+// dims write different elements of the result; blocks that differ only in reduced dims are combined pairwise.
 class FusedReduce {
  public:
   FusedReduce(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
@@ -33,6 +34,7 @@ class FusedReduce {
     dense_.assign(shape.size(), 1);
     for (std::size_t d = shape.size(); d-- > 1;) dense_[d - 1] = dense_[d] * shape[d];
     choose_block();
+    is_sum_of_squares_ = sums_squares();
   }
 
   void run() {
@@ -42,7 +44,7 @@ class FusedReduce {
     const auto reduce_places = [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t p = begin; p < end; ++p) reduce_place(places[p]);
     };
-    if (count < 4 * threads())  // each on all threads
+    if (count < 4 * threads())  // each block on all threads
       reduce_places(0, count);
     else
       share(count, 1, reduce_places);
@@ -55,8 +57,8 @@ class FusedReduce {
     return n;
   }
 
-  // From the innermost dim outwards, until the cache is full; of kept dims at most a few thousand places, so
-  // that partial results are small against the blocks they come from.
+  // Adds dims from the innermost outwards until the cache is full. A block has at most a few thousand
+  // elements of the result, so that partial results are small against the block.
   void choose_block() {
     constexpr std::int64_t kept_elements = 4096, block_elements = 65536;
     block_.assign(shape_.size(), 1);
@@ -74,7 +76,7 @@ class FusedReduce {
     }
   }
 
-  // The next block among those that differ in the kept (or in the reduced) dims.
+  // Advances to the next block among those that differ in the kept (or in the reduced) dims.
   bool advance(Extents& at, bool reduced) const {
     for (std::size_t d = at.size(); d-- > 0;) {
       if (reduced_[d] != reduced) continue;
@@ -91,9 +93,9 @@ class FusedReduce {
     return extents;
   }
 
-  // All blocks over one part of the result.
+  // Reduces all blocks of one part of the result.
   void reduce_place(const Extents& first) {
-    Extents places, place_strides;  // of this part in the whole result
+    Extents places, place_strides;  // of this part in the complete result
     std::int64_t stride = 1, offset = 0;
     for (std::size_t d = shape_.size(); d-- > 0;) {
       if (reduced_[d]) continue;
@@ -135,7 +137,25 @@ class FusedReduce {
     return Values(new std::byte[static_cast<std::size_t>(product(block_)) * itemsize(chain_dtype_)]);
   }
 
+  // Whether all squares of one dense operand are summed: then no square is written.
+  bool sums_squares() const {
+    if (program_.steps.size() != 1 || program_.inputs.size() != 1 || kind_ != ReduceKind::sum) return false;
+    const auto& step = program_.steps[0];
+    const bool is_real = chain_dtype_ == float32 || chain_dtype_ == float64;
+    return is_real && step.n_in == 1 && step.fn == map<"square">.of(chain_dtype_) &&
+           program_.inputs[0].dtype == chain_dtype_ && program_.outputs[0] == 1 && inputs_[0].parts.empty() &&
+           (inputs_[0].strides.empty() || std::ranges::equal(inputs_[0].strides, dense_)) &&
+           std::find(reduced_.begin(), reduced_.end(), false) == reduced_.end();
+  }
+
   void reduce_block(const Extents& at, std::byte* block_values, std::byte* partial) const {
+    if (is_sum_of_squares_) {
+      std::int64_t first = 0;
+      for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * dense_[d];
+      return sum_squares_of_rows(chain_dtype_,
+                                 inputs_[0].data + first * static_cast<std::int64_t>(itemsize(chain_dtype_)),
+                                 1, product(block_at(at)), partial);
+    }
     std::vector<FusedOperand> operands;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (!inputs_[i].parts.empty()) {
@@ -165,13 +185,14 @@ class FusedReduce {
   std::vector<bool> reduced_;
   Extents dense_, block_;
   Dtype chain_dtype_, result_dtype_;
+  bool is_sum_of_squares_ = false;
 };
 
 }  // namespace
 
 void run_fused_reduce(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
                       ReduceKind kind, const std::vector<int>& axes, std::byte* out) {
-  // Nothing to compute: reduce() knows what an empty reduction gives.
+  // An empty operand has no blocks; reduce() returns the identity.
   if (shape.elements() == 0) {
     const auto n = program.inputs.size();
     const auto r = static_cast<std::size_t>(program.outputs.at(0));

@@ -1,5 +1,4 @@
-// Loops over dense operands. The compiler vectorises them for the instruction set of the file that includes
-// this.
+// Loops over dense operands. The compiler vectorises them for the instruction set of the including file.
 #if defined(TESSERA_KERNELS_MAP_LOOPS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_KERNELS_MAP_LOOPS_INL_HPP
 #undef TESSERA_KERNELS_MAP_LOOPS_INL_HPP
@@ -16,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 
-// An operand may be the output itself, never a shifted view of it.
+// An operand may be the same memory as the output, but not overlap it otherwise.
 template <class F, class T, class R = T> void map1(const void* const* in, void* out, std::int64_t n) {
   const T* a = static_cast<const T*>(in[0]);
   R* r = static_cast<R*>(out);
@@ -33,7 +32,7 @@ template <class F, class T, class R = T>
   for (std::int64_t i = 0; i < n; ++i) r[i] = F::of(a[i], b[i]);
 }
 
-// The same function with its two operands exchanged: a > b is b < a.
+// The function with its operands exchanged: a > b is b < a.
 template <MapFn map> void exchanged(const void* const* in, void* out, std::int64_t n) {
   const void* other_way[] = {in[1], in[0]};
   map(other_way, out, n);
@@ -61,7 +60,7 @@ template <class T> void map_constant_bool(std::uint8_t value, void* out, std::in
   for (std::int64_t i = 0; i < n; ++i) static_cast<std::uint8_t*>(out)[i] = value;
 }
 
-// One function per element type.
+// Registers one function per element type.
 template <class F, class... T> void add1(MapTable& table, Map& map) {
   (table.add(map, 1, dtype_of<T>(), map1<F, T>), ...);
 }
@@ -77,7 +76,7 @@ template <class F, class... T> void test1(MapTable& table, Map& map) {
 template <class F, class... T> void test2(MapTable& table, Map& map) {
   (table.add(map, 2, dtype_of<T>(), map2<F, T, std::uint8_t>, bool_), ...);
 }
-// A test and the one that is true where it is for the operands exchanged.
+// Registers a test and its mirror image, the same test with operands exchanged.
 template <class F, class... T> void test2_both_ways(MapTable& table, Map& map, Map& mirrored) {
   test2<F, T...>(table, map);
   (table.add(mirrored, 2, dtype_of<T>(), exchanged<map2<F, T, std::uint8_t>>, bool_), ...);

@@ -9,7 +9,7 @@ class MapTable {
  public:
   void add(Map& map, int arity, Dtype in, MapFn function, Dtype result);
   void add(Map& map, int arity, Dtype in, MapFn function) { add(map, arity, in, function, in); }
-  void add_precise(Map& map, Dtype in, MapFn function);  // beside one that was added
+  void add_precise(Map& map, Dtype in, MapFn function);  // a more precise function beside the one added
 
   std::vector<const Map*> maps;
 };

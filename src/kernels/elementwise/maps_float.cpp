@@ -60,7 +60,7 @@ struct CopySign {
 struct Relu {
   template <class T> static T of(T a) { return ((a > T(0)) | (a != a)) ? a : T(0); }
 };
-struct Sign {  // of -0 it is 0
+struct Sign {  // sign(-0) is 0
   template <class T> static T of(T a) { return ((a == T(0)) | (a != a)) ? a + T(0) : copysign_of(T(1), a); }
 };
 struct Maximum {
@@ -168,7 +168,7 @@ template <class T> void add_maps(MapTable& table) {
 void AddFloatMaps(MapTable& table) {
   add_maps<float>(table);
   add_maps<double>(table);
-  for (const Dtype half : {bfloat16, float16}) {  // what looks at no number; the rest is done in float32
+  for (const Dtype half : {bfloat16, float16}) {  // functions without arithmetic; the others run in float32
     table.add(map<"where">, 3, half, map_where<std::uint16_t>);
     table.add(map<"copy">, 1, half, copy_map<std::uint16_t>);
   }

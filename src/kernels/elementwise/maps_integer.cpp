@@ -24,7 +24,7 @@ using i16 = std::int16_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
-// Arithmetic that wraps: unsigned, and not narrower than int so that nothing promotes to a signed type.
+// Wrapping arithmetic: unsigned, and at least as wide as int so that nothing promotes to a signed type.
 template <class T> using Wide = std::conditional_t<(sizeof(T) < 4), u32, std::make_unsigned_t<T>>;
 template <class T> constexpr bool is_negative(T x) {
   if constexpr (std::is_signed_v<T>)
@@ -83,7 +83,7 @@ struct Reciprocal {
     return a == 1 ? T(1) : is_negative(a) && T(a + 1) == 0 ? T(-1) : T(0);
   }
 };
-// A count outside [0, width) shifts everything out.
+// A count outside [0, width) gives 0.
 struct LeftShift {
   template <class T> static T of(T a, T count) {
     using C = std::make_unsigned_t<T>;
@@ -124,12 +124,12 @@ struct Remainder {
   }
 };
 
-// Quotient and rest by one divisor for all, as a broadcast number gives: a product with its reciprocal in
-// double, put right by the rest, which is exact below 2^51.
+// Quotient and remainder by one divisor, as from a broadcast number: a product with its reciprocal in double,
+// corrected by the remainder, which is exact below 2^51.
 template <class T> bool is_one_number(const T* b, std::int64_t n) {
-  bool same = true;
-  for (std::int64_t i = 0; i < n; ++i) same &= b[i] == b[0];
-  return same;
+  std::make_unsigned_t<T> others = 0;
+  for (std::int64_t i = 0; i < n; ++i) others = static_cast<decltype(others)>(others | (b[i] ^ b[0]));
+  return others == 0;
 }
 template <class T> bool fits_double(const T* a, std::int64_t n) {
   if constexpr (sizeof(T) < 8) return true;
@@ -151,10 +151,32 @@ template <bool quotient, class T> void divide_by(const T* a, T divisor, T* out, 
     out[i] = static_cast<T>(static_cast<i64>(quotient ? q : r * sign));
   }
 }
+// The same of integers that int32 holds: floor(x / b) is a product with 2^k / b, rounded up, for 0 <= x <=
+// 2^31; and floor(x / b) = ~floor(~x / b) below 0.
+template <bool quotient, class T> void divide_small_by(const T* a, T divisor, T* out, std::int64_t n) {
+  const auto b = static_cast<i64>(divisor);
+  const u64 size = b < 0 ? u64(-b) : u64(b);
+  int bits = 0;
+  while ((u64{1} << bits) < size) ++bits;
+  const int shift = 31 + bits;
+  const auto inverse = static_cast<u32>(((u64{1} << shift) + size - 1) / size);
+  const u32 sign = b < 0 ? ~u32{0} : 0, by = static_cast<u32>(b);
+  TESSERA_INDEPENDENT
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto x = static_cast<u32>(static_cast<i32>(a[i])), turned = (x ^ sign) - sign;  // a, or -a
+    const u32 below =
+        b < 0 ? (static_cast<i32>(x) > 0 ? ~u32{0} : 0) : (static_cast<i32>(x) < 0 ? ~u32{0} : 0);
+    const u32 q = static_cast<u32>((u64{turned ^ below} * inverse) >> shift) ^ below;
+    out[i] = static_cast<T>(quotient ? q : x - q * by);
+  }
+}
 template <class F, bool quotient, class T> void map_divide(const void* const* in, void* out, std::int64_t n) {
   const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
   constexpr std::int64_t worthwhile = 32;
   const bool is_simple = n >= worthwhile && b[0] != 0 && T(b[0] + 1) != 0;
+  if constexpr (sizeof(T) < 4 || std::is_same_v<T, i32>)
+    if (is_simple && is_one_number(b, n))
+      return divide_small_by<quotient>(a, T(b[0]), static_cast<T*>(out), n);
   if (is_simple && is_one_number(b, n) && fits_double(a, n) && fits_double(b, 1))
     return divide_by<quotient>(a, T(b[0]), static_cast<T*>(out), n);
   map2<F, T>(in, out, n);
@@ -188,7 +210,7 @@ template <class T> void zeros_map(const void* const*, void* out, std::int64_t n)
 void false_map(const void* const*, void* out, std::int64_t n) { map_constant_bool<u8>(0, out, n); }
 void true_map(const void* const*, void* out, std::int64_t n) { map_constant_bool<u8>(1, out, n); }
 
-// Ops that do not look at the sign: the unsigned function serves both.
+// Ops that are independent of the sign: the unsigned function serves both.
 template <class U> void add_signless(MapTable& table) {
   for (const Dtype d : {dtype_of<U>(), dtype_of<std::make_signed_t<U>>()}) {
     table.add(map<"add">, 2, d, map2<Add, U>);
@@ -233,7 +255,7 @@ template <class... T> void add_signed(MapTable& table) {
   add3<Clip, T...>(table, map<"clip">);
 }
 
-// Bool is a byte that is 0 or 1: + is or, * is and, as in NumPy; there is no minus.
+// Bool is a byte that is 0 or 1: + is or, * is and, as in NumPy; there is no subtraction.
 void add_bool(MapTable& table) {
   for (Map* each : {&map<"add">, &map<"maximum">, &map<"logical_or">, &map<"bitwise_or">})
     table.add(*each, 2, bool_, map2<Or, u8>);

@@ -18,8 +18,7 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Whole vectors, then the rest through a padded vector. The padding is 1, a value that every function here
-// takes.
+// Processes whole vectors, then the remainder in a vector padded with 1, a value in every function's domain.
 template <class F, class T> void vector_map1(const void* const* in, void* out, std::int64_t n) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -55,7 +54,7 @@ template <class F, class T> void vector_map2(const void* const* in, void* out, s
   std::memcpy(r + i, rest_a, bytes);
 }
 
-// minimum(maximum(x, low), high); NaN in any operand comes through.
+// minimum(maximum(x, low), high); NaN in any operand propagates.
 template <class D, class V> HWY_INLINE V Clip(D d, V x, V low, V high) {
   (void)d;
   const auto raised = hn::IfThenElse(hn::Or(hn::Gt(x, low), hn::IsNaN(x)), x, low);
@@ -85,7 +84,7 @@ template <class T> void multiply_add_map(const void* const* in, void* out, std::
 }
 
 template <class D, class V> HWY_INLINE V Sigmoid(D d, V x) {
-  // The exponential of what is not positive cannot overflow: 1 / (1 + e^-x), or e^x / (1 + e^x) for x < 0.
+  // Negative arguments of the exponential cannot overflow: 1 / (1 + e^-x), or e^x / (1 + e^x) for x < 0.
   const auto one = hn::Set(d, 1);
   const auto e = Exp(d, hn::Neg(hn::Abs(x)));
   return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
@@ -114,8 +113,8 @@ template <class D, class V> HWY_INLINE V LogAddExp(D d, V a, V b) {
   const auto difference = hn::Sub(a, b);
   const auto larger = hn::IfThenElse(hn::Gt(a, b), a, b);
   const auto apart = hn::Add(larger, Log1p(d, Exp(d, hn::Neg(hn::Abs(difference)))));
-  // Equal operands, infinities included, whose difference would be NaN. A NaN operand reaches `apart`
-  // through the difference.
+  // Equal operands are handled apart: infinite ones would have a NaN difference. A NaN operand propagates to
+  // `apart` through the difference.
   return hn::IfThenElse(hn::Eq(a, b), hn::Add(a, hn::Set(d, T(0.69314718055994530942))), apart);
 }
 

@@ -1,6 +1,6 @@
-// Special functions of float32 and float64, computed one at a time in double or wider; and functions of whole
-// numbers. Where a series and a continued fraction share the work, each is used where it converges quickly
-// (Abramowitz and Stegun, 6.5, 26.5; Numerical Recipes, 6.2 and 6.4; Cephes for zeta and Bessel functions).
+// Special functions of float32 and float64, computed one element at a time in double or wider, and functions
+// of integers. A series and a continued fraction are each used where they converge quickly (Abramowitz and
+// Stegun, 6.5, 26.5; Numerical Recipes, 6.2 and 6.4; Cephes for zeta and Bessel functions).
 #include "kernels/elementwise/maps_special.hpp"
 
 #include <bit>
@@ -31,7 +31,7 @@ Wide gamma_series(Wide a, Wide x) {
   for (int n = 1; n < most_terms && term > sum * enough; ++n) sum += term *= x / (a + n);
   return sum * std::exp(a * std::log(x) - x - log_gamma(a));
 }
-// Lentz's algorithm for the upper part.
+// The upper part, by Lentz's algorithm.
 Wide gamma_fraction(Wide a, Wide x) {
   Wide b = x + 1 - a, c = 1 / tiny, d = 1 / b, h = d;
   for (int n = 1; n < most_terms; ++n) {
@@ -48,7 +48,7 @@ Wide gamma_fraction(Wide a, Wide x) {
   }
   return h * std::exp(a * std::log(x) - x - log_gamma(a));
 }
-// The lower part, or the upper one: 1 - the other where that loses nothing.
+// The lower or the upper part; computed as 1 - the other if that loses no digits.
 Wide incomplete_gamma(Wide a, Wide x, bool upper) {
   if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0)) return nan_of_wide;
   if (a == 0) return upper ? 0 : 1;
@@ -92,8 +92,8 @@ Wide incomplete_beta(Wide a, Wide b, Wide x) {
                                    : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-// The derivative of f at p > 0 by two central differences, the error of the first taken out by the second:
-// good to about 1e-12 of f in a 64-bit mantissa.
+// The derivative of f at p > 0 by two central differences; the second cancels the leading error of the first.
+// Good to about 1e-12 of f in a 64-bit mantissa.
 template <class F> Wide slope(const F& f, Wide p) {
   const Wide h = 2e-4L * p;
   const auto difference = [&](Wide step) { return (f(p + step) - f(p - step)) / (2 * step); };
@@ -122,7 +122,7 @@ double scaled_bessel(int order, double magnitude) {
   return static_cast<double>(sum / std::sqrt(2 * 3.14159265358979323846264L * x));
 }
 
-// ---- zeta(s, q) = sum of (q + k)^-s: some terms, then Euler and Maclaurin ----
+// ---- zeta(s, q) = sum of (q + k)^-s: the first terms, then the Euler-Maclaurin formula ----
 double hurwitz_zeta(double s, double q) {
   if (std::isnan(s) || std::isnan(q)) return nan_of_double;
   if (s == 1) return infinity;
@@ -160,7 +160,7 @@ double hurwitz_zeta(double s, double q) {
 }
 
 double nth_digamma(double n, double x) {
-  if (!(n >= 1) || n != std::floor(n)) return nan_of_double;  // n = 0 is digamma, which the caller takes
+  if (!(n >= 1) || n != std::floor(n)) return nan_of_double;  // n = 0 is digamma, handled by the caller
   const double sign = std::fmod(n, 2) == 1 ? 1 : -1;
   return sign * std::tgamma(n + 1) * hurwitz_zeta(n + 1, x);
 }
@@ -175,7 +175,7 @@ struct GammaByA {
   static double of(double a, double x) {
     if (!(a > 0) || !(x >= 0)) return nan_of_double;
     if (x == 0 || std::isinf(x) || std::isinf(a)) return 0;
-    // The part that is not near 1 keeps the digits of the difference.
+    // Differentiates the part that is not near 1, because it keeps the digits of the difference.
     const bool upper = x >= a + 1;
     const auto by_a = slope([&](Wide p) { return upper ? gamma_fraction(p, x) : gamma_series(p, x); }, a);
     return static_cast<double>(upper ? -by_a : by_a);
@@ -254,7 +254,7 @@ template <class F> void add3(MapTable& table, Map& map) {
   table.add(map, 3, float64, apply3<F, double>);
 }
 
-// Without a sign; the most negative number's magnitude needs the unsigned type. Wraps around as integers do.
+// The magnitude as an unsigned number, which the most negative one needs. Wraps as integers do.
 template <class T> auto magnitude(T x) {
   using U = std::make_unsigned_t<T>;
   return x < T(0) ? static_cast<U>(U(0) - static_cast<U>(x)) : static_cast<U>(x);
@@ -269,6 +269,14 @@ struct Lcm {
     return m == 0 || n == 0
                ? T(0)
                : static_cast<T>(static_cast<U>(static_cast<std::uint64_t>(m / std::gcd(m, n)) * n));
+  }
+};
+struct IntegerFmod {
+  template <class T> static T of(T a, T b) {
+    if (b == T(0)) return T(0);
+    if constexpr (std::is_signed_v<T>)
+      if (b == T(-1)) return T(0);  // the quotient of the least number overflows
+    return static_cast<T>(a % b);
   }
 };
 struct PopulationCount {
@@ -287,6 +295,7 @@ template <class F, class T> void integers2(const void* const* in, void* out, std
 template <class... T> void add_integers(MapTable& table) {
   (table.add(map<"gcd">, 2, dtype_of<T>(), integers2<Gcd, T>), ...);
   (table.add(map<"lcm">, 2, dtype_of<T>(), integers2<Lcm, T>), ...);
+  (table.add(map<"fmod">, 2, dtype_of<T>(), integers2<IntegerFmod, T>), ...);
   (table.add(map<"population_count">, 1, dtype_of<T>(), integers1<PopulationCount, T>), ...);
 }
 

@@ -1,4 +1,4 @@
-// Operands of a chain that lie in several places: a shifted array, of which the edge came from elsewhere.
+// Operands of a chain that are held in several parts: a shifted array whose edge was received.
 //
 //   box of the operand:   [ received | ---- in the source, shifted ---- ]
 //   piece of a chain:                    [  in place  ]
@@ -22,10 +22,10 @@ struct FusedPart {
   std::vector<std::int64_t> strides;
 };
 
-// The address of `piece` in the first part that has all of its elements densely in order. Otherwise nullptr.
+// The address of `piece` in the first part that holds it densely in order, otherwise nullptr.
 const std::byte* dense_in_parts(std::span<const FusedPart>, const Box& piece, std::size_t itemsize);
 
-// The elements of `piece`, densely in order. Where parts overlap the first one counts.
+// Copies the elements of `piece`, densely in order. If parts overlap, the first one counts.
 void pack_parts(std::span<const FusedPart>, const Box& piece, std::size_t itemsize, std::byte* out);
 
 }  // namespace tessera::kernels

@@ -1,9 +1,9 @@
-// Vector functions of SLEEF on Highway vectors: Sin(d, v), Pow(d, a, b) ... Accuracy is 1 ulp (erfc 1.5,
-// sinh and cosh 2) over the whole range; tests/kernels/math_accuracy_test.cpp measures it. FastSin(d, v)
-// and its like have 3.5 ulp and take a half to a third of the time.
+// Vector functions of SLEEF on Highway vectors: Sin(d, v), Pow(d, a, b) ... Accuracy is 1 ulp (erfc 1.5, sinh
+// and cosh 2) over the whole range; tests/kernels/math_accuracy_test.cpp measures it. The fast variants
+// (FastSin(d, v) ...) have 3.5 ulp and take a half to a third of the time.
 //
-// sleef.h declares its vector functions by the compiler's global flags; ours change from target to target,
-// so they are declared here.
+// sleef.h declares its vector functions depending on the compiler's global flags; ours change from target to
+// target, so they are declared here.
 #if defined(TESSERA_KERNELS_SLEEF_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_KERNELS_SLEEF_INL_HPP
 #undef TESSERA_KERNELS_SLEEF_INL_HPP
@@ -124,8 +124,8 @@ TESSERA_SLEEF_2(PowBounded, pow, u10)
 TESSERA_SLEEF_2(Atan2, atan2, u10)
 TESSERA_SLEEF_2(Hypot, hypot, u05)
 
-// Some functions overflow before their result does. Arguments out there take another way, which is only
-// computed when there is one.
+// Some functions overflow before their result does. Arguments beyond a limit use another formula, which is
+// only computed if there is such an argument.
 template <class D, class V, class Far, class Near> HWY_INLINE V BeyondUse(D d, V x, hn::TFromD<D> limit32,
                                                                           hn::TFromD<D> limit64,
                                                                           Far far_value, Near near_value) {
@@ -165,7 +165,7 @@ template <class D, class V> HWY_INLINE V Cosh(D d, V x) {
 template <class D, class V> HWY_INLINE V FastCosh(D d, V x) {
   return CoshNear(d, x, [&]() HWY_ATTR { return FastCoshBounded(d, x); });
 }
-// log(2 |x|): what asinh and acosh are, to the last place, when 1 is nothing against x * x.
+// log(2 |x|): equals asinh and acosh to the last bit once 1 is negligible beside x * x.
 template <class D, class V> HWY_INLINE V LogTwice(D d, V x) {
   return hn::Add(Log(d, hn::Abs(x)), hn::Set(d, static_cast<hn::TFromD<D>>(0.69314718055994530942)));
 }
@@ -194,8 +194,8 @@ template <class D, class V> HWY_INLINE V Lgamma(D d, V x) {
   };
   return BeyondUse(d, x, T(1e16), T(1e16), stirling, [&]() HWY_ATTR { return LgammaBounded(d, x); });
 }
-// SLEEF calls the last 2e-9 below the largest number an overflow; x to the power of 1 is exact at least. (The
-// power first: clang 16 computes that of x and x where the comparison comes before.)
+// SLEEF overflows for the last 2e-9 below the largest number; x to the power of 1 at least is exact. (The
+// power comes first: clang 16 computes that of x and x if the comparison precedes it.)
 template <class D, class V> HWY_INLINE V Pow(D d, V x, V y) {
   const auto power = PowBounded(d, x, y);
   return hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), x, power);

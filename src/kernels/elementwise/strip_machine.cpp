@@ -33,11 +33,11 @@ template <class T> struct Vectors {
 };
 template <class T> using V = typename Vectors<T>::V;
 using Code = const StripInstruction*;
-// Eight vectors are what the calling convention passes in registers.
+// Eight is the number of vectors that the calling convention passes in registers.
 template <class T>
 using Instruction = void (*)(Code, std::size_t, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>, V<T>);
 
-// Loads stay in ascending order, which is what the machine's prefetchers recognise.
+// Loads stay in ascending order, the pattern that hardware prefetchers recognise.
 template <class T> HWY_INLINE V<T> load(const std::byte* at) {
   asm volatile("" ::: "memory");
   return *reinterpret_cast<const typename Vectors<T>::Loose*>(at);
@@ -47,8 +47,8 @@ template <class T> HWY_INLINE void store(const std::byte* at, V<T> v) {
 }
 template <class T> HWY_INLINE V<T> same(T value) { return value - V<T>{}; }  // -0 stays -0
 
-// Operations that are one instruction on x86, where comparing and choosing takes four: the second operand for
-// NaN and for two zeros.
+// Operations that are one instruction on x86, while compare and select take four. They return the second
+// operand for NaN and for two zeros.
 template <StripOp op, class T> HWY_INLINE V<T> native(V<T> a, V<T> b) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   namespace hn = hwy::HWY_NAMESPACE;
@@ -110,8 +110,8 @@ template <class T, StripOp op, bool reversed> void with_memory(Code code, std::s
 template <class T, StripOp op, bool reversed> void with_scalar(Code code, std::size_t offset, TESSERA_STRIP) {
   const T value = *reinterpret_cast<const T*>(code->address);
   const V<T> b = same<T>(value);
-  // Against a number other than 0 the machine's own says the same as the definition above, whichever operand
-  // was written first.
+  // With a number other than 0 as one operand, the machine's instruction agrees with the definition above,
+  // whichever operand was written first.
   if constexpr (op == StripOp::maximum || op == StripOp::minimum) {
     if (value < T(0) || value > T(0)) {
 #define TESSERA_DO(k) a##k = native<op, T>(b, a##k);
@@ -194,7 +194,7 @@ Untyped StripFunction(bool wide, StripOp op, StripOperand operand, bool reversed
   return wide ? function_of<double>(op, operand, reversed) : function_of<float>(op, operand, reversed);
 }
 std::int64_t StripBytes() { return strip_bytes; }
-// The accumulator starts as anything: code begins with a load. Both types travel in the same registers.
+// The accumulator starts undefined: code begins with a load. Both types use the same registers.
 void RunStrips(Code code, std::int64_t strips) {
   const V<float> any = {};
   for (std::int64_t strip = 0; strip < strips; ++strip)

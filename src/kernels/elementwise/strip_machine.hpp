@@ -1,9 +1,9 @@
 // Runs a chain of float operations on strips of eight vectors that stay in registers from the first
 // operation to the last.
 //
-// The code of a chain is a list of instructions on one accumulator (the strip). Each instruction ends by
-// calling the next one's function as its last act, with the accumulator in the argument registers; compilers
-// turn that into a jump.
+// The code of a chain is a list of instructions on one accumulator (the strip). Each instruction's function
+// ends with a call of the next one's, with the accumulator in the argument registers; compilers turn this
+// tail call into a jump.
 //
 //   (x * 2 + y) - x      load x | multiply #2 | add y | subtract x | store | end
 #pragma once
@@ -44,7 +44,7 @@ struct StripInstruction {
   const std::byte* address = nullptr;  // of the operand in strip 0
 };
 
-// The instruction that does what a map does, or none.
+// The strip instruction equivalent to a map's function, or none.
 StripOp strip_op_of(MapFn, Dtype);
 inline bool is_unary(StripOp op) { return op >= StripOp::negative; }
 

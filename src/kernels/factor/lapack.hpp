@@ -1,7 +1,7 @@
 // Factorizations and solves of batches of row-major matrices in one rank's memory. Every function takes
-// `batch` dense matrices after each other; results may not overlap operands. Element types: float32,
-// float64, complex64, complex128. A matrix that is not finite where it is read gives NaN, and no exchanges;
-// so does a right-hand side of solve, for itself.
+// `batch` contiguous dense matrices; results may not overlap operands. Element types: float32, float64,
+// complex64, complex128. A matrix with a NaN or infinity in the part that is read gives NaN and no row
+// exchanges; such a column of solve's right-hand side gives a column of NaN.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -9,20 +9,20 @@
 
 namespace tessera::kernels {
 
-// The first matrix of the batch that cannot be worked on, and where: a pivot that is exactly zero, a leading
-// minor that is not positive.
+// The first matrix of the batch that cannot be factored, and the index of its zero pivot or non-positive
+// leading minor.
 struct Breakdown {
   std::int64_t matrix = -1, index = -1;
   bool happened() const { return matrix >= 0; }
 };
 
 // x (n, k) with a (n, n) x = b (n, k): LU with partial pivoting. Batches of real matrices up to 32 x 32 are
-// solved several at a time, one per vector lane. rcond, unless null: of each matrix an estimate of 1 / (|a|
-// |a^-1|), from one more right-hand side; 1 where small pivots do not give reason to look.
+// solved several at a time, one per vector lane. rcond, unless null, receives an estimate of 1 / (|a| |a^-1|)
+// per matrix, at the cost of one more right-hand side; it is 1 for matrices without small pivots.
 Breakdown solve(Dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a, const void* b,
                 void* x, double* rcond = nullptr);
-// L (unit diagonal, below) and U of the (m, n) matrices, and the row that each step exchanged with, counted
-// from 0.
+// L (unit diagonal, below) and U of the (m, n) matrices, and for each step the row that it was exchanged
+// with, counted from 0.
 void lu_factor(Dtype, std::int64_t batch, std::int64_t m, std::int64_t n, const void* a, void* lu,
                std::int32_t* pivots);
 // Lower L with L L^H = a; reads the lower triangle of a, zeroes the upper one of l.
@@ -45,8 +45,8 @@ Breakdown eigh(Dtype, std::int64_t batch, std::int64_t n, const void* a, void* w
 Breakdown svd(Dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool full, const void* a, void* u,
               void* s, void* vh);
 
-// Solves several real n x n systems at a time (small_systems.cpp). Marks in `hard` (by system) those that are
-// not finite or whose pivots are zero, tiny or far apart: their x is not set.
+// Solves several real n x n systems at a time (small_systems.cpp). `hard` marks the systems that are not
+// finite or whose pivots are zero, tiny or far apart: their x is not set.
 inline constexpr std::int64_t largest_small_system = 32;
 void solve_small_systems(Dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a,
                          const void* b, void* x, bool* hard);

@@ -1,5 +1,5 @@
-// LAPACK and BLAS on column-major memory, by element type. LAPACK is called through its Fortran interface:
-// the C one looks for NaN with 32-bit products. Extents are checked to fit its 32-bit integers.
+// LAPACK and BLAS on column-major memory, by element type. LAPACK is called through its Fortran interface,
+// because the C one checks for NaN with 32-bit products. Extents are checked to fit 32 bits.
 #pragma once
 #include <cblas.h>
 
@@ -22,12 +22,12 @@ template <class R> struct RealOf<std::complex<R>> { using type = R; };
 template <class T> using real_of = typename RealOf<T>::type;
 template <class T> inline constexpr bool complex_type = !std::is_same_v<T, real_of<T>>;
 
-// Elements that stand behind a matrix of this leading dimension, or behind a work space. OpenBLAS up to
-// 0.3.23 looks at one element of a strided complex vector beyond its last (zgemv, cgemv); of a matrix' last
-// row that is a column more.
+// Elements to allocate behind a matrix of this leading dimension, or behind a workspace. OpenBLAS up to
+// 0.3.23 reads one element beyond the last of a strided complex vector (zgemv, cgemv); for a matrix' last row
+// that is one more column.
 template <class T> std::int64_t looked_at_beyond(std::int64_t ld) { return complex_type<T> ? ld + 8 : 0; }
 
-// f(T{}) for the four types that LAPACK knows.
+// Calls f(T{}) for the four types that LAPACK supports.
 template <class F> decltype(auto) visit_inexact(Dtype dtype, F&& f) {
   if (dtype == float32) return f(float{});
   if (dtype == float64) return f(double{});
@@ -180,11 +180,11 @@ template <class T> void gemm(char trans_a, char trans_b, int m, int n, int k, T 
 
 }  // namespace lapack
 
-// LAPACK and ScaLAPACK print what they refuse and go on. Here they tell it to the library, whose fault it is:
-// InternalError with what was refused since the last look.
+// LAPACK and ScaLAPACK print the arguments they refuse and continue. Here refusals are recorded, and this
+// throws InternalError with those since the last call, because they are the library's fault.
 void check_refusals();
 
-// The size that a workspace query left in work[0].
+// The size that a workspace query returned in work[0].
 template <class T> int queried_size(const T& answer, const char* what) {
   double size = 0;
   if constexpr (complex_type<T>)

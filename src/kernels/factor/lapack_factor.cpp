@@ -15,7 +15,7 @@
 namespace tessera::kernels {
 namespace {
 
-// Large real matrices are factored with the library's own products, unless BLAS has threads to share.
+// Large real matrices are factored by the library's own products, unless BLAS is multithreaded.
 template <class T> bool by_own_products(std::int64_t steps) {
   return !complex_type<T> && steps >= large_matrix && !blas_has_threads();
 }
@@ -32,8 +32,7 @@ template <class T> std::int64_t cholesky_by_own_products(std::int64_t n, const T
   return bad_at;
 }
 template <class T> std::int64_t cholesky_by_lapack(std::int64_t n, const T* a, T* l) {
-  for (std::int64_t i = 0; i < n;
-       ++i) {  // the memory of L read by columns is its transpose, upper triangular
+  for (std::int64_t i = 0; i < n; ++i) {  // L read by columns is its transpose, upper triangular
     std::copy(a + i * n, a + i * n + i + 1, l + i * n);
     std::fill(l + i * n + i + 1, l + (i + 1) * n, T(0));
   }
@@ -72,7 +71,7 @@ template <class T> struct QrSizes {
     work_size_ =
         std::max({queried_size(answer[0], "a workspace"), queried_size(answer[1], "a workspace"), 1});
   }
-  // LAPACK makes Q where the reflectors were.
+  // LAPACK writes Q over the reflectors.
   std::int64_t columns_size() const {
     return std::int64_t{ld_} * (work_size_ == 0 ? n_ : std::max(n_, q_columns_)) + looked_at_beyond<T>(ld_);
   }
@@ -161,7 +160,7 @@ void lu_factor(Dtype dtype, std::int64_t batch, std::int64_t m64, std::int64_t n
         lapack::getrf(m, n, columns.data(), m, exchanged);
         for (std::int64_t s = 0; s < steps; ++s) --exchanged[s];
         transpose(columns.data(), n, m, result);
-        if (exponent != 0)  // L is that of the matrix as it was
+        if (exponent != 0)  // undo the scaling in U; L has none
           for (std::int64_t row = 0; row < std::min(m64, n64); ++row)
             scale(result + row * n64 + row, n64 - row, -exponent);
       }

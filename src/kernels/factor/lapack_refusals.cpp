@@ -29,7 +29,7 @@ void check_refusals() {
 
 }  // namespace tessera::kernels
 
-// In place of those that print, for the whole program. Weak: a program may have its own.
+// Replaces LAPACK's printing handlers in the whole program. Weak: a program may define its own.
 extern "C" {
 [[gnu::weak]] void xerbla_(const char* routine, const int* parameter, std::size_t length) {
   tessera::kernels::note({routine, length}, *parameter);

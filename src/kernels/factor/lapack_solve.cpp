@@ -14,8 +14,7 @@
 namespace tessera::kernels {
 namespace {
 
-// Large real matrices are factored with the library's own products, on all threads.
-// Returns as getrf.
+// Large real matrices are factored with the library's own products, on all threads. Returns getrf's result.
 template <class T> int factor_columns(int n, T* a, int ld, int* pivots) {
   constexpr int large = 512;
   if constexpr (!complex_type<T>)
@@ -29,7 +28,7 @@ template <class T> int factor_columns(int n, T* a, int ld, int* pivots) {
   return lapack::getrf(n, n, a, ld, pivots);
 }
 
-// The columns of b that are not finite have no solution.
+// Columns of b that are not finite give columns of NaN.
 template <class T> void blank_columns_of_nan(std::int64_t n, std::int64_t k, const T* b, T* x) {
   Magnitude all;
   all.add(b, n * k);
@@ -64,8 +63,8 @@ template <class T> class Solver : SolverSizes<T> {
         columns_(sizes.columns_size()),
         pivots_(n_) {}
 
-  // a's memory read by columns is a^T: it is factored as it lies and used transposed, so that a is copied
-  // once and never turned around. Returns the pivot that is zero, or -1.
+  // Row-major a is a^T to LAPACK: it is factored so and used transposed, so that a is copied once and never
+  // transposed. Returns the index of a zero pivot, or -1.
   std::int64_t run(const T* a, const T* b, T* x, double* rcond) {
     Magnitude magnitude;
     for (std::int64_t i = 0; i < n_; ++i) {
@@ -91,7 +90,7 @@ template <class T> class Solver : SolverSizes<T> {
   T* factor() { return reinterpret_cast<T*>(memory_.data()); }
   std::int64_t size() const { return std::int64_t{n_} * k_; }
 
-  // A scaled matrix has its right-hand sides scaled too.
+  // If the matrix was scaled, its right-hand sides are scaled too.
   void substitute(const T* b, T* x, int exponent) {
     T* const values = k_ == 1 ? x : columns_.data();
     transpose(b, n_, k_, values);
@@ -107,7 +106,7 @@ template <class T> class Solver : SolverSizes<T> {
     if (exponent != 0) scale(x, size(), exponent - of_b);
   }
 
-  // Costs one more right-hand side.
+  // Estimates the condition number at the cost of one more right-hand side.
   double condition(const Magnitude& matrix) {
     for (std::int64_t i = 0; i < n_; ++i) columns_[i] = static_cast<real_of<T>>(random_sign(i));
     lapack::getrs('T', n_, 1, factor(), ld_, pivots_.data(), columns_.data(), n_);
@@ -127,7 +126,7 @@ template <class T> Breakdown solve_all(std::int64_t batch, std::int64_t n, std::
   std::unique_ptr<bool[]> hard;
   if (rcond != nullptr) std::fill(rcond, rcond + batch, 1.0);
   if constexpr (!complex_type<T>) {
-    constexpr std::int64_t worthwhile = 4;  // systems, before a group of lanes pays
+    constexpr std::int64_t worthwhile = 4;  // systems that make a group of lanes worthwhile
     if (n <= largest_small_system && k <= largest_small_system && batch >= worthwhile) {
       hard = std::make_unique<bool[]>(batch);
       solve_small_systems(dtype_of<T>(), batch, n, k, a, b, x, hard.get());

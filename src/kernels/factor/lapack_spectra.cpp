@@ -13,8 +13,7 @@
 namespace tessera::kernels {
 namespace {
 
-// Row-major memory read by columns is the conjugate of a Hermitian matrix: same eigenvalues, conjugate
-// eigenvectors.
+// A Hermitian matrix in row-major order is its conjugate to LAPACK: same eigenvalues, conjugate eigenvectors.
 template <class T> struct EighSizes {
   EighSizes(std::int64_t n, bool vectors) : n_(lapack_int(n, "a matrix extent")), job_(vectors ? 'V' : 'N') {
     if (n_ == 0) return;
@@ -88,8 +87,7 @@ template <class T> class Eigh : EighSizes<T> {
   std::vector<int> int_work_;
 };
 
-// a read by columns is a^T = U' S V'^H, so V'^H read by rows is u and U' read by rows is vh: nothing is
-// turned around.
+// LAPACK sees row-major a as a^T = U' S V'^H. Read by rows, V'^H is u and U' is vh, so nothing is transposed.
 template <class T> struct SvdSizes {
   SvdSizes(std::int64_t m, std::int64_t n, bool full, bool vectors)
       : m_(lapack_int(m, "a matrix extent")),
@@ -200,8 +198,8 @@ Breakdown eigh(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, v
 }
 
 namespace {
-// LAPACK is given a row-major matrix as its transpose, whose LQ goes along lines: of a tall one R is made
-// first, from columns.
+// LAPACK sees a row-major matrix as its transpose and would do an LQ along rows. A tall matrix is first
+// reduced to R by a QR on columns.
 constexpr std::int64_t tall_rows_per_column = 8;
 
 Breakdown tall_svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, const void* a, void* u,

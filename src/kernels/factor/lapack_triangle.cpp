@@ -19,7 +19,7 @@ template <class T> T conjugate(T value) {
     return value;
 }
 
-// exponent_to_scale; the triangle is looked at only where its diagonal is tiny or huge.
+// exponent_to_scale of a triangle; all of it is read only if its diagonal is tiny or huge.
 template <class T> int exponent_of_triangle(std::int64_t n, bool lower, const T* a) {
   Magnitude diagonal, triangle;
   for (std::int64_t i = 0; i < n; ++i) diagonal.add(a + i * n + i, 1);
@@ -62,7 +62,7 @@ void triangular_solve(Dtype dtype, std::int64_t batch, std::int64_t n64, std::in
           magnitude.add(sides, n64 * k64);
           scale(result, n64 * k64, of_sides = exponent_to_scale<T>(magnitude));
         }
-        // By columns the memory holds x^T op(a)^T = b^T with a^T in the opposite triangle.
+        // Read by columns, the memory holds x^T op(a)^T = b^T with a^T in the opposite triangle.
         const char trans = !use.transpose ? 'N' : use.conjugate ? 'C' : 'T';
         lapack::trsm_right(!use.lower, trans, use.unit_diagonal, k, n, matrix, n, result, k);
         if (exponent != 0) scale(result, n64 * k64, exponent - of_sides);

@@ -1,6 +1,6 @@
-// Bytes that the calls of lapack.hpp take beside operands and results: copies in LAPACK's order of elements,
-// and what LAPACK asks for, on all threads that work at the same time. Of a triangle what only a badly scaled
-// one needs is left out.
+// Bytes that the functions of lapack.hpp allocate besides operands and results: column-major copies and
+// LAPACK's workspace, for all threads that work at the same time. The copy of a badly scaled triangle is not
+// counted.
 #pragma once
 #include "kernels/factor/lapack.hpp"
 

@@ -6,8 +6,8 @@
 namespace tessera::kernels {
 namespace {
 
-// Several sums at a time, and the largest as integers: the order of the bits of what has no sign is that of
-// the numbers, with infinity and NaN above them.
+// Keeps several sums at a time, and the largest as integers: the bits of non-negative floats are ordered like
+// their values, with infinity and NaN above them.
 template <class R, class Bits> void add_parts(Magnitude& to, const R* values, std::int64_t count) {
   constexpr int lanes = 16;
   constexpr Bits without_sign = ~Bits{0} >> 1;
@@ -38,7 +38,8 @@ void Magnitude::add(const double* values, std::int64_t count) {
   add_parts<double, std::uint64_t>(*this, values, count);
 }
 
-// |A|_1 is at least the mean column's, |x|_2 at least its largest element and the mean one times sqrt(n).
+// Lower bounds: |A|_1 >= the mean column; |x|_2 >= its largest element, and >= sqrt(n) times its mean
+// element.
 double estimated_rcond(std::int64_t n, const Magnitude& matrix, const Magnitude& solution) {
   if (!solution.is_finite()) return 0;
   const auto size = static_cast<double>(n);

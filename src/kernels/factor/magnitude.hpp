@@ -1,5 +1,5 @@
-// How large the elements of a matrix are: what is not finite, and what has pivots without a reciprocal, is
-// found before it is factored, so that the outcome does not depend on who factors it.
+// The magnitude of a matrix' elements. Matrices that are not finite, or whose pivots have no reciprocal, are
+// found before factoring, so that the outcome does not depend on which implementation factors them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace tessera::kernels {
 
-// The range of the elements' parts: real and imaginary ones count each for itself.
+// The range of the elements' parts: real and imaginary parts count separately.
 struct Magnitude {
   double largest = 0;  // infinite where a part is infinite or NaN
   double sum = 0;      // of the absolute values, while they are finite
@@ -30,8 +30,8 @@ struct Magnitude {
   }
 };
 
-// The power of two that brings a matrix with this largest part to where its pivots have reciprocals; 0 where
-// it is there. Exact: what is multiplied by it keeps its digits.
+// The power of two that scales a matrix with this largest part to a range in which pivots have reciprocals; 0
+// if it is in that range. Scaling by it is exact.
 template <class T> int exponent_to_scale(const Magnitude& of) {
   using R = real_of<T>;
   constexpr int digits = std::numeric_limits<R>::digits;
@@ -52,15 +52,15 @@ template <class T> void fill_nan(T* values, std::int64_t count) {
   std::fill_n(parts, count * (complex_type<T> ? 2 : 1), std::numeric_limits<real_of<T>>::quiet_NaN());
 }
 
-// An element of a vector of random signs, always the same one. |A^-1 w|_2 is about the Frobenius norm of
-// A^-1: its mean square is that of the norm, and it falls below a tenth of it for one matrix in a dozen.
+// Element i of a fixed vector w of random signs. |A^-1 w|_2 is about the Frobenius norm of A^-1: its mean
+// square equals the norm's, and for one matrix in a dozen it is less than a tenth of the norm.
 inline double random_sign(std::int64_t i) {
   std::uint64_t bits = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u;
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
   bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
   return (bits >> 63) != 0 ? -1 : 1;
 }
-// 1 / (|A| |A^-1|) of an n x n matrix of this magnitude, for which A^-1 w has that one.
+// Estimates 1 / (|A| |A^-1|) of an n x n matrix A from its magnitude and that of the solution A^-1 w.
 double estimated_rcond(std::int64_t n, const Magnitude& matrix, const Magnitude& solution);
 
 }  // namespace tessera::kernels

@@ -11,8 +11,8 @@
 namespace tessera::kernels {
 namespace {
 
-// c -= p p^T in the lower triangle of c (n x n). Columns in groups, so that each group, which the threads
-// share, has rows of nearly one length.
+// c -= p p^T in the lower triangle of c (n x n), by groups of columns whose rows have nearly one length.
+// Threads share each group.
 template <class T> void subtract_square(std::int64_t n, std::int64_t depth, const T* p, T* c, std::int64_t ld,
                                         PackedPanel<T>& packed) {
   constexpr std::int64_t group = 256;
@@ -21,7 +21,7 @@ template <class T> void subtract_square(std::int64_t n, std::int64_t depth, cons
     packed.subtract_product(j, n - j, std::min(group, n - j), {p + j, ld, 1}, c + j + j * ld, ld, 0);
 }
 
-// The panels of one matrix's reflectors, from the left.
+// The panels of reflectors of one matrix, from the left.
 template <class T> class Panels {
  public:
   Panels(std::int64_t m, std::int64_t n, T* a, std::int64_t ld)
@@ -37,7 +37,7 @@ template <class T> class Panels {
       apply(start, true, n_ - start - w, at(start, start + w));
     }
   }
-  // From the last panel back, those columns of the identity that a panel can reach.
+  // Applies the panels from the last to the first, each to the columns of the identity that it can change.
   void make_q(std::int64_t columns, T* q) {
     for (std::int64_t j = 0; j < columns; ++j) {
       std::fill(q + j * ld_, q + j * ld_ + m_, T(0));
@@ -72,7 +72,7 @@ template <class T> class Panels {
 }  // namespace
 
 template <class T> std::int64_t cholesky_in_place(std::int64_t n, T* a, std::int64_t ld) {
-  constexpr std::int64_t width = 128, rows_of_a_thread = 192;  // whole tiles of every kernel
+  constexpr std::int64_t width = 128, rows_of_a_thread = 192;  // multiples of every kernel's tile
   PackedPanel<T> packed;
   for (std::int64_t start = 0; start < n; start += width) {
     const std::int64_t w = std::min(width, n - start), rest = n - start - w;

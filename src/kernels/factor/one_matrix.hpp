@@ -1,19 +1,19 @@
-// Factorizations of one large real matrix by the library's own products, on all threads of a rank, with the
-// same bits by any number of them. Column-major. T is float or double.
+// Factorizations of one large real matrix by the library's own products, on all threads of a rank, with bits
+// that do not depend on their number. Column-major. T is float or double.
 #pragma once
 #include <cstdint>
 
 namespace tessera::kernels {
 
-// From this extent on they are at least as quick as LAPACK's on one thread.
+// The extent from which they are at least as fast as LAPACK on one thread.
 inline constexpr std::int64_t large_matrix = 512;
 
-// Lower L with L L^T = a, in place of a's lower triangle; what lies above it is scratch. Returns the first
-// leading minor, from 0, that is not positive, or -1.
+// Lower L with L L^T = a, in place of a's lower triangle; the upper triangle is scratch. Returns the index,
+// from 0, of the first leading minor that is not positive, or -1.
 template <class T> std::int64_t cholesky_in_place(std::int64_t n, T* a, std::int64_t ld);
 
-// Householder QR of a (m x n): R above the diagonal, reflectors below. Then, unless q is null, the first
-// q_columns columns of Q. Columns of both start ld apart.
+// Householder QR of a (m x n): R above the diagonal, reflectors below. Then the first q_columns columns of Q,
+// unless q is null. Columns of both are ld apart.
 template <class T>
 void qr_in_place(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, std::int64_t q_columns, T* q);
 

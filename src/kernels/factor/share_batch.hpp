@@ -8,14 +8,14 @@
 
 namespace tessera::kernels {
 
-// So many threads work on a batch at most, each with memory of its own; this one alone where BLAS shares its
-// work itself or takes one caller at a time.
+// The number of threads that work on a batch, each with memory of its own: one if BLAS is multithreaded or
+// takes one caller at a time.
 inline std::int64_t workers_of(std::int64_t batch) {
   const std::int64_t team = threads_in_blas();
   return batch < team ? std::min<std::int64_t>(batch, 1) : std::min(batch, team);
 }
 
-// run(first, last), which returns the first breakdown among these matrices of a batch, on all these threads.
+// Calls run(first, last), which returns the first breakdown in that range of the batch, on all these threads.
 template <class Run> Breakdown share_batch(std::int64_t batch, std::int64_t elements_of_one, Run&& run) {
   if (workers_of(batch) <= 1) return run(std::int64_t{0}, batch);
   Breakdown first;

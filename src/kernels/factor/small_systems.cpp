@@ -1,5 +1,5 @@
-// Gaussian elimination with partial pivoting on several small systems at once: system l of a group lives in
-// lane l of every vector.
+// Gaussian elimination with partial pivoting on several small systems at once: system l of a group is in lane
+// l of every vector.
 //
 //   a[i][j] of systems 0 1 2 ...      =>  lanes[(i * n + j) * width + 0 1 2 ...]
 #include "kernels/targets.hpp"
@@ -83,10 +83,10 @@ template <class R> struct Group {
         for (int l = 0; l < width; ++l) factor[l] = at(i, j)[l] * reciprocal[l];
         subtract_row(i, j, factor);
       }
-      for (int l = 0; l < width; ++l) at(j, j)[l] = reciprocal[l];  // what substitution needs
+      for (int l = 0; l < width; ++l) at(j, j)[l] = reciprocal[l];  // substitution multiplies by reciprocals
     }
     constexpr R far_apart =
-        64 * std::numeric_limits<R>::epsilon();  // of such a one the condition is asked for
+        64 * std::numeric_limits<R>::epsilon();  // beyond this ratio the condition is estimated
     for (int l = 0; l < width; ++l) hard[l] |= !(least[l] > far_apart * most[l]);
   }
 
@@ -110,7 +110,7 @@ void interleave(const R* HWY_RESTRICT from, std::int64_t systems, std::int64_t s
   constexpr int width = Group<R>::width;
   for (int l = 0; l < width; ++l) {
     const R* HWY_RESTRICT system =
-        from + std::min<std::int64_t>(l, systems - 1) * size;  // the last group repeats its last system
+        from + std::min<std::int64_t>(l, systems - 1) * size;  // pads by the last system
     for (std::int64_t e = 0; e < size; ++e) lanes[e * width + l] = system[e];
   }
 }

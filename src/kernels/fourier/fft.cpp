@@ -1,5 +1,5 @@
-// A transform of several dims as passes over memory, each of which works on pieces that fit into a cache: so
-// every plan is small, quickly measured, and shared by arrays of many shapes.
+// A transform over several dims as passes over memory, each on pieces that fit into a cache: every plan is
+// small, quickly measured, and shared by arrays of many shapes.
 //
 //   (n0, n1, n2), all three dims, for each i0:  n2 points of a few lines at a time                  chunks
 //                                               n1 points of a few neighbouring columns at a time   columns,
@@ -19,9 +19,8 @@
 namespace tessera::kernels {
 namespace {
 
-constexpr std::int64_t piece_bytes = 128
-                                     << 10;    // of what is transformed together: measured on 256^3 and 128^3
-constexpr std::int64_t least_run_bytes = 128;  // of neighbouring columns: two cache lines
+constexpr std::int64_t piece_bytes = 128 << 10;  // transformed together; measured on 256^3 and 128^3
+constexpr std::int64_t least_run_bytes = 128;    // of neighbouring columns: two cache lines
 constexpr std::int64_t gap_bytes =
     64;  // behind each row of a buffer: rows 4 KiB apart would push each other out of the cache
 
@@ -36,7 +35,7 @@ void scale_reals(Dtype complex, void* data, std::int64_t reals, double scale) {
     multiply(static_cast<double*>(data), reals, scale);
 }
 
-// work(i) for i below n, on this rank's threads. What it throws is thrown here.
+// Calls work(i) for i below n on this rank's threads. Exceptions are rethrown here.
 template <class Work> void for_pieces(std::int64_t n, Work work) {
   if (threads() == 1 || n == 1) {
     for (std::int64_t i = 0; i < n; ++i) work(i);
@@ -55,7 +54,7 @@ template <class Work> void for_pieces(std::int64_t n, Work work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-// The elements [begin, end) of a dense array as boxes: take(box, the box's distance from `begin`).
+// Cuts the elements [begin, end) of a dense array into boxes: take(box, the box's distance from `begin`).
 //
 //   extents (4, 5), [3:14)      . . . 1 1
 //                               2 2 2 2 2
@@ -63,7 +62,7 @@ template <class Work> void for_pieces(std::int64_t n, Work work) {
 template <class Take>
 void for_boxes(std::int64_t begin, std::int64_t end, const Shape& extents, Take&& take) {
   Index box(extents.size());
-  // Splits [from, to) of the dims from d on; the dims before d are fixed.
+  // Splits [from, to) of dims d and above; the dims before d are fixed.
   const auto split = [&](const auto& self, std::size_t d, std::int64_t from, std::int64_t to,
                          std::int64_t distance) -> void {
     if (d == extents.size()) return take(box, distance);
@@ -90,9 +89,9 @@ void for_boxes(std::int64_t begin, std::int64_t end, const Shape& extents, Take&
 
 struct Pass {
   FftKind kind = FftKind::c2c;
-  std::vector<int> dims;   // the halved one last
-  int first = 0;           // the least of dims: the pass works on regions of the dims from there on
-  bool is_chunked = true;  // several regions at a time; else one region in columns of one dim
+  std::vector<int> dims;   // the halved dim last
+  int first = 0;           // the least of dims: the pass works on regions of dims first and above
+  bool is_chunked = true;  // several regions at a time; else one region by columns of one dim
 };
 
 class Passes {
@@ -142,8 +141,8 @@ class Passes {
     }
   }
 
-  // One pass goes from piece to piece; several go over a region at a time, in blocks that stay in cache if
-  // they fit.
+  // A single pass goes from piece to piece; several passes go over one region at a time, in blocks that fit
+  // the cache if possible.
   void run_between(const FftTile& src, const FftTile& dst) const {
     if (passes_.size() == 1) return apply(passes_[0], {nullptr, &src}, {nullptr, &dst}, outer_of(passes_[0]));
     const int first = std::min_element(passes_.begin(), passes_.end(), [](const Pass& a, const Pass& b) {
@@ -168,19 +167,18 @@ class Passes {
   }
 
  private:
-  // The regions that a pass reads or writes: one after the other in memory, or in a tile, from this region
-  // on.
-  struct Place {
+  // The regions that a pass reads or writes, from first_region on: contiguous in memory, or in a tile.
+  struct LinePosition {
     std::byte* data = nullptr;
     const FftTile* tile = nullptr;
     std::int64_t first_region = 0;
-    Place from(std::int64_t region, std::int64_t region_bytes) const {
+    LinePosition from(std::int64_t region, std::int64_t region_bytes) const {
       return {data == nullptr ? nullptr : data + region * region_bytes, tile, first_region + region};
     }
   };
-  static Place memory(const std::byte* operand) {
+  static LinePosition memory(const std::byte* operand) {
     return {const_cast<std::byte*>(operand)};
-  }  // which plans leave as it is
+  }  // plans do not change their operand
   static Index region_box(const Shape& shape, int first, std::int64_t region) {
     Index box = whole_box(shape);
     for (auto d = static_cast<std::size_t>(first); d-- > 0; region /= shape[d])
@@ -193,13 +191,14 @@ class Passes {
            std::is_sorted(passes_.begin(), passes_.end(),
                           [](const Pass& a, const Pass& b) { return a.first > b.first; });
   }
-  // How many regions of the pass before lie in one of this.
+  // The number of regions of the previous pass in one region of this pass.
   std::int64_t regions_within(std::size_t level) const {
     std::int64_t n = 1;
     for (int d = passes_[level].first; d < passes_[level - 1].first; ++d) n *= in_[d];
     return n;
   }
-  // Whether the regions from dim `first` on are so small that all dims up to `last` are best one plan.
+  // Whether the regions of dims `first` and above are small enough that one plan for the dims up to `last` is
+  // best.
   bool fits_together(int first, int last) const {
     return first == last || region_elements(first, in_, out_) * item_ <= piece_bytes;
   }
@@ -219,7 +218,7 @@ class Passes {
     for (int d = 0; d < pass.first; ++d) n *= in_[d] == out_[d] ? in_[d] : shape_before(pass)[d];
     return n;
   }
-  // The tile around a pass: the halved dim changes its extent in the pass that halves.
+  // The tile's shape before and after a pass: the halved dim changes its extent in the pass that halves.
   const Shape& shape_before(const Pass& p) const {
     return kind_ == FftKind::r2c && p.kind != FftKind::r2c ? out_ : in_;
   }
@@ -233,7 +232,7 @@ class Passes {
   }
   double scale_of(const Pass& pass) const { return &pass == &passes_.back() ? scale_ : 1; }
 
-  // Passes 0 to `level` on `count` regions, each with all its passes while it is in cache.
+  // Runs passes 0 to `level` on `count` regions, all passes of a region while it is in the cache.
   void regions(std::size_t level, const std::byte* src, std::byte* dst, std::int64_t count) const {
     const Pass& pass = passes_[level];
     if (level == 0) return apply(pass, memory(src), {dst}, count);
@@ -245,15 +244,15 @@ class Passes {
     });
   }
 
-  void apply(const Pass& pass, Place src, Place dst, std::int64_t count) const {
+  void apply(const Pass& pass, LinePosition src, LinePosition dst, std::int64_t count) const {
     if (pass.is_chunked) return chunks(pass, src, dst, count);
     const auto bytes_in = elements_from(pass.first, shape_before(pass)) * item_before(pass),
                bytes_out = elements_from(pass.first, shape_after(pass)) * item_after(pass);
     for_pieces(count, [&](std::int64_t i) { columns(pass, src.from(i, bytes_in), dst.from(i, bytes_out)); });
   }
 
-  // Whole regions, as many at a time as fit into a piece.
-  void chunks(const Pass& pass, Place src, Place dst, std::int64_t count) const {
+  // Transforms whole regions, as many at a time as fit into a piece.
+  void chunks(const Pass& pass, LinePosition src, LinePosition dst, std::int64_t count) const {
     const Shape &before = shape_before(pass), &after = shape_after(pass);
     const auto size_before = elements_from(pass.first, before), size_after = elements_from(pass.first, after);
     FftJob job{pass.kind, sign_, {}, {}, planning_};
@@ -268,7 +267,7 @@ class Passes {
         job.batch.push_back(loop_of(d));
     const auto bytes_before = size_before * item_before(pass), bytes_after = size_after * item_after(pass);
     auto per_piece = std::clamp<std::int64_t>(piece_bytes / std::max(bytes_before, bytes_after), 1, count);
-    if (per_piece > 1) per_piece -= per_piece % 2;  // all pieces are aligned alike
+    if (per_piece > 1) per_piece -= per_piece % 2;  // all pieces have the same alignment
     const auto pieces = (count + per_piece - 1) / per_piece;
     for_pieces(pieces, [&](std::int64_t piece) {
       const auto begin = piece * per_piece, n = std::min(per_piece, count - begin);
@@ -294,9 +293,9 @@ class Passes {
     });
   }
 
-  // One region, too large for that: neighbouring columns are copied into a buffer, transformed there, and
-  // copied on.
-  void columns(const Pass& pass, Place src, Place dst) const {
+  // Transforms one region that is too large for a piece: neighbouring columns are copied into a buffer,
+  // transformed there, and copied to the destination.
+  void columns(const Pass& pass, LinePosition src, LinePosition dst) const {
     const auto d = static_cast<std::size_t>(pass.first);
     const auto n_before = shape_before(pass)[d], n_after = shape_after(pass)[d],
                n = std::max(n_before, n_after);
@@ -337,8 +336,8 @@ class Passes {
     });
   }
 
-  // Columns [begin, end) of one region, in a buffer whose rows lie `pitch` apart: use(box, its offset in the
-  // buffer, strides there).
+  // Columns [begin, end) of one region, in a buffer with rows `pitch` apart: use(box, its offset in the
+  // buffer, its strides there).
   template <class Use> static void for_column_boxes(const Shape& shape, int first, std::int64_t region,
                                                     std::int64_t begin, std::int64_t end, std::int64_t pitch,
                                                     Use&& use) {

@@ -54,15 +54,15 @@ TESSERA_FFTW(float, fftwf_)
 #undef TESSERA_FFTW
 
 constexpr double most_seconds_per_plan = 1.0;
-constexpr std::int64_t many_repeats = 12;  // in one call: measure at once
+constexpr std::int64_t many_repeats = 12;  // in one call: measure at the first call
 
 bool& keeps_wisdom() {
   static bool keeps = false;
   return keeps;
 }
 
-// FFTW's planner is not re-entrant, and destroying a plan is a part of it. Plans are destroyed where they are
-// replaced, which is inside the planner.
+// FFTW's planner is not re-entrant, and this includes destroying a plan. Plans are destroyed when they are
+// replaced, inside the planner.
 std::recursive_mutex& planner() {
   static std::recursive_mutex instance;
   return instance;
@@ -73,7 +73,7 @@ struct PlanKeyHash {
   std::size_t operator()(const PlanKey& key) const { return mix_range(0, key); }
 };
 
-// Elements from the first to the last that a side of the job touches.
+// The number of elements from the first to the last that one side of the job touches.
 std::int64_t span_of(const FftJob& job, bool of_input) {
   std::int64_t span = 1;
   for (std::size_t i = 0; i < job.points.size(); ++i) {
@@ -87,7 +87,7 @@ std::int64_t span_of(const FftJob& job, bool of_input) {
   return span;
 }
 
-// An estimated plan uses what was measured for its shape, wherever that came from: not while this lives.
+// Hides wisdom while it lives: an estimated plan would use measurements of its shape, whatever their origin.
 template <class R> class WithoutWisdom {
  public:
   WithoutWisdom() : wisdom_(Fftw<R>::learnt(), &std::free) { Fftw<R>::forget(); }
@@ -108,7 +108,7 @@ template <class R> class Plans {
   using Plan = typename Api::Plan;
 
   static Plans& instance() {
-    static auto* plans = new Plans;  // FFTW may be gone before the last static is destroyed
+    static auto* plans = new Plans;  // never destroyed: FFTW's statics may be destroyed first
     return *plans;
   }
 
@@ -125,7 +125,7 @@ template <class R> class Plans {
   }
 
  private:
-  // Another thread of a team may run a plan while it is replaced or forgotten.
+  // Plans are shared, because another thread may run one while it is replaced or forgotten.
   using SharedPlan = std::shared_ptr<std::remove_pointer_t<Plan>>;
   struct Entry {
     SharedPlan plan;
@@ -165,7 +165,7 @@ template <class R> class Plans {
       Api::set_time_limit(most_seconds_per_plan);
       if (const Plan better = make(job, src == dst, align_in, align_out, dst, FFTW_MEASURE))
         entry.plan = share(better);
-      Api::set_time_limit(FFTW_NO_TIMELIMIT);  // the application may plan for itself
+      Api::set_time_limit(FFTW_NO_TIMELIMIT);  // reset, because the application may use the planner too
       entry.is_measured = true;
       save_at_exit();
     }
@@ -183,8 +183,8 @@ template <class R> class Plans {
     (void)registered;
   }
 
-  // Measuring overwrites both sides: the destination may be overwritten anyway, a scratch block stands for
-  // the source.
+  // Measuring overwrites both sides: the destination may be overwritten anyway, a scratch block replaces the
+  // source.
   static Plan make(const FftJob& job, bool in_place, int align_in, int align_out, void* dst,
                    unsigned effort) {
     const bool measures = effort == FFTW_MEASURE;

@@ -1,4 +1,4 @@
-// FFTW's plans: one per job and alignment, made when first asked for and kept.
+// FFTW's plans: one per job and alignment, made at the first call and kept.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -18,8 +18,8 @@ struct FftJob {
 };
 
 // Runs the job from src to dst (the same memory: in place, for c2c with equal strides). src is kept.
-// `repeats`: how often the caller is about to run it; measuring a plan pays for many repeats at once, for
-// few at the second call. Safe to call from several threads.
+// `repeats`: how often the caller will run it; a plan is measured at once for many repeats, at the second
+// call for few. Thread-safe.
 void run_fft_plan(Dtype complex, const FftJob&, void* src, void* dst, std::int64_t repeats);
 
 }  // namespace tessera::kernels

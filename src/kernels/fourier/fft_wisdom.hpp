@@ -5,8 +5,8 @@
 namespace tessera::kernels {
 
 template <class R> struct Wisdom {
-  static void load();  // once; what cannot be read is ignored
-  static void save();  // replaces the file in one step, so that ranks that save at the same time do no harm
+  static void load();  // once; an unreadable file is ignored
+  static void save();  // replaces the file atomically, so that ranks may save at the same time
 };
 
 }  // namespace tessera::kernels

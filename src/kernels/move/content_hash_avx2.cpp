@@ -1,4 +1,4 @@
-// Compiled with -mavx2 where the compiler knows it; called on CPUs that have it.
+// Compiled with -mavx2 if the compiler supports it; called only on CPUs with AVX2.
 #if defined(__AVX2__)
 #include "kernels/move/content_hash_pieces.hpp"
 extern "C" unsigned long long tessera_hash_pieces_avx2(void* to, const void* from, size_t bytes);

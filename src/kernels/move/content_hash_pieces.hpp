@@ -1,5 +1,6 @@
-// One implementation for each kind of CPU, compiled with its own options. Only the two files that do so
-// include this, and nothing of C++'s library beside it: what is inline there must not be shared with others.
+// The implementation that is compiled once per kind of CPU with its own options. Only those two files include
+// it, and no C++ library header beside it: inline functions compiled for AVX2 must not be shared with other
+// files.
 #pragma once
 #define XXH_INLINE_ALL
 #include <string.h>

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/thresholds.hpp"
 #include "kernels/move/stream.hpp"
 #include "kernels/move/transpose_tile.hpp"
 #include "kernels/parallel.hpp"
@@ -19,8 +20,8 @@ struct Dim {
   std::int64_t extent, dst, src;  // strides in elements
 };
 
-// An item of each size at any address: elements are only moved, and an item may stand for several smaller
-// ones. (Structs, because a template argument loses the attributes of a typedef.)
+// Items of each size at any address: elements are only moved, and an item may comprise several elements.
+// (Structs, because a template argument loses the attributes of a typedef.)
 using Item1 = std::uint8_t;
 struct __attribute__((packed, may_alias)) Item2 {
   std::uint16_t bits;
@@ -48,8 +49,8 @@ template <class F> void visit_item(std::size_t itemsize, F&& f) {
   }
 }
 
-// A strided copy in its shortest form: dst strides positive and falling, no dim of extent 1, no two dims
-// that are one.
+// A strided copy in its shortest form: dst strides positive and descending, no dim of extent 1, no two dims
+// that could be merged.
 struct CopyPlan {
   std::vector<Dim> dims;
   std::byte* dst;
@@ -93,8 +94,8 @@ struct CopyPlan {
     if (!dims.empty()) dims.resize(kept + 1);
   }
 
-  // A short run that is contiguous on both sides becomes a bigger item: two floats that travel together are
-  // one 8-byte item.
+  // A short inner dim that is contiguous on both sides becomes a bigger item: two adjacent floats are one
+  // 8-byte item.
   void widen() {
     while (dims.size() > 1 && dims.back().dst == 1 && dims.back().src == 1) {
       const std::int64_t extent = dims.back().extent;
@@ -145,9 +146,10 @@ void copy_line(T* dst, std::int64_t dst_stride, const T* src, std::int64_t src_s
 
 constexpr std::int64_t shared_bytes = std::int64_t{256} << 10;  // below, one thread is as fast
 
-// Copies far larger than the cache go past it: nothing reads their lines soon, and a normal store would
-// fetch them first.
-constexpr std::size_t streamed_bytes = std::size_t{16} << 20, streamed_line_bytes = 1024;
+// Copies far larger than the cache bypass it: their lines are not read soon, and a normal store would fetch
+// them first.
+constexpr std::int64_t streamed_bytes = std::int64_t{16} << 20;
+constexpr std::size_t streamed_line_bytes = 1024;
 
 void copy_lines(const CopyPlan& plan, std::size_t all_bytes) {
   const Dim line = plan.dims.back();
@@ -155,7 +157,7 @@ void copy_lines(const CopyPlan& plan, std::size_t all_bytes) {
   const auto item = static_cast<std::int64_t>(plan.itemsize);
   if (line.dst == 1 && line.src == 1) {
     const auto bytes = static_cast<std::size_t>(line.extent * item);
-    if (all_bytes >= streamed_bytes && bytes >= streamed_line_bytes) {
+    if (static_cast<std::int64_t>(all_bytes) >= threshold(streamed_bytes) && bytes >= streamed_line_bytes) {
       for_each_outer(outer, plan.dst, plan.src, item,
                      [&](std::byte* dst, const std::byte* src) { stream_copy(dst, src, bytes); });
       return finish_streaming();
@@ -171,7 +173,7 @@ void copy_lines(const CopyPlan& plan, std::size_t all_bytes) {
   });
 }
 
-// The last dim has unit stride in dst, dim `fast` has unit stride in src: transposes of (fast, last) planes.
+// Transposes (fast, last) planes: the last dim has unit stride in dst, dim `fast` has unit stride in src.
 void copy_planes(const CopyPlan& plan, std::size_t fast) {
   std::vector<Dim> outer;
   for (std::size_t d = 0; d + 1 < plan.dims.size(); ++d)
@@ -202,9 +204,9 @@ void copy_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, con
   }
   auto bytes = static_cast<std::int64_t>(plan.itemsize);
   for (const Dim& dim : plan.dims) bytes *= dim.extent;
-  if (bytes < shared_bytes || threads() == 1)
+  if (bytes < threshold(shared_bytes) || threads() == 1)
     return copy_on_one_thread(plan, static_cast<std::size_t>(bytes));
-  // The outermost dim that has enough for all; else the longest.
+  // The dim to split among threads: the outermost that has enough rows for all, else the longest.
   std::size_t d = 0;
   while (d < plan.dims.size() && plan.dims[d].extent < 4 * threads()) ++d;
   if (d == plan.dims.size())

@@ -30,14 +30,14 @@ void fill_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, con
 void iota(Dtype, void* out, std::int64_t n, std::int64_t start, std::int64_t step, std::int64_t first = 0);
 void iota(Dtype, void* out, std::int64_t n, double start, double step, std::int64_t first = 0);
 
-// A dense array seen from one of its axes: (outer, extent, inner).
+// A dense array as seen along one of its axes: (outer, extent, inner).
 struct AxisView {
   std::int64_t outer = 1, extent = 1, inner = 1;
 };
 AxisView axis_view(const Shape&, int axis);
 
-// dst (outer, n, inner)[o, i, :] = src (outer, extent, inner)[o, indices[i], :]. An index outside [0,
-// extent) gives zeros, so that several ranks can each give the rows they hold and add.
+// dst (outer, n, inner)[o, i, :] = src (outer, extent, inner)[o, indices[i], :]. An index outside [0, extent)
+// gives zeros, so that the results of several ranks' blocks can be added.
 void gather(void* dst, const void* src, AxisView src_view, std::span<const std::int64_t> indices,
             std::size_t itemsize);
 
@@ -46,7 +46,7 @@ void gather(void* dst, const void* src, AxisView src_view, std::span<const std::
 void scatter(std::string_view op, Dtype, void* dst, AxisView dst_view, std::span<const std::int64_t> indices,
              const void* src);
 
-// The same with an index per element: indices is (outer, n, inner) dense. (NumPy take_along_axis /
+// gather and scatter with one index per element: indices is (outer, n, inner) dense. (NumPy take_along_axis /
 // put_along_axis)
 void gather_along(void* dst, const void* src, AxisView src_view, const std::int64_t* indices, std::int64_t n,
                   std::size_t itemsize);

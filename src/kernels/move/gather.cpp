@@ -17,7 +17,7 @@ bool inside(std::int64_t index, std::int64_t extent) {
   return static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(extent);
 }
 
-// take_items: one item per index. Item types only move bytes.
+// Copies one item per index (take_items). Types matter by their size only.
 template <class T>
 void take_items(T* dst, const T* src, std::int64_t extent, const std::int64_t* indices, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) dst[i] = inside(indices[i], extent) ? src[indices[i]] : T{};
@@ -84,7 +84,7 @@ void gather(void* dst, const void* src, AxisView view, std::span<const std::int6
             std::size_t itemsize) {
   const auto n = static_cast<std::int64_t>(indices.size());
   const auto row_bytes = static_cast<std::size_t>(view.inner) * itemsize;
-  // Takes the rows of indices [first, last) for one outer index.
+  // Copies the rows of indices [first, last) for one outer index.
   const auto take = [&](std::int64_t o, std::int64_t first, std::int64_t last) {
     auto* to = static_cast<std::byte*>(dst) + static_cast<std::size_t>(o * n + first) * row_bytes;
     const auto* from =
@@ -116,8 +116,8 @@ void scatter(std::string_view op, Dtype dtype, void* dst, AxisView view,
   const auto row_bytes = static_cast<std::size_t>(view.inner) * itemsize(dtype);
   const RowUpdate update{scatter_map(op, dtype), op == "set", row_bytes, view.inner};
   const auto n = static_cast<std::int64_t>(indices.size());
-  // Each thread has a range of the destination's places and passes over all indices: equal ones stay in
-  // order.
+  // Each thread owns a range of the destination and goes through all indices, so that updates of one element
+  // stay in order.
   const auto update_places = [&](std::int64_t o, std::int64_t first, std::int64_t last) {
     const auto is_mine = [&](std::int64_t index) { return index >= first && index < last; };
     if (view.inner == 1 && op == "add")
@@ -206,12 +206,20 @@ void scatter_along(std::string_view op, Dtype dtype, void* dst, AxisView view, c
 }
 
 namespace {
-// Element i is start + (first + i) step whatever block it is computed in, so that its last bit is the same.
+// Element i is start + (first + i) step whichever block computes it, so that its last bit does not depend on
+// the layout.
 template <class Number>
 void iota_of(Dtype dtype, void* out, std::int64_t n, Number start, Number step, std::int64_t first) {
   visit_stored(dtype, [&]<class T>(T) {
     T* to = static_cast<T*>(out);
     share(n, worth_a_thread(sizeof(T)), [&](std::int64_t begin, std::int64_t end) {
+      if constexpr (std::is_integral_v<Number> && std::is_integral_v<T> && sizeof(T) == 4) {
+        const auto rise = static_cast<std::uint32_t>(step);  // what wraps at 2^64 wraps at 2^32
+        const auto base = static_cast<std::uint32_t>(start) + static_cast<std::uint32_t>(first) * rise;
+        for (std::int64_t i = begin; i < end; ++i)
+          to[i] = static_cast<T>(base + static_cast<std::uint32_t>(i) * rise);
+        return;
+      }
       for (std::int64_t i = begin; i < end; ++i) {
         const Number value = std::is_integral_v<Number>
                                  ? static_cast<Number>(static_cast<std::uint64_t>(start) +

@@ -38,7 +38,8 @@ void PositionsOf64(const std::int64_t* indices, std::int64_t n, const Addressed&
   Positions(indices, n, dim, out);
 }
 
-// A vector of items at a time: the chosen ones move to its front, and the next vector is written behind them.
+// Compresses one vector at a time: the chosen items move to its front, and the next vector is written behind
+// them.
 template <class T>
 void Choose(const T* items, const std::uint8_t* mask, std::int64_t n, T* out, std::int64_t count) {
   const hn::ScalableTag<T> d;
@@ -60,7 +61,7 @@ void ChooseOf32(const std::uint32_t* items, const std::uint8_t* mask, std::int64
                 std::int64_t count) {
   Choose(items, mask, n, out, count);
 }
-// Bytes are widened to 64 bits in two steps.
+// The mask's bytes are widened to 64 bits in two steps.
 void ChooseOf64(const std::uint64_t* items, const std::uint8_t* mask, std::int64_t n, std::uint64_t* out,
                 std::int64_t count) {
   const hn::ScalableTag<std::uint64_t> d;
@@ -104,7 +105,8 @@ void find_positions(Dtype dtype, const void* indices, std::int64_t n, const Addr
 }
 
 namespace {
-// Each item is written where the next chosen one belongs: whether it was chosen is not to be guessed.
+// Every item is written to the next output position, which advances only if it was chosen: no branch to
+// mispredict.
 template <class T>
 void choose_one_by_one(const void* items, const std::uint8_t* mask, std::int64_t count, void* out) {
   const T* item = static_cast<const T*>(items);

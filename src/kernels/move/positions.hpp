@@ -1,5 +1,5 @@
-// From index arrays to places in a block, and items chosen by a mask: vectorised parts of gathers and of what
-// masks choose.
+// Translation of index arrays to positions in a block, and selection of items by a mask: the vectorised parts
+// of gathers and boolean indexing.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -8,21 +8,21 @@
 
 namespace tessera::kernels {
 
-// A dim that indices address, and the block [start, stop) of it that is here. Negative indices count from the
-// end.
+// A dim addressed by indices, and the block [start, stop) of it that this rank holds. Negative indices count
+// from the end.
 struct Addressed {
   std::int64_t extent = 0;
-  bool clamps = false;  // what is outside goes to the nearest end
+  bool clamps = false;  // indices out of range become the nearest end
   std::int64_t start = 0, stop = 0;
 };
-// out[i]: the place in the block that index i names, -1 where it is not in it.
+// out[i] = the position in the block of index i, or -1 if it is not in the block.
 void find_positions(Dtype, const void* indices, std::int64_t n, const Addressed&, std::int64_t* out);
 
-// The first `count` items that the mask chooses, in order; there are as many. itemsize: 1, 2, 4 or 8.
+// The `count` items that the mask chooses, in order. itemsize: 1, 2, 4 or 8.
 void choose_items(std::size_t itemsize, const void* items, const std::uint8_t* mask, std::int64_t n,
                   std::int64_t count, void* out);
 
-// Each of `extent` items n times, one after the other.
+// Repeats each of `extent` items n times in a row.
 void repeat(void* dst, const void* src, std::int64_t extent, std::int64_t n, std::size_t itemsize);
 
 }  // namespace tessera::kernels

@@ -1,12 +1,12 @@
-// Copies that bypass the cache: for results far larger than it, a normal store would first read what it
-// overwrites.
+// Copies that bypass the cache: for results far larger than the cache, a normal store would first read the
+// lines that it overwrites.
 #pragma once
 #include <cstddef>
 
 namespace tessera::kernels {
 
 void stream_copy(std::byte* dst, const std::byte* src, std::size_t bytes);
-// Streamed bytes are visible to other threads after this.
+// Makes streamed bytes visible to other threads.
 void finish_streaming();
 
 }  // namespace tessera::kernels

@@ -1,10 +1,11 @@
-// A block is one cache line of items each way (16 x 16 for 4-byte items). Lines of the source are read
-// whole, turned in registers in units of 16 bytes, gathered in a small square, and lines of the destination
-// are written whole:
+// A block is one cache line of items each way (16 x 16 for 4-byte items). Lines of the source are read whole,
+// transposed in registers in units of 16 bytes, gathered in a small square, and lines of the destination are
+// written whole:
 //
 //   source lines            square (in L1)           destination lines
 //   j  aaaabbbb....         abcd...                  i  abcd....
 //      ccccdddd....   ->    abcd...            ->       (bypassing the cache when the plane is large)
+#include "base/thresholds.hpp"
 #include "kernels/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/move/transpose_tile.cpp"
@@ -79,7 +80,7 @@ template <class T> HWY_INLINE void copy_rest(const Plane& plane, std::int64_t i0
 template <class T, bool streaming>
 void turn_plane(const Plane& plane, std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t side = line_bytes / item_bytes<T>;
-  // Strips of source rows, few enough that their pages stay in the TLB while they are walked along.
+  // Strips of source rows, few enough that their pages stay in the TLB during the walk.
   constexpr std::int64_t strip = 256;
   const std::int64_t whole_rows = rows / side * side;
   for (std::int64_t j0 = 0; j0 < columns; j0 += strip) {
@@ -93,7 +94,8 @@ void turn_plane(const Plane& plane, std::int64_t rows, std::int64_t columns) {
 }
 
 template <class T> void turn_items(const Plane& plane, std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t item = item_bytes<T>, large = std::int64_t{8} << 20;
+  constexpr std::int64_t item = item_bytes<T>, usual = std::int64_t{8} << 20;
+  const std::int64_t large = threshold(usual);
   const bool lines =
       reinterpret_cast<std::uintptr_t>(plane.dst) % line_bytes == 0 && plane.dst_stride % line_bytes == 0;
   if (lines && rows * columns * item >= large) {

@@ -1,4 +1,5 @@
-// Transposes of planes: the inner loop of copy.cpp when source and destination run along different dims.
+// Transposes of planes: the inner loop of copy.cpp if source and destination are contiguous along different
+// dims.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Squares of N x N items, N items to 16 bytes, turned in registers.
+// Transposes of N x N items in registers, N items to 16 bytes.
 #if defined(TESSERA_KERNELS_TURN_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_KERNELS_TURN_INL_HPP
 #undef TESSERA_KERNELS_TURN_INL_HPP
@@ -28,7 +28,7 @@ HWY_INLINE void turn(const std::byte* src, std::int64_t src_stride, std::byte* d
       std::memcpy(dst + i * dst_stride + j * item, src + j * src_stride + i * item, sizeof(T));
 }
 #else
-// By log2(N) perfect shuffles: w[2i], w[2i+1] = the interleaved halves of v[i] and v[i + N/2].
+// Transposes by log2(N) perfect shuffles: w[2i], w[2i+1] = the interleaved halves of v[i] and v[i + N/2].
 template <class T, std::size_t N>
 HWY_INLINE void turn(const std::byte* src, std::int64_t src_stride, std::byte* dst, std::int64_t dst_stride) {
   const hn::Full128<T> d;

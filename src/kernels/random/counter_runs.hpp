@@ -11,10 +11,10 @@
 
 namespace tessera::kernels {
 
-// Elements hashed at a time: two words each, in the first-level cache. Room for a whole vector follows.
+// Elements hashed at a time: two words each, in the L1 cache. Padding for a whole vector follows.
 constexpr std::int64_t batch = 1024, padding = 64;
 
-struct Run {
+struct CounterRange {
   std::uint64_t start = 0;
   std::int64_t count = 0;
 };
@@ -24,7 +24,7 @@ struct Counters {
   alignas(64) std::uint32_t x1[batch + padding];  // low words, then the second
   std::int64_t n = 0;
 
-  void push(Run run) {
+  void push(CounterRange run) {
     const auto high = static_cast<std::uint32_t>(run.start >> 32),
                low = static_cast<std::uint32_t>(run.start);
     if ((run.start + static_cast<std::uint64_t>(run.count) - 1) >> 32 == high) {
@@ -49,7 +49,7 @@ class BoxRuns {
   BoxRuns(const Box& box, const Shape& global) {
     const auto strides = row_major_strides(global);
     std::size_t d = box.size();
-    // Trailing dims that the box covers whole belong to the run.
+    // The run includes the trailing dims that the box covers completely.
     while (d > 0) {
       --d;
       run_ *= box[d].size();
@@ -62,14 +62,14 @@ class BoxRuns {
     }
   }
   bool done() const { return done_; }
-  // The next run, or its first `room` positions.
-  Run take(std::int64_t room) {
-    const Run part{static_cast<std::uint64_t>(start_ + used_), std::min(room, run_ - used_)};
+  // Returns the next run, or its first `room` positions.
+  CounterRange take(std::int64_t room) {
+    const CounterRange part{static_cast<std::uint64_t>(start_ + used_), std::min(room, run_ - used_)};
     used_ += part.count;
     if (used_ == run_) advance();
     return part;
   }
-  // Back to the first position; to be called when done.
+  // Returns to the first position, once all were taken.
   void restart() { done_ = false; }
 
  private:

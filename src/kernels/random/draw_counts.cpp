@@ -1,13 +1,11 @@
 // Poisson and binomial samples.
 //
 //   poisson   lambda < 10: Knuth's product of uniforms; else Hoermann's transformed rejection ("The
-//     transformed rejection method for
-//             generating Poisson random variables", 1993)
+//             transformed rejection method for generating Poisson random variables", 1993)
 //   binomial  count * min(p, 1 - p) <= 10: sums of geometric jumps; else Hoermann's BTRS ("The generation of
-//     binomial random variates",
-//             1993)
+//             binomial random variates", 1993)
 //
-// All elements of an array share the keys of a round, each reads its own position in the round's draw.
+// All elements of an array share the keys of a round; each reads its own position in the round's draw.
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -24,7 +22,7 @@ namespace {
 // The keys of rejection rounds: key, a, b = split(key, 3) again and again.
 class RoundKeys {
  public:
-  RoundKeys(Words key, CounterMode mode) : next_(key), mode_(mode) {}
+  RoundKeys(Words key, Threefry mode) : next_(key), mode_(mode) {}
   std::pair<Words, Words> at(std::int32_t round) {
     while (static_cast<std::int32_t>(rounds_.size()) <= round) {
       rounds_.emplace_back(split_key(next_, 1, 3, mode_), split_key(next_, 2, 3, mode_));
@@ -35,13 +33,13 @@ class RoundKeys {
 
  private:
   Words next_;
-  CounterMode mode_;
+  Threefry mode_;
   std::vector<std::pair<Words, Words>> rounds_;
 };
 
-// The elements of a draw in batches: use(key number, positions, done, n), done counted from the first
-// element of the first key.
-template <class F> void for_each_batch(const Draw& draw, F&& use) {
+// Iterates over the elements of a draw in batches: use(key number, positions, done, n), done counted from the
+// first element of the first key.
+template <class F> void for_each_batch(const DrawBlock& draw, F&& use) {
   if (is_empty(draw.box)) return;
   BoxRuns runs(draw.box, draw.global);
   Row<std::uint64_t> position;
@@ -50,7 +48,7 @@ template <class F> void for_each_batch(const Draw& draw, F&& use) {
     while (!runs.done()) {
       std::int64_t n = 0;
       while (n < batch && !runs.done()) {
-        const Run run = runs.take(batch - n);
+        const CounterRange run = runs.take(batch - n);
         for (std::int64_t i = 0; i < run.count; ++i)
           position[n + i] = run.start + static_cast<std::uint64_t>(i);
         n += run.count;
@@ -62,11 +60,11 @@ template <class F> void for_each_batch(const Draw& draw, F&& use) {
   }
 }
 
-// A Test is one element's: test(u, v, k) says whether k, computed from the uniforms u and v, is accepted.
-// Here: the first round that accepts, over all lanes, plus one.
+// The number of rounds until all lanes have accepted once. A Test belongs to one element: test(u, v, k) says
+// whether k, computed from the uniforms u and v, is accepted.
 template <class T, class Test>
 std::int32_t rounds_until_accepted(const std::vector<Test>& tests, const Row<std::uint64_t>& position,
-                                   std::int64_t n, std::int64_t total, CounterMode mode, RoundKeys& keys) {
+                                   std::int64_t n, std::int64_t total, Threefry mode, RoundKeys& keys) {
   Row<std::uint64_t> at = position;
   Row<std::int32_t> lane;
   Row<T> u, v;
@@ -83,11 +81,11 @@ std::int32_t rounds_until_accepted(const std::vector<Test>& tests, const Row<std
   return round;
 }
 
-// The value of the last round before `rounds` that accepts, of the lanes that want it: from the end, so that
-// most are done after one round.
+// Each wanted lane's value of the last accepting round before `rounds`. Rounds run backwards, so that most
+// lanes are done after one.
 template <class T, class Test, class Wanted>
 void last_accepted(const std::vector<Test>& tests, Wanted&& is_wanted, const Row<std::uint64_t>& position,
-                   std::int64_t n, std::int64_t total, CounterMode mode, RoundKeys& keys, std::int32_t rounds,
+                   std::int64_t n, std::int64_t total, Threefry mode, RoundKeys& keys, std::int32_t rounds,
                    Row<T>& result) {
   Row<std::uint64_t> at = position;
   Row<std::int32_t> lane;
@@ -110,8 +108,8 @@ void last_accepted(const std::vector<Test>& tests, Wanted&& is_wanted, const Row
 
 // ---- poisson ----
 
-// log of the gamma function for x >= 0.5 in float32, Lanczos' approximation with g = 7: the rounding errors
-// of the comparison in which it is used decide samples, so it is the one that JAX takes.
+// log of the gamma function for x >= 0.5 in float32, Lanczos' approximation with g = 7 as in JAX: its
+// rounding errors enter the acceptance test, so another approximation would change samples.
 float lanczos_lgamma(float x) {
   constexpr float c[8] = {676.520368121885098567009190444019f, -1259.13921672240287047156078755283f,
                           771.3234287776530788486528258894f,   -176.61502916214059906584551354f,
@@ -138,7 +136,8 @@ float log_factorial(float k) {
 struct PoissonTest {
   float lambda, log_lambda, a, b, inverse_alpha, v_r;
   explicit PoissonTest(float given) {
-    // Elements that Knuth's method draws go through the rounds as well, with a large lambda: they count.
+    // Elements drawn by Knuth's method take part in the rounds with a large lambda: they affect the number of
+    // rounds.
     lambda = std::isnan(given) || given < 10 ? 1e5f : given;
     log_lambda = std::log(lambda);
     b = 0.931f + 2.53f * std::sqrt(lambda);
@@ -156,7 +155,7 @@ struct PoissonTest {
   }
 };
 
-// One test per element; runs of equal parameters share the work.
+// Makes one test per element; consecutive equal parameters share the work.
 template <class Test, class Parameters>
 std::vector<Test> tests_of(const Parameters* parameters, std::int64_t n) {
   std::vector<Test> tests;
@@ -170,9 +169,9 @@ std::vector<Test> tests_of(const Parameters* parameters, std::int64_t n) {
   return tests;
 }
 
-// How many uniforms it takes until their product falls to exp(-lambda), minus one.
+// k = the number of uniforms until their product falls to exp(-lambda), minus one.
 void knuth(Words key, const float* lambda, const Row<std::uint64_t>& position, std::int64_t n,
-           std::int64_t total, CounterMode mode, Row<float>& k) {
+           std::int64_t total, Threefry mode, Row<float>& k) {
   Row<std::uint64_t> at = position;
   Row<std::int32_t> lane;
   Row<float> log_product, u, log_u;
@@ -205,7 +204,7 @@ template <class T> T stirling_tail(T k) {
   return (T(1.0 / 12) - (T(1.0 / 360) - T(1.0 / 1260) / square) / square) / (k + 1);
 }
 
-// A binomial parameter pair, and how it is drawn.
+// A binomial parameter pair, and the method that draws it.
 template <class T> struct BinomialPair {
   T count, q;  // q: min(p, 1 - p), in range
   bool is_swapped, is_invalid, is_infinite, by_jumps, is_count_invalid, is_p_nan;
@@ -221,7 +220,7 @@ template <class T> struct BinomialPair {
     by_jumps = is_count_invalid || given * q <= 10;
     count = std::floor(given);
   }
-  // From the sample of (count, q) to that of (count, p).
+  // Converts the sample of (count, q) to that of (count, p).
   T finish(T sample) const {
     constexpr T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
     if (is_invalid)
@@ -235,7 +234,7 @@ template <class T> struct BinomialPair {
 template <class T> struct BinomialTest {
   T count, b, a, c, v_r, r, alpha, m;
   explicit BinomialTest(const BinomialPair<T>& pair) {
-    // Elements that are drawn by jumps go through the rounds as well: they count.
+    // Elements drawn by jumps take part in the rounds too: they affect the number of rounds.
     const bool is_dummy = pair.by_jumps || pair.is_infinite;
     count = is_dummy ? T(1e4) : pair.count;
     const T p = is_dummy ? T(0.5) : pair.q, deviation = std::sqrt(count * p * (1 - p));
@@ -261,9 +260,9 @@ template <class T> struct BinomialTest {
   }
 };
 
-// How many geometric jumps fit into count.
+// k = the number of geometric jumps that fit into count.
 template <class T> void jumps(Words key, const std::vector<BinomialPair<T>>& pairs,
-                              const Row<std::uint64_t>& position, std::int64_t total, CounterMode mode,
+                              const Row<std::uint64_t>& position, std::int64_t total, Threefry mode,
                               Row<T>& k) {
   Row<std::uint64_t> at = position;
   Row<std::int32_t> lane;
@@ -295,13 +294,14 @@ template <class T> std::vector<BinomialPair<T>> binomial_pairs(const T* count, c
   return pairs;
 }
 
-std::vector<RoundKeys> round_keys(const Draw& draw) {
+std::vector<RoundKeys> round_keys(const DrawBlock& draw) {
   std::vector<RoundKeys> keys;
   for (const Words key : draw.keys) keys.emplace_back(key, draw.mode);
   return keys;
 }
 
-template <class T> void binomial_rounds(const Draw& draw, const T* count, const T* p, std::int32_t* rounds) {
+template <class T>
+void binomial_rounds(const DrawBlock& draw, const T* count, const T* p, std::int32_t* rounds) {
   auto keys = round_keys(draw);
   for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done,
                            std::int64_t n) {
@@ -312,7 +312,7 @@ template <class T> void binomial_rounds(const Draw& draw, const T* count, const 
 }
 
 template <class T>
-void binomial(const Draw& draw, const T* count, const T* p, const std::int32_t* rounds, T* out) {
+void binomial(const DrawBlock& draw, const T* count, const T* p, const std::int32_t* rounds, T* out) {
   auto keys = round_keys(draw);
   const auto total = draw.global.elements();
   Row<T> by_rounds, by_jumps;
@@ -330,7 +330,7 @@ void binomial(const Draw& draw, const T* count, const T* p, const std::int32_t* 
       });
 }
 
-void poisson_rounds(const Draw& draw, const float* lambda, std::int32_t* rounds) {
+void poisson_rounds(const DrawBlock& draw, const float* lambda, std::int32_t* rounds) {
   auto keys = round_keys(draw);
   for_each_batch(
       draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
@@ -340,7 +340,7 @@ void poisson_rounds(const Draw& draw, const float* lambda, std::int32_t* rounds)
       });
 }
 
-void poisson(const Draw& draw, const float* lambda, const std::int32_t* rounds, Dtype dtype, void* out) {
+void poisson(const DrawBlock& draw, const float* lambda, const std::int32_t* rounds, Dtype dtype, void* out) {
   auto keys = round_keys(draw);
   const auto total = draw.global.elements();
   const MapFn cast = find_cast(float32, dtype);
@@ -361,14 +361,16 @@ void poisson(const Draw& draw, const float* lambda, const std::int32_t* rounds, 
       });
 }
 
-// part's first key among the draw's
-std::ptrdiff_t first_key(const Draw& part, const Draw& draw) { return part.keys.data() - draw.keys.data(); }
+// The index of part's first key among the draw's keys.
+std::ptrdiff_t first_key(const DrawBlock& part, const DrawBlock& draw) {
+  return part.keys.data() - draw.keys.data();
+}
 
-// count(part, first element, rounds of its keys) by all threads: of each key the most.
-template <class Count> void most_rounds(const Draw& draw, std::int32_t* rounds, Count&& count) {
+// Calls count(part, first element, rounds of its keys) on all threads and keeps each key's maximum.
+template <class Count> void most_rounds(const DrawBlock& draw, std::int32_t* rounds, Count&& count) {
   std::fill_n(rounds, draw.keys.size(), 0);
   std::mutex one_at_a_time;
-  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+  share_draw(draw, [&](const DrawBlock& part, std::int64_t first) {
     std::vector<std::int32_t> own(part.keys.size(), 0);
     count(part, first, own.data());
     const std::lock_guard lock(one_at_a_time);
@@ -379,22 +381,23 @@ template <class Count> void most_rounds(const Draw& draw, std::int32_t* rounds, 
 
 }  // namespace
 
-void count_rounds_poisson(const Draw& draw, const float* lambda, std::int32_t* rounds) {
-  most_rounds(draw, rounds, [&](const Draw& part, std::int64_t first, std::int32_t* own) {
+void count_rounds_poisson(const DrawBlock& draw, const float* lambda, std::int32_t* rounds) {
+  most_rounds(draw, rounds, [&](const DrawBlock& part, std::int64_t first, std::int32_t* own) {
     poisson_rounds(part, lambda + first, own);
   });
 }
 
-void draw_poisson(const Draw& draw, const float* lambda, const std::int32_t* rounds, Dtype dtype, void* out) {
-  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+void draw_poisson(const DrawBlock& draw, const float* lambda, const std::int32_t* rounds, Dtype dtype,
+                  void* out) {
+  share_draw(draw, [&](const DrawBlock& part, std::int64_t first) {
     poisson(part, lambda + first, rounds + first_key(part, draw), dtype,
             static_cast<std::byte*>(out) + first * static_cast<std::int64_t>(itemsize(dtype)));
   });
 }
 
-void count_rounds_binomial(const Draw& draw, Dtype dtype, const void* count, const void* p,
+void count_rounds_binomial(const DrawBlock& draw, Dtype dtype, const void* count, const void* p,
                            std::int32_t* rounds) {
-  most_rounds(draw, rounds, [&](const Draw& part, std::int64_t first, std::int32_t* own) {
+  most_rounds(draw, rounds, [&](const DrawBlock& part, std::int64_t first, std::int32_t* own) {
     if (dtype == float32)
       binomial_rounds(part, static_cast<const float*>(count) + first, static_cast<const float*>(p) + first,
                       own);
@@ -404,9 +407,9 @@ void count_rounds_binomial(const Draw& draw, Dtype dtype, const void* count, con
   });
 }
 
-void draw_binomial(const Draw& draw, Dtype dtype, const void* count, const void* p,
+void draw_binomial(const DrawBlock& draw, Dtype dtype, const void* count, const void* p,
                    const std::int32_t* rounds, void* out) {
-  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+  share_draw(draw, [&](const DrawBlock& part, std::int64_t first) {
     const std::int32_t* const own = rounds + first_key(part, draw);
     if (dtype == float32)
       binomial(part, static_cast<const float*>(count) + first, static_cast<const float*>(p) + first, own,

@@ -1,5 +1,5 @@
 // Gamma samples by Marsaglia and Tsang's method ("A simple method for generating gamma variables", 2000), a
-// thousand elements at a time: in each round the elements that are not yet accepted draw again.
+// thousand elements at a time: each round draws again for the elements that are not yet accepted.
 #include <cmath>
 
 #include "kernels/random/lanes.hpp"
@@ -9,11 +9,11 @@
 namespace tessera::kernels {
 namespace {
 
-// The keys of elements [run.start, run.start + run.count): those of split(key, total).
-void element_keys(Words key, Run run, std::int64_t total, CounterMode mode, LaneKeys& keys,
+// The keys of elements [run.start, run.start + run.count), as made by split(key, total).
+void element_keys(Words key, CounterRange run, std::int64_t total, Threefry mode, LaneKeys& keys,
                   std::int64_t from) {
   Words words[batch];
-  if (mode == CounterMode::partitionable)
+  if (mode == Threefry::partitionable)
     threefry_counters(key.x0, key.x1, run.start, run.count, words);
   else
     threefry_original_bits(key.x0, key.x1, 2 * total, static_cast<std::int64_t>(2 * run.start), 2 * run.count,
@@ -23,7 +23,7 @@ void element_keys(Words key, Run run, std::int64_t total, CounterMode mode, Lane
 
 template <class T> class GammaLanes {
  public:
-  GammaLanes(CounterMode mode, GammaSpace space) : mode_(mode), space_(space) {}
+  GammaLanes(Threefry mode, GammaSpace space) : mode_(mode), space_(space) {}
   LaneKeys keys;  // of the elements
   void draw(const T* alpha, std::int64_t n, T* out);
 
@@ -32,7 +32,7 @@ template <class T> class GammaLanes {
   void positive_cubes(const LaneKeys& keys, const T* c, std::int64_t n);
   void finish(const T* alpha, std::int64_t n, T* out);
 
-  CounterMode mode_;
+  Threefry mode_;
   GammaSpace space_;
   LaneKeys round_keys_, boost_keys_;
   Row<T> d_, c_, v_;
@@ -51,7 +51,7 @@ template <class T> void GammaLanes<T>::draw(const T* alpha, std::int64_t n, T* o
   finish(alpha, n, out);
 }
 
-// One normal draw per lane, again where 1 + c x <= 0.
+// Draws one normal per lane, again while 1 + c x <= 0.
 template <class T> void GammaLanes<T>::positive_cubes(const LaneKeys& keys, const T* c, std::int64_t n) {
   LaneKeys chain = keys, drawing, next;
   Row<std::int32_t> lane;
@@ -96,7 +96,7 @@ template <class T> void GammaLanes<T>::accept_all(std::int64_t n) {
   }
 }
 
-// alpha < 1 was drawn as alpha + 1: times a uniform to the power 1 / alpha.
+// Samples for alpha < 1 were drawn with alpha + 1 and are multiplied by a uniform to the power 1 / alpha.
 template <class T> void GammaLanes<T>::finish(const T* alpha, std::int64_t n, T* out) {
   Row<T> u, log_u, log_d, log_v;
   uniform_lanes<T>(boost_keys_, n, mode_, T(0), T(1), u.at);
@@ -115,7 +115,7 @@ template <class T> void GammaLanes<T>::finish(const T* alpha, std::int64_t n, T*
   }
 }
 
-template <class T> void gamma_of_all_keys(const Draw& draw, GammaSpace space, const T* alpha, T* out) {
+template <class T> void gamma_of_all_keys(const DrawBlock& draw, GammaSpace space, const T* alpha, T* out) {
   if (is_empty(draw.box)) return;
   const auto total = draw.global.elements(), elements = box_elements(draw.box);
   GammaLanes<T> lanes(draw.mode, space);
@@ -124,7 +124,7 @@ template <class T> void gamma_of_all_keys(const Draw& draw, GammaSpace space, co
     for (std::int64_t done = 0; done < elements;) {
       std::int64_t n = 0;
       while (n < batch && !runs.done()) {
-        const Run run = runs.take(batch - n);
+        const CounterRange run = runs.take(batch - n);
         element_keys(key, run, total, draw.mode, lanes.keys, n);
         n += run.count;
       }
@@ -137,8 +137,8 @@ template <class T> void gamma_of_all_keys(const Draw& draw, GammaSpace space, co
 
 }  // namespace
 
-void draw_gamma(const Draw& draw, Dtype dtype, GammaSpace space, const void* alpha, void* out) {
-  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+void draw_gamma(const DrawBlock& draw, Dtype dtype, GammaSpace space, const void* alpha, void* out) {
+  share_draw(draw, [&](const DrawBlock& part, std::int64_t first) {
     if (dtype == float32)
       gamma_of_all_keys(part, space, static_cast<const float*>(alpha) + first,
                         static_cast<float*>(out) + first);

@@ -12,8 +12,8 @@ namespace tessera::kernels {
 
 Words fold_key(Words key, std::uint32_t data) { return threefry2x32(key.x0, key.x1, 0, data); }
 
-Words split_key(Words key, std::uint64_t i, std::uint64_t n, CounterMode mode) {
-  if (mode == CounterMode::partitionable)
+Words split_key(Words key, std::uint64_t i, std::uint64_t n, Threefry mode) {
+  if (mode == Threefry::partitionable)
     return threefry2x32(key.x0, key.x1, static_cast<std::uint32_t>(i >> 32), static_cast<std::uint32_t>(i));
   std::uint32_t words[2];
   threefry_original_bits(key.x0, key.x1, static_cast<std::int64_t>(2 * n), static_cast<std::int64_t>(2 * i),
@@ -21,15 +21,15 @@ Words split_key(Words key, std::uint64_t i, std::uint64_t n, CounterMode mode) {
   return {words[0], words[1]};
 }
 
-template <class U> BitStream<U>::BitStream(const Draw& draw)
+template <class U> BitStream<U>::BitStream(const DrawBlock& draw)
     : draw_(draw), runs_(draw.box, draw.global), done_(draw.keys.empty() || is_empty(draw.box)) {}
 
 template <class U> std::int64_t BitStream<U>::next(U* out) {
   if (done_) return 0;
-  return draw_.mode == CounterMode::partitionable ? next_partitionable(out) : next_original(out);
+  return draw_.mode == Threefry::partitionable ? next_partitionable(out) : next_original(out);
 }
 
-// A batch under one key takes the loop with constant keys; one that crosses keys has its own key per element.
+// A batch under one key uses the loop with constant keys; one that spans keys has a key per element.
 template <class U> std::int64_t BitStream<U>::next_partitionable(U* out) {
   Counters counters;
   alignas(64) std::uint32_t k0[batch + padding], k1[batch + padding];
@@ -65,7 +65,7 @@ template <class U> std::int64_t BitStream<U>::next_original(U* out) {
   std::int64_t n = 0;
   while (n < batch && !done_) {
     const Words key = draw_.keys[key_];
-    const Run run = runs_.take(batch - n);
+    const CounterRange run = runs_.take(batch - n);
     threefry_original_bits(key.x0, key.x1, total, static_cast<std::int64_t>(run.start), run.count,
                            static_cast<int>(8 * sizeof(U)), out + n);
     n += run.count;
@@ -83,14 +83,15 @@ template class BitStream<std::uint64_t>;
 
 namespace {
 
-template <class U> void write_bits(const Draw& draw, void* out) {
+template <class U> void write_bits(const DrawBlock& draw, void* out) {
   BitStream<U> stream(draw);
   alignas(64) U bits[batch + padding];
   U* to = static_cast<U*>(out);
   for (std::int64_t n; (n = stream.next(bits)) > 0; to += n) std::copy_n(bits, n, to);
 }
 
-template <class T, class F> void write_floats(const Draw& draw, T minval, T maxval, void* out, F&& finish) {
+template <class T, class F>
+void write_floats(const DrawBlock& draw, T minval, T maxval, void* out, F&& finish) {
   BitStream<BitsOf<T>> stream(draw);
   alignas(64) BitsOf<T> bits[batch + padding];
   alignas(64) T values[batch + padding] = {};
@@ -103,14 +104,14 @@ template <class T, class F> void write_floats(const Draw& draw, T minval, T maxv
 }
 
 template <class T, class F>
-void write_floats_by_all(const Draw& draw, T minval, T maxval, void* out, F&& finish) {
-  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+void write_floats_by_all(const DrawBlock& draw, T minval, T maxval, void* out, F&& finish) {
+  share_draw(draw, [&](const DrawBlock& part, std::int64_t first) {
     write_floats(part, minval, maxval, static_cast<T*>(out) + first, finish);
   });
 }
 
-// Remainders by a divisor that is known in advance: the quotient from the high half of a product is right or
-// one too small.
+// Remainders by a divisor that is fixed in advance: the quotient taken from the high half of a product is
+// exact or one too small.
 template <class U> class Remainder {
   using Wide = std::conditional_t<sizeof(U) == 8, unsigned __int128, std::uint64_t>;
 
@@ -128,7 +129,7 @@ template <class U> class Remainder {
 };
 
 template <class T, class U>
-void write_integers(const Draw& draw, std::int64_t minval, std::uint64_t wide_span, void* out) {
+void write_integers(const DrawBlock& draw, std::int64_t minval, std::uint64_t wide_span, void* out) {
   const U first = static_cast<U>(minval), span = static_cast<U>(wide_span);
   T* to = static_cast<T*>(out);
   if (span == 1)
@@ -157,7 +158,7 @@ void write_integers(const Draw& draw, std::int64_t minval, std::uint64_t wide_sp
   }
 }
 
-void bits_on_one_thread(const Draw& draw, Dtype dtype, void* out) {
+void bits_on_one_thread(const DrawBlock& draw, Dtype dtype, void* out) {
   switch (itemsize(dtype)) {
     case 1: return write_bits<std::uint8_t>(draw, out);
     case 2: return write_bits<std::uint16_t>(draw, out);
@@ -166,7 +167,7 @@ void bits_on_one_thread(const Draw& draw, Dtype dtype, void* out) {
   }
 }
 
-void integers_on_one_thread(const Draw& draw, Dtype dtype, std::int64_t minval, std::uint64_t span,
+void integers_on_one_thread(const DrawBlock& draw, Dtype dtype, std::int64_t minval, std::uint64_t span,
                             void* out) {
   switch (dtype.code) {
     case 1: return write_integers<std::int8_t, std::uint32_t>(draw, minval, span, out);
@@ -183,13 +184,13 @@ void integers_on_one_thread(const Draw& draw, Dtype dtype, std::int64_t minval, 
 
 }  // namespace
 
-void draw_bits(const Draw& draw, Dtype dtype, void* out) {
-  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+void draw_bits(const DrawBlock& draw, Dtype dtype, void* out) {
+  share_draw(draw, [&](const DrawBlock& part, std::int64_t first) {
     bits_on_one_thread(part, dtype, static_cast<std::byte*>(out) + first * itemsize(dtype));
   });
 }
 
-void draw_uniform(const Draw& draw, Dtype dtype, double minval, double maxval, void* out) {
+void draw_uniform(const DrawBlock& draw, Dtype dtype, double minval, double maxval, void* out) {
   const auto as_they_are = [](auto*, std::int64_t) {};
   if (dtype == float32)
     return write_floats_by_all<float>(draw, static_cast<float>(minval), static_cast<float>(maxval), out,
@@ -198,7 +199,7 @@ void draw_uniform(const Draw& draw, Dtype dtype, double minval, double maxval, v
   throw DtypeError("uniform: dtype is " + name(dtype) + "; float32 and float64 are possible");
 }
 
-void draw_normal(const Draw& draw, Dtype dtype, double minval, double maxval, void* out) {
+void draw_normal(const DrawBlock& draw, Dtype dtype, double minval, double maxval, void* out) {
   const auto to_normal = [](auto* values, std::int64_t n) { uniform_to_normal(values, n); };
   if (dtype == float32)
     return write_floats_by_all<float>(draw, static_cast<float>(minval), static_cast<float>(maxval), out,
@@ -208,8 +209,8 @@ void draw_normal(const Draw& draw, Dtype dtype, double minval, double maxval, vo
 }
 double after_minus_one(Dtype dtype) { return dtype == float32 ? -0x1.fffffep-1 : -0x1.fffffffffffffp-1; }
 
-void draw_integers(const Draw& draw, Dtype dtype, std::int64_t minval, std::uint64_t span, void* out) {
-  share_draw(draw, [&](const Draw& part, std::int64_t first) {
+void draw_integers(const DrawBlock& draw, Dtype dtype, std::int64_t minval, std::uint64_t span, void* out) {
+  share_draw(draw, [&](const DrawBlock& part, std::int64_t first) {
     integers_on_one_thread(part, dtype, minval, span, static_cast<std::byte*>(out) + first * itemsize(dtype));
   });
 }

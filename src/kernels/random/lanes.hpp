@@ -10,7 +10,7 @@
 namespace tessera::kernels {
 
 template <class T> struct Row {
-  alignas(64) T at[batch + padding];  // not initialised: rows are made for every batch
+  alignas(64) T at[batch + padding];  // uninitialised: rows are made for every batch
   T& operator[](std::int64_t i) { return at[i]; }
   const T& operator[](std::int64_t i) const { return at[i]; }
 };
@@ -29,13 +29,13 @@ struct LaneKeys {
 
 // Key i of split(key, n), n small, for every lane.
 inline void split_lanes(const LaneKeys& keys, std::int64_t lanes, std::uint32_t i, std::uint32_t n,
-                        CounterMode mode, LaneKeys& out) {
-  if (mode == CounterMode::partitionable) {
+                        Threefry mode, LaneKeys& out) {
+  if (mode == Threefry::partitionable) {
     std::fill_n(out.k0.at, lanes, 0u);
     std::fill_n(out.k1.at, lanes, i);
     return hash_keyed_counters(keys.k0.at, keys.k1.at, out.k0.at, out.k1.at, lanes);
   }
-  // Words 2i and 2i + 1 of the hash of 0 .. 2n - 1, whose halves are hashed with each other.
+  // Key i consists of words 2i and 2i + 1 of the hash of 0 .. 2n - 1, whose halves are hashed as pairs.
   Row<std::uint32_t> x0, x1;
   for (std::uint32_t w = 0; w < 2; ++w) {
     const std::uint32_t word = 2 * i + w, first = word % n;
@@ -48,27 +48,26 @@ inline void split_lanes(const LaneKeys& keys, std::int64_t lanes, std::uint32_t 
 
 // A uniform (or normal) scalar per lane, from the lane's key.
 template <class T>
-void uniform_lanes(const LaneKeys& keys, std::int64_t lanes, CounterMode mode, T minval, T maxval, T* out) {
+void uniform_lanes(const LaneKeys& keys, std::int64_t lanes, Threefry mode, T minval, T maxval, T* out) {
   Row<std::uint32_t> x0, x1;
   std::fill_n(x0.at, lanes, 0u);
-  std::fill_n(x1.at, lanes, mode == CounterMode::original && sizeof(T) == 8 ? 1u : 0u);
+  std::fill_n(x1.at, lanes, mode == Threefry::original && sizeof(T) == 8 ? 1u : 0u);
   hash_keyed_counters(keys.k0.at, keys.k1.at, x0.at, x1.at, lanes);
   Row<BitsOf<T>> bits;
-  if (mode == CounterMode::original && sizeof(T) == 4) std::fill_n(x1.at, lanes, 0u);  // one word of the two
+  if (mode == Threefry::original && sizeof(T) == 4) std::fill_n(x1.at, lanes, 0u);  // one word of the two
   words_to_bits(x0.at, x1.at, lanes, 8 * sizeof(T), bits.at);
   bits_to_uniform(bits.at, lanes, minval, maxval, out);
 }
-template <class T> void normal_lanes(const LaneKeys& keys, std::int64_t lanes, CounterMode mode, T* out) {
+template <class T> void normal_lanes(const LaneKeys& keys, std::int64_t lanes, Threefry mode, T* out) {
   uniform_lanes<T>(keys, lanes, mode, static_cast<T>(after_minus_one(dtype_of<T>())), T(1), out);
   uniform_to_normal(out, lanes);
 }
 
-// ---- one key for all lanes: what lane i gets of a draw of `total` elements, as its element number
-// position[i] ----
+// ---- one key for all lanes: lane i gets element position[i] of a draw of `total` elements ----
 template <class T> void uniform_at(Words key, const std::uint64_t* position, std::int64_t lanes,
-                                   std::int64_t total, CounterMode mode, T* out) {
+                                   std::int64_t total, Threefry mode, T* out) {
   Row<BitsOf<T>> bits;
-  if (mode == CounterMode::partitionable) {
+  if (mode == Threefry::partitionable) {
     Row<std::uint32_t> x0, x1;
     for (std::int64_t i = 0; i < lanes; ++i)
       x0[i] = static_cast<std::uint32_t>(position[i] >> 32), x1[i] = static_cast<std::uint32_t>(position[i]);
@@ -82,7 +81,7 @@ template <class T> void uniform_at(Words key, const std::uint64_t* position, std
   bits_to_uniform(bits.at, lanes, T(0), T(1), out);
 }
 
-// Keeps the lanes for which keep(i), in order, in every row given; returns how many.
+// Keeps the lanes for which keep(i) is true, in order, in every given row; returns their number.
 template <class Keep, class... Rows> std::int64_t compact(std::int64_t lanes, Keep&& keep, Rows&... rows) {
   std::int64_t kept = 0;
   for (std::int64_t i = 0; i < lanes; ++i) {

@@ -56,7 +56,7 @@ void original_words(u32 k0, u32 k1, u64 words, u64 start, std::int64_t count, u3
   }
 }
 
-// The same for any number of words: past 2^32 - 1 words, blocks of that size have keys of their own.
+// The same for any number of words: beyond 2^32 - 1, each block of that many words has its own key.
 void original_words_in_blocks(u32 k0, u32 k1, u64 words, u64 start, std::int64_t count, u32* out) {
   constexpr u64 block = std::numeric_limits<u32>::max();
   const u64 blocks = words / block;
@@ -133,8 +133,8 @@ void threefry_original_bits(u32 k0, u32 k1, std::int64_t total, std::int64_t sta
     for (std::int64_t i = 0; i < count; ++i) static_cast<u64*>(out)[i] = u64{high[i]} << 32 | low[i];
     return;
   }
-  // Several elements to a word, the low bits first: the bytes of the words, as this little-endian machine
-  // stores them.
+  // A word holds several elements, the low bits first: these are the bytes of the words in little-endian
+  // order.
   const auto bytes = static_cast<u64>(width / 8);
   const u64 words = (elements * bytes + 3) / 4, first_word = first * bytes / 4,
             last_word = ((first + static_cast<u64>(count)) * bytes + 3) / 4;

@@ -1,8 +1,8 @@
 // Counter-based random bits: Threefry-2x32 with 20 rounds (Salmon et al., SC'11), in the layout that JAX
 // uses.
 //
-// An element's bits depend on the key and on its row-major position in the global array only, so every rank
-// computes its own box and the values are the same for every sharding.
+// An element's bits depend only on the key and on its row-major position in the global array: every rank
+// computes its own box, and the values are the same for every sharding.
 #pragma once
 #include <tessera/dtype.hpp>
 #include <tessera/shape.hpp>
@@ -20,8 +20,8 @@ struct Words {
 };
 Words threefry2x32(std::uint32_t k0, std::uint32_t k1, std::uint32_t c0, std::uint32_t c1);
 
-// Hashes of the counters (start + i) as (high, low) words, i < n: both words. The new keys of split():
-// out[i] is key start + i.
+// Hashes the counters start + i, i < n, as (high, low) words and returns both words. out[i] is key start + i
+// of split().
 void threefry_counters(std::uint32_t k0, std::uint32_t k1, std::uint64_t start, std::int64_t n, Words* out);
 
 // Bits of the elements of `box` of a global array. width 8, 16, 32 or 64 (out: unsigned integers of that
@@ -29,8 +29,7 @@ void threefry_counters(std::uint32_t k0, std::uint32_t k1, std::uint64_t start, 
 void threefry_block(std::uint32_t k0, std::uint32_t k1, const Box& box, const Shape& global, int width,
                     void* out);
 
-// The array hash of the older, non-partitionable mode: elements [start, start + count) of an array of
-// `total` elements.
+// Bits of the older, non-partitionable mode: elements [start, start + count) of an array of `total` elements.
 void threefry_original_bits(std::uint32_t k0, std::uint32_t k1, std::int64_t total, std::int64_t start,
                             std::int64_t count, int width, void* out);
 

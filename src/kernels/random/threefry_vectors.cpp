@@ -61,8 +61,7 @@ void WordsToBits(const u32* HWY_RESTRICT x0, const u32* HWY_RESTRICT x1, std::in
   for (std::int64_t i = 0; i < n; ++i) to[i] = std::uint64_t{x0[i]} << 32 | x1[i];
 }
 
-// value * span + minval is rounded once, as JAX's compiler does. Where the product is exact the two ways
-// agree.
+// value * span + minval is rounded once, as by JAX's compiler. If the product is exact, both ways agree.
 template <bool exact_product, class T, class U> HWY_INLINE void scaled_uniform(const U* HWY_RESTRICT bits,
                                                                                std::int64_t n, T minval,
                                                                                T span, T* HWY_RESTRICT out) {
@@ -92,7 +91,7 @@ void Uniform64(const std::uint64_t* bits, std::int64_t n, double minval, double 
   uniform(bits, n, minval, maxval, out);
 }
 
-// values has room for a whole vector after n.
+// values has space for a whole vector after n.
 template <class T> void normal(T* values, std::int64_t n) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/thresholds.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/parallel.hpp"
+#include "kernels/reduce/extreme_place.hpp"
 #include "kernels/reduce/order.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_rows.hpp"
@@ -11,13 +13,13 @@
 namespace tessera::kernels {
 namespace {
 
-// Whether `candidate`, which comes later, replaces `best`.
+// Whether `candidate`, which has the higher index, replaces `best`.
 template <bool max, class T> bool better(const T& candidate, const T& best) {
   if (is_nan(best)) return false;
   return is_nan(candidate) || (max ? less(best, candidate) : less(candidate, best));
 }
 
-// The first of a few elements that `is` holds for; there is one.
+// The index of the first element for which `is` holds; there must be one.
 template <class T, class Is> std::int64_t first_place(const T* x, std::int64_t n, Is is) {
   constexpr std::int64_t group = 64;
   std::int64_t at = 0;
@@ -28,13 +30,15 @@ template <class T, class Is> std::int64_t first_place(const T* x, std::int64_t n
   return std::find_if(x + at, x + n, is) - x;
 }
 
-// The extremes of blocks by the vectorised reduction, then the place in the first block that holds the best.
+// Finds the extremes of blocks by the vectorised reduction, then the index in the first block with the best.
 template <bool max, class T> std::int64_t place_in_row(const T* x, std::int64_t n) {
   constexpr std::int64_t block = 1024, blocks_at_once = 64, shared_row = 1 << 18;
   constexpr auto kind = max ? ReduceKind::max : ReduceKind::min;
+  if constexpr (has_extreme_place<T>)
+    if (n < threshold(shared_row) || threads() == 1) return extreme_place(max, x, n);
   const RowReduceFn on_this_thread = find_row_reduce(kind, dtype_of<T>());
   const auto extremes_of = [&](const T* blocks, std::int64_t count, std::int64_t size, T* extremes) {
-    if (n < shared_row || threads() == 1) return on_this_thread(blocks, count, size, extremes);
+    if (n < threshold(shared_row) || threads() == 1) return on_this_thread(blocks, count, size, extremes);
     reduce(kind, dtype_of<T>(), blocks, Shape({count, size}), {1}, extremes);
   };
   T best{};
@@ -69,7 +73,7 @@ template <bool max, class T> void scan_rows(const T* x, std::int64_t rows, std::
   }
 }
 
-// A cache-sized strip of columns at a time; short columns of a single row do not come here.
+// Scans a cache-sized strip of columns at a time; short columns of a single row take another path.
 template <bool max, class T> void scan_columns(const T* x, std::int64_t n, std::int64_t width,
                                                std::int64_t offset, T* values, std::int64_t* index) {
   constexpr std::int64_t strip = 256;
@@ -104,7 +108,7 @@ void arg_reduce_typed(const T* x, AxisView view, std::int64_t offset, T* values,
       scan_columns<max>(x + o * size, view.extent, view.inner, offset, part(values, o * view.inner),
                         index + o * view.inner);
   };
-  if (view.outer < threads())  // each on all threads
+  if (view.outer < threads())  // each row on all threads
     scan(0, view.outer);
   else
     share(view.outer, worth_a_thread(bytes), scan);

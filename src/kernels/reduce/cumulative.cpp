@@ -81,7 +81,7 @@ template <class T> void scan_logsumexp(const T* x, std::int64_t rows, std::int64
         scaled = scaled * std::exp(largest - value) + 1;
         largest = value;
       } else if (value == largest) {
-        scaled += 1;  // also both infinite, whose difference would be NaN
+        scaled += 1;  // also if both are infinite: their difference would be NaN
       } else {
         scaled += std::exp(value - largest);
       }
@@ -90,7 +90,7 @@ template <class T> void scan_logsumexp(const T* x, std::int64_t rows, std::int64
   }
 }
 
-// Along an outer axis, row i is row i - 1 combined with it: whole rows at a time.
+// Scans along an outer axis: row i is row i - 1 combined with it, whole rows at a time.
 void scan_columns(ReduceKind kind, Dtype dtype, const std::byte* x, AxisView view, bool reverse,
                   const std::byte* before, std::byte* out) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype)), row_bytes = view.inner * item;
@@ -114,7 +114,7 @@ void scan_columns(ReduceKind kind, Dtype dtype, const std::byte* x, AxisView vie
         });
 }
 
-// One line after the other: each element of a line waits for the one before it, lines do not.
+// Scans lines one after the other: an element depends on the one before it, lines are independent.
 void scan_lines(ReduceKind kind, Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
                 bool reverse, const void* before, void* out) {
   if (kind == ReduceKind::sum) return scan_rows_of<Sum>(dtype, data, rows, n, reverse, before, out);

@@ -23,12 +23,12 @@ class PairwiseCascade {
   PairwiseCascade(MapFn merge, std::int64_t width, std::size_t itemsize)
       : merge_(merge), width_(width), bytes_(static_cast<std::size_t>(width) * itemsize) {}
 
-  // A few rows, row_bytes apart, that are merged one after the other before they count as one.
+  // Adds a few rows, row_bytes apart, that are merged one after the other and count as one.
   void add_rows(const std::byte* x, std::int64_t rows, std::size_t row_bytes);
   void add_row(const std::byte* x) { add_rows(x, 1, 0); }
-  // The whole, after at least one row.
+  // Writes the complete result, after at least one row.
   void finish(std::byte* out) { finish(out, false); }
-  // The same where `out` holds what the last few rows gave, which count as less than any row before them.
+  // The same if `out` holds the result of the last few rows, which become the last leaf of the tree.
   void finish_with_rest(std::byte* out) { finish(out, true); }
 
  private:

@@ -26,10 +26,10 @@ Bytes scratch(std::int64_t bytes) { return Bytes(new std::byte[std::max<std::int
                       name(dtype));
 }
 
-// Rows of (rows x n) that go into the cascade one after the other, and groups of them that a thread takes.
+// Rows of (rows x n) that are added to the cascade one after the other, and rows of a thread's part.
 constexpr std::int64_t block_rows = 32, rows_of_a_part = 32 * block_rows;
 
-// Columns [j, j + width) of a dense (rows x n), few enough for the nearest cache.
+// Columns [j, j + width) of a dense (rows x n) matrix, few enough for the L1 cache.
 struct ColumnBlock {
   MapFn fn;
   const std::byte* x;
@@ -66,7 +66,7 @@ struct ColumnBlock {
 // out[j] = fn over r of x[r][j]; x is (rows x n) dense, rows > 0.
 void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_t n, std::size_t itemsize,
                     std::byte* out) {
-  // Few columns: several rows are one longer row, reduced in its turn.
+  // With few columns, several rows are joined to one longer row, which is reduced afterwards.
   constexpr std::int64_t wide = 512;
   if (n < wide / 4 && rows >= 2 * (wide / n)) {
     const std::int64_t joined = wide / n, whole = rows / joined, rest = rows % joined;
@@ -96,13 +96,12 @@ void reduce_columns(MapFn fn, const std::byte* x, std::int64_t rows, std::int64_
         });
 }
 
-// Merges 2^k blocks to each of these parts of a row of n elements: the same tree as one call's, on all
-// threads.
+// Merges 2^k blocks in each part of a row of n elements: the same tree as a single call's, on all threads.
 void reduce_long_row(RowReduceFn fn, Dtype dtype, const std::byte* row, std::int64_t n, std::byte* out) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype)), block = row_block(dtype);
   std::int64_t part = block;
   while (part * item < std::int64_t{256} << 10) part *= 2;
-  const std::int64_t count = (n - block) / part;  // what is left for the last call is a block at least
+  const std::int64_t count = (n - block) / part;  // at least one block remains for the last call
   if (threads() == 1 || count < 2) return fn(row, 1, n, out);
   const Bytes parts = scratch((count + 1) * item);
   const auto at = [&](std::int64_t p) { return parts.get() + p * item; };
@@ -118,7 +117,7 @@ void reduce_long_row(RowReduceFn fn, Dtype dtype, const std::byte* row, std::int
   };
   for (std::int64_t step = 1; step < count; step *= 2)
     for (std::int64_t p = 0; p + 2 * step <= count; p += 2 * step) merge(at(p), at(p + step), at(p));
-  for (std::int64_t step = 1, end = count; end > 0; step *= 2)  // as the last carries of a counter
+  for (std::int64_t step = 1, end = count; end > 0; step *= 2)  // like the last carries of a counter
     if ((count & step) != 0) merge(at(end -= step), at(count), at(count));
   std::memcpy(out, at(count), static_cast<std::size_t>(item));
 }
@@ -154,8 +153,8 @@ std::vector<Run> runs_of(const Shape& shape, const std::vector<int>& axes) {
   return runs;
 }
 
-// Sum, prod, max, min: each pass reduces the innermost reduced run of (outer, rows, inner), until none is
-// left.
+// Sum, prod, max, min: each pass reduces the innermost reduced run of (outer, rows, inner), until there is
+// none.
 void reduce_runs(ReduceKind kind, Dtype dtype, const std::byte* data, std::vector<Run> runs, std::byte* out) {
   const std::size_t item = itemsize(dtype);
   Bytes kept;
@@ -189,7 +188,7 @@ void reduce_runs(ReduceKind kind, Dtype dtype, const std::byte* data, std::vecto
           reduce_columns(fn, data + static_cast<std::size_t>(o * rows * inner) * item, rows, inner, item,
                          target + static_cast<std::size_t>(o * inner) * item);
       };
-      if (outer < 4 * threads())  // each on all threads
+      if (outer < 4 * threads())  // each row on all threads
         reduce_planes(0, outer);
       else
         share(outer, worth_a_thread(rows * inner * static_cast<std::int64_t>(item)), reduce_planes);
@@ -211,7 +210,7 @@ void count_long_row(RowReduceFn fn, const std::byte* row, std::int64_t item, std
   std::memcpy(out, &count, sizeof count);
 }
 
-// Numbers of nonzero elements over the innermost reduced run as int64, then a sum.
+// Counts nonzero elements over the innermost reduced run as int64, then sums the counts.
 void count_nonzero(Dtype in, const std::byte* data, std::vector<Run> runs, std::int64_t* out) {
   const bool last_is_reduced = !runs.empty() && runs.back().reduced;
   std::int64_t total = 1;
@@ -231,7 +230,7 @@ void count_nonzero(Dtype in, const std::byte* data, std::vector<Run> runs, std::
   reduce_runs(ReduceKind::sum, int64, counts.get(), std::move(runs), reinterpret_cast<std::byte*>(out));
 }
 
-// any and all of everything: looked at until it is decided.
+// any and all over everything: reads elements until the result is decided.
 bool is_decided(ReduceKind kind, Dtype in, const std::byte* data, std::int64_t n) {
   constexpr std::int64_t piece = 1 << 18;
   const RowReduceFn fn = find_row_reduce(ReduceKind::count_nonzero, in);
@@ -264,7 +263,7 @@ const Map* map_of(ReduceKind kind) {
   }
 }
 
-// Found by counting: any, all, count_nonzero.
+// Whether the reduction is computed by counting: any, all, count_nonzero.
 bool is_counted(ReduceKind kind) {
   return kind == ReduceKind::any || kind == ReduceKind::all || kind == ReduceKind::count_nonzero;
 }

@@ -1,7 +1,7 @@
 // Reductions, arg-reductions and scans of one rank's dense row-major block.
 //
 // Sums of floats are blocked: the rounding error grows with the logarithm of the number of terms, and the
-// result is the same on every run (it does not depend on the number of threads).
+// result is reproducible (it does not depend on the number of threads).
 #pragma once
 #include <tessera/dtype.hpp>
 #include <tessera/shape.hpp>
@@ -13,28 +13,28 @@
 
 namespace tessera::kernels {
 
-// sum prod max min: out has dtype `in`; any all: bool; count_nonzero: int32. Max and min of nothing give the
-// identity below, and NaN wins. sum of bool is any, prod of bool is all: the caller casts first when it
-// wants a count. Complex max/min: lexicographic. axes: distinct, in any order; `out` is dense row-major of
-// the remaining dims.
+// sum prod max min: out has dtype `in`; any all: bool; count_nonzero: int32. Max and min of no elements give
+// the identity below, and NaN propagates. sum of bool is any, prod of bool is all: callers cast first to
+// count. Complex max/min: lexicographic. axes: distinct, in any order; `out` is dense row-major of the
+// remaining dims.
 void reduce(ReduceKind, Dtype in, const void* data, const Shape& shape, const std::vector<int>& axes,
             void* out);
 Dtype reduce_result(ReduceKind, Dtype in);
 
-// The neutral element of sum, prod, max, min, any, all, count_nonzero, logsumexp n times (max of floats:
-// -inf, of integers: the least). The dtype is that of the reduction's result.
+// Writes n neutral elements of sum, prod, max, min, any, all, count_nonzero or logsumexp (max of floats:
+// -inf, of integers: the least). The dtype is the reduction result's.
 void fill_identity(ReduceKind, Dtype, void* out, std::int64_t n);
 
 // out[i] = out[i] combined with in[i], for partial results of `reduce`, in the dtype of its result.
 void combine(ReduceKind, Dtype, const void* in, void* out, std::int64_t n);
 
 // Position along `axis` (plus index_offset) of the largest or smallest element: the first of equals, and the
-// first NaN if there is one. Outputs are dense over the remaining dims. The axis is not empty.
+// first NaN if there is one. Outputs are dense over the remaining dims. The axis must not be empty.
 void arg_reduce(bool max, Dtype, const void* data, const Shape&, int axis, std::int64_t index_offset,
                 void* values_out /*may be null*/, std::int64_t* index_out);
 
-// Running sum, prod, max, min or logsumexp (floats) along an axis; out may be data. before: what the lines
-// begin with, dense over the remaining dims (not of logsumexp); nullptr: nothing.
+// Running sum, prod, max, min or logsumexp (floats) along an axis; out may be data. before: initial values of
+// the lines, dense over the remaining dims (not for logsumexp); nullptr: none.
 void cumulative(ReduceKind, bool reverse, Dtype, const void* data, const Shape&, int axis, void* out,
                 const void* before = nullptr);
 

@@ -1,5 +1,5 @@
-// The order of additions is written out (lanes, blocks, pairs), so the bits of a sum do not depend on the
-// machine's vector length.
+// The order of additions is explicit (lanes, blocks, pairs), so that the bits of a sum do not depend on the
+// vector length.
 #include "kernels/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/reduce_rows.cpp"
@@ -21,7 +21,7 @@ namespace {
 
 using RowTable = std::array<std::array<RowReduceFn, dtype_count>, reduce_kind_count>;
 
-// Works on scalars and on the compiler's vectors alike.
+// Operations for scalars and for the compiler's vectors alike.
 struct Sum {
   template <class V> static HWY_INLINE void into(V& a, const V& b) { a += b; }
 };
@@ -34,7 +34,7 @@ struct Max {
 struct Min {
   template <class V> static HWY_INLINE void into(V& a, const V& b) { a = a < b ? a : b; }
 };
-// NaN wins: a NaN on the right fails the comparison and is taken; one on the left is kept by the second test.
+// NaN wins: a NaN in b fails the comparison and is taken; one in a is kept by the second test.
 struct MaxNan {
   template <class V> static HWY_INLINE void into(V& a, const V& b) { a = ((a > b) | (a != a)) ? a : b; }
 };
@@ -42,8 +42,7 @@ struct MinNan {
   template <class V> static HWY_INLINE void into(V& a, const V& b) { a = ((a < b) | (a != a)) ? a : b; }
 };
 
-// A block adds at most 32 terms in each lane; blocks are then added pairwise, like carries of a binary
-// counter:
+// A block adds at most 32 terms in each lane; blocks are added pairwise, like carries of a binary counter:
 //
 //   block:     0   1   2   3   4 ...
 //   partial:   [0] [01] [01][2] [0123] [0123][4] ...
@@ -76,45 +75,60 @@ template <class Op, class T> class PairwiseBlocks {
   std::uint64_t count_ = 0;
 };
 
-// Elements side by side in the accumulator of a block; loops over it become a few vector instructions.
+// Lanes of a block's accumulator; loops over them become a few vector instructions.
 template <class T> inline constexpr int lanes_of = 512 / static_cast<int>(sizeof(T));
 
+// The terms of a row: its elements, or their squares.
+struct Itself {
+  template <class T> static HWY_INLINE T of(T x) { return x; }
+};
+struct Squared {
+  template <class T> static HWY_INLINE T of(T x) { return x * x; }
+};
+
 // n >= lanes
-template <class Op, class T> T reduce_block(const T* x, std::int64_t n) {
+template <class Op, class Of, class T> T reduce_block(const T* x, std::int64_t n) {
   constexpr int lanes = lanes_of<T>;
   T total[lanes];
-  std::memcpy(total, x, sizeof total);
+  for (int l = 0; l < lanes; ++l) total[l] = Of::of(x[l]);
   std::int64_t i = lanes;
   for (; i + lanes <= n; i += lanes)
-    for (int l = 0; l < lanes; ++l) Op::into(total[l], x[i + l]);
-  for (int l = 0; l < static_cast<int>(n - i); ++l) Op::into(total[l], x[i + l]);
+    for (int l = 0; l < lanes; ++l) Op::into(total[l], Of::of(x[i + l]));
+  for (int l = 0; l < static_cast<int>(n - i); ++l) Op::into(total[l], Of::of(x[i + l]));
   for (int width = lanes / 2; width > 0; width /= 2)
     for (int l = 0; l < width; ++l) Op::into(total[l], total[l + width]);
   return total[0];
 }
 
-template <class Op, class T> T reduce_row(const T* x, std::int64_t n) {
+template <class Op, class Of, class T> T reduce_row(const T* x, std::int64_t n) {
   constexpr int lanes = lanes_of<T>;
   constexpr std::int64_t block = lanes * 16;
   if (n < lanes) {
-    T total = x[0];
-    for (std::int64_t i = 1; i < n; ++i) Op::into(total, x[i]);
+    T total = Of::of(x[0]);
+    for (std::int64_t i = 1; i < n; ++i) Op::into(total, Of::of(x[i]));
     return total;
   }
-  if (n < 2 * block) return reduce_block<Op>(x, n);
+  if (n < 2 * block) return reduce_block<Op, Of>(x, n);
   PairwiseBlocks<Op, T> blocks;
   std::int64_t i = 0;
-  for (; i + 2 * block <= n; i += block) blocks.add(reduce_block<Op>(x + i, block));
-  blocks.add(reduce_block<Op>(x + i, n - i));
+  for (; i + 2 * block <= n; i += block) blocks.add(reduce_block<Op, Of>(x + i, block));
+  blocks.add(reduce_block<Op, Of>(x + i, n - i));
   return blocks.result();
 }
 
-template <class Op, class T> void reduce_rows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
+template <class Op, class T, class Of = Itself>
+void reduce_rows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
   const T* row = static_cast<const T*>(x);
-  for (std::int64_t r = 0; r < rows; ++r, row += n) static_cast<T*>(out)[r] = reduce_row<Op>(row, n);
+  for (std::int64_t r = 0; r < rows; ++r, row += n) static_cast<T*>(out)[r] = reduce_row<Op, Of>(row, n);
+}
+void SquaresOfFloats(const void* x, std::int64_t rows, std::int64_t n, void* out) {
+  reduce_rows<Sum, float, Squared>(x, rows, n, out);
+}
+void SquaresOfDoubles(const void* x, std::int64_t rows, std::int64_t n, void* out) {
+  reduce_rows<Sum, double, Squared>(x, rows, n, out);
 }
 
-// Complex: sums go pairwise in blocks, the rest one after the other.
+// Complex: sums are pairwise over blocks, the other reductions sequential.
 template <class C> HWY_INLINE bool has_nan(const C& a) {
   return a.real() != a.real() || a.imag() != a.imag();
 }
@@ -151,7 +165,7 @@ void reduce_complex_rows(const void* x, std::int64_t rows, std::int64_t n, void*
   }
 }
 
-// Bytes count in bytes, side by side, as long as none can overflow.
+// Bytes are counted in byte-wide lanes for as long as none can overflow.
 inline std::int64_t count_bytes(const std::uint8_t* x, std::int64_t n) {
   constexpr std::int64_t lanes = 256, at_once = 255 * lanes;
   std::int64_t total = 0, i = 0;
@@ -191,12 +205,12 @@ template <class... T> void add_counts(RowTable& table) {
   ((table[index_of(ReduceKind::count_nonzero)][dtype_of<T>().code] = count_rows<T>), ...);
 }
 template <class Op, class... T> void add_rows(RowTable& table, ReduceKind kind) {
-  ((table[index_of(kind)][dtype_of<T>().code] = reduce_rows<Op, T>), ...);
+  ((table[index_of(kind)][dtype_of<T>().code] = reduce_rows<Op, T, Itself>), ...);
 }
 template <class Op, class... T> void add_complex_rows(RowTable& table, ReduceKind kind) {
   ((table[index_of(kind)][dtype_of<T>().code] = reduce_complex_rows<Op, T>), ...);
 }
-// Wrapping sums and products do not depend on the sign.
+// Wrapping sums and products are independent of the sign.
 template <class Op> void add_signless(RowTable& table, ReduceKind kind) {
   add_rows<Op, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(table, kind);
   auto& row = table[index_of(kind)];
@@ -249,6 +263,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::kernels {
 HWY_EXPORT(FillRowTable);
+HWY_EXPORT(SquaresOfFloats);
+HWY_EXPORT(SquaresOfDoubles);
+
+void sum_squares_of_rows(Dtype dtype, const void* x, std::int64_t rows, std::int64_t n, void* out) {
+  if (dtype == float32) return HWY_DYNAMIC_DISPATCH(SquaresOfFloats)(x, rows, n, out);
+  HWY_DYNAMIC_DISPATCH(SquaresOfDoubles)(x, rows, n, out);
+}
 
 RowReduceFn find_row_reduce(ReduceKind kind, Dtype dtype) {
   static const auto table = [] {

@@ -1,3 +1,4 @@
+#include "base/thresholds.hpp"
 #include "kernels/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/sort/count_bins.cpp"
@@ -18,8 +19,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Edges that lie about where equal steps would put them say by one multiplication where a value belongs, give
-// or take a place; others are searched.
+// Finds the bin of a value by one multiplication, give or take one bin, if the edges are nearly equally
+// spaced; otherwise by a search.
 template <class T> class Places {
  public:
   using Place = hwy::MakeSigned<T>;
@@ -41,7 +42,7 @@ template <class T> class Places {
     margin_ = std::max(T(1) / 1024, 2 * deviation);
   }
 
-  // place[j]: of the last edge that is not above x[j]; one past the last for what lies outside.
+  // place[j] = the index of the last edge that is not above x[j]; one past the last if x[j] is out of range.
   void find(const T* x, std::int64_t n, Place* place) const {
     const hn::ScalableTag<T> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -58,7 +59,8 @@ template <class T> class Places {
     const auto zero = hn::Zero(di), one = hn::Set(di, 1), last = hn::Set(di, last_);
     const auto steps = hn::Mul(hn::Sub(value, hn::Set(d, edges_[0])), hn::Set(d, scale_));
     const auto whole = hn::ConvertTo(di, steps);
-    // Steps grow with values: one between those of two edges is that of a value between the edges.
+    // Step numbers are monotonic in values: a step number between those of two edges means a value between
+    // them.
     const auto fraction = hn::Sub(steps, hn::ConvertTo(d, whole));
     const auto is_sure =
         hn::And(hn::And(hn::Gt(fraction, hn::Set(d, margin_)), hn::Lt(fraction, hn::Set(d, T(1) - margin_))),
@@ -81,12 +83,12 @@ template <class T> class Places {
   const T* edges_;
   Place last_;
   T scale_;
-  T margin_ = 1;  // of steps about a whole number, where edges may lie
+  T margin_ = 1;  // around whole step numbers, where edges may be
   std::vector<T> next_;
   bool are_about_equal_ = false;
 };
 
-// Values that follow each other are often of one bin: they count in tables of their own.
+// Consecutive values are often in one bin: they are counted in separate tables to avoid store dependencies.
 template <class T>
 void CountBins(const T* edges, std::int64_t edge_count, const T* x, std::int64_t n, std::int32_t* out) {
   constexpr std::int64_t piece = 1024, tables = 4;
@@ -131,7 +133,7 @@ template <class T, class Count> void share_values(const void* edges, std::int64_
                                                   Count count) {
   std::fill(out, out + edge_count, 0);
   constexpr std::int64_t worth_a_thread = 1 << 16;
-  share(n, worth_a_thread, [&](std::int64_t begin, std::int64_t end) {
+  share(n, threshold(worth_a_thread), [&](std::int64_t begin, std::int64_t end) {
     std::vector<std::int32_t> own(static_cast<std::size_t>(edge_count));
     count(static_cast<const T*>(edges), edge_count, static_cast<const T*>(values) + begin, end - begin,
           own.data());

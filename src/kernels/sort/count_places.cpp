@@ -9,16 +9,15 @@
 namespace tessera::kernels {
 namespace {
 
-// Numbers that follow each other are often the same: they count in tables of their own. What is outside
-// counts in one more place.
+// Consecutive numbers are often equal: they are counted in separate tables to avoid store dependencies.
+// Numbers out of range count in one extra element.
 template <class T>
 void count_range(const T* x, std::int64_t n, std::int64_t length, std::vector<std::int32_t>& counts) {
   constexpr std::int64_t tables = 4, few = 1 << 12;
   const std::int64_t used = length <= few ? tables : 1, stride = length + 1;
   counts.assign(static_cast<std::size_t>(used * stride), 0);
   const auto place = [length](T value) {
-    const auto at =
-        static_cast<std::uint64_t>(static_cast<std::int64_t>(value));  // of negative numbers beyond all
+    const auto at = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));  // negative: above all
     return std::min(at, static_cast<std::uint64_t>(length));
   };
   std::int64_t i = 0;

@@ -1,4 +1,4 @@
-// How often each number stands in integers.
+// Counts how often each number occurs in an array of integers.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -6,7 +6,7 @@
 
 namespace tessera::kernels {
 
-// out[p] = how many of n integers are p, for p below length; others are not counted.
+// out[p] = how many of n integers equal p, for p below length; others are not counted.
 void count_places(Dtype, const void* x, std::int64_t n, std::int64_t length, std::int32_t* out);
 
 }  // namespace tessera::kernels

@@ -16,7 +16,7 @@ template <class T> T element_of(OrderKey<T> key) {
   else if constexpr (std::is_same_v<T, bool>)
     return key != 0;
   else
-    return static_cast<T>(order_key(static_cast<T>(key)));  // flipping the sign bit twice gives it back
+    return static_cast<T>(order_key(static_cast<T>(key)));  // flipping the sign bit twice restores it
 }
 
 }  // namespace

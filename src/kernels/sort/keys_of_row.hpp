@@ -1,5 +1,4 @@
-// Sorting works on five types of keys, whatever the dtype: a row becomes keys, and keys or positions become a
-// row again.
+// Conversion of rows to sort keys and back. Sorting has five types of keys for all dtypes.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -10,7 +9,7 @@
 
 namespace tessera::kernels {
 
-// From a dtype to the type of its keys: visit_keys(dtype, []<class K>(K) { ... }).
+// Dispatch from a dtype to its key type: visit_keys(dtype, []<class K>(K) { ... }).
 template <class F> decltype(auto) visit_keys(Dtype dtype, F&& f) {
   if (is_complex(dtype)) return f(ComplexKey{});
   switch (itemsize(dtype)) {
@@ -21,18 +20,19 @@ template <class F> decltype(auto) visit_keys(Dtype dtype, F&& f) {
   }
 }
 
-// The keys of n elements, of the dtype's type of keys; where the order is descending, their complements.
+// The keys of n elements, in the dtype's key type; complemented if the order is descending.
 void read_keys(Dtype, const void* row, std::int64_t n, SortOrder, void* keys);
-// The elements that have these keys, but for complex numbers. Keys do not tell -0 from 0, nor one NaN from
-// another: all are 0 and the same NaN.
+// The elements that have these keys (not for complex numbers). Keys do not distinguish -0 from 0, nor one NaN
+// from another: all become 0 and the same NaN.
 void write_elements(Dtype, const void* keys, std::int64_t n, SortOrder, void* row);
 
-// Elements of a row that keys do not tell apart, in order: its zeros if one of them is -0, and its NaN.
+// Elements of a row that have equal keys but different bits, in order: its zeros if one of them is -0, and
+// its NaNs.
 struct Alike {
   std::vector<std::byte> zeros, nans;
 };
 Alike alike_of(Dtype, const void* row, std::int64_t n);
-// Puts them to their places in the row that write_elements has made of the sorted keys.
+// Writes them to their positions in the row that write_elements made from the sorted keys.
 void put_alike(Dtype, const Alike&, const void* keys, std::int64_t n, SortOrder, void* row);
 
 }  // namespace tessera::kernels

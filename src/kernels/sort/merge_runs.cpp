@@ -15,7 +15,7 @@ template <class T> bool runs_before(const T& a, const T& b, SortOrder order) {
   return oriented(order_key(a), order) < oriented(order_key(b), order);
 }
 
-// The runs of keys and payload that are read, or written.
+// The keys and payload of runs that are read or written.
 template <class K, class P> struct Lists {
   K* keys;
   P* payload;
@@ -29,12 +29,12 @@ void copy_range(From<T> from, std::int64_t begin, std::int64_t end, To<T> to, st
   if (from.payload != nullptr) std::copy(from.payload + begin, from.payload + end, to.payload + at);
 }
 
-// Two neighbouring runs that become one.
+// Two neighbouring runs that are merged into one.
 struct Pair {
   std::int64_t begin, middle, end;
 };
 
-// How many of the first k elements of the merged run come from the left one.
+// The number of elements that the left run contributes to the first k of the merged run.
 template <class T> std::int64_t taken_from_left(From<T> from, Pair p, std::int64_t k, SortOrder order) {
   std::int64_t low = std::max<std::int64_t>(0, k - (p.end - p.middle)),
                high = std::min(k, p.middle - p.begin);
@@ -48,7 +48,7 @@ template <class T> std::int64_t taken_from_left(From<T> from, Pair p, std::int64
   return low;
 }
 
-// The rest of both runs for a part of the result, and the place of the next element.
+// The remaining elements of both runs for a part of the result, and the index of the next element.
 struct Lane {
   std::int64_t left, left_end, right, right_end, at;
 };
@@ -58,8 +58,7 @@ Lane lane_of(From<T> from, Pair p, std::int64_t first, std::int64_t last, SortOr
   return {p.begin + a, p.begin + b, p.middle + first - a, p.middle + last - b, p.begin + first};
 }
 
-// As long as neither run is at its end. Without branches that depend on the keys: they would be guessed wrong
-// every other time.
+// Merges until either run ends. Branch-free, because branches on keys would be mispredicted every other time.
 template <class T, bool has_payload> void step(From<T> from, SortOrder order, To<T> to, Lane& lane) {
   const auto takes_right =
       static_cast<std::int64_t>(runs_before(from.keys[lane.right], from.keys[lane.left], order));
@@ -83,7 +82,7 @@ void merge_lanes(From<T> from, SortOrder order, To<T> to, std::span<Lane, count>
   }
 }
 
-// Elements [first, last) of the merged run. Each step waits for the one before it: four parts side by side
+// Merges elements [first, last) of the result. Each step depends on the one before it: four interleaved parts
 // keep the processor busy.
 template <class T, bool has_payload>
 void merge_part(From<T> from, Pair p, std::int64_t first, std::int64_t last, SortOrder order, To<T> to) {
@@ -100,7 +99,7 @@ void merge_part(From<T> from, Pair p, std::int64_t first, std::int64_t last, Sor
   }
 }
 
-// Merges two neighbouring runs; equals come from the left one first.
+// Merges two neighbouring runs; of equal keys, the left run's come first.
 template <class T> void merge_two(From<T> from, Pair p, SortOrder order, To<T> to) {
   share(p.end - p.begin, worth_a_thread(sizeof(T)), [&](std::int64_t first, std::int64_t last) {
     if (from.payload != nullptr)
@@ -110,7 +109,7 @@ template <class T> void merge_two(From<T> from, Pair p, SortOrder order, To<T> t
   });
 }
 
-// Round after round, to and fro, so that the last one ends in `out`.
+// Alternates between two buffers each round, so that the last round ends in `out`.
 template <class T>
 void merge_runs_typed(From<T> from, std::span<const std::int64_t> offsets, SortOrder order, To<T> out) {
   std::vector<std::int64_t> bounds(offsets.begin(), offsets.end());

@@ -1,5 +1,4 @@
-// Unsigned keys whose order is the order of sorting: NaN last and all equal, -0 equal to 0, false before
-// true.
+// Unsigned keys in sorting order: NaN last and all equal, -0 equal to 0, false before true.
 #pragma once
 #include <bit>
 #include <complex>
@@ -32,7 +31,7 @@ template <class T> inline OrderKey<T> order_key(T value) {
   }
 }
 
-// Complex numbers are ordered by their parts, NaN in either part counting as NaN of the whole.
+// Complex keys are ordered by real, then imaginary part; NaN in either part makes the number NaN.
 struct ComplexKey {
   std::uint64_t real, imag;
   friend auto operator<=>(const ComplexKey&, const ComplexKey&) = default;
@@ -43,7 +42,7 @@ template <class R> inline ComplexKey order_key(std::complex<R> value) {
   return {order_key(value.real()), order_key(value.imag())};
 }
 
-// Ascending keys give the order asked for.
+// Keys whose ascending order is the requested order.
 template <class K> K oriented(K key, SortOrder order) {
   if constexpr (std::is_same_v<K, ComplexKey>)
     return order.descending ? ComplexKey{~key.real, ~key.imag} : key;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/thresholds.hpp"
 #include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
@@ -16,7 +17,7 @@ struct Nothing {};
 
 constexpr std::int64_t shared_from = 1 << 15;  // elements for each thread
 
-// Elements [begin, end) to the places of their digit d, which move on.
+// Moves elements [begin, end) to the next output position of their digit d, and advances it.
 template <class K, class P> void move_by_digit(const K* from, const P* from_payload, std::int64_t begin,
                                                std::int64_t end, int d, std::int64_t* place, K* to,
                                                P* to_payload) {
@@ -27,8 +28,8 @@ template <class K, class P> void move_by_digit(const K* from, const P* from_payl
   }
 }
 
-// The same by several threads, each with a part of the elements. Of one digit the first part's places come
-// first, so the order is that of one thread.
+// The same on several threads, each with a part of the elements. For each digit the first part's positions
+// come first, so the order is that of one thread.
 template <class K, class P>
 void sort_digits_in_parts(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n, int parts) {
   using Counts = std::array<std::int64_t, 256>;
@@ -66,12 +67,11 @@ void sort_digits_in_parts(K* keys, P* payload, K* spare_keys, P* spare_payload, 
   });
 }
 
-// 8-bit digits: 256 write streams still fit the first-level cache and TLB; a digit that all keys share costs
-// no pass.
+// 8-bit digits: 256 write streams still fit the L1 cache and TLB; a digit that all keys share needs no pass.
 template <class K, class P>
 void sort_digits(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n) {
   constexpr int digits = static_cast<int>(sizeof(K));
-  const int parts = static_cast<int>(std::clamp<std::int64_t>(n / shared_from, 1, threads()));
+  const int parts = static_cast<int>(std::clamp<std::int64_t>(n / threshold(shared_from), 1, threads()));
   if (parts > 1) return sort_digits_in_parts(keys, payload, spare_keys, spare_payload, n, parts);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(digits) * 256, 0);
   for (std::int64_t i = 0; i < n; ++i)

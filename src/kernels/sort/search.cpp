@@ -17,7 +17,7 @@ template <class K> bool better(const Candidate<K>& a, const Candidate<K>& b) {
   return b.key < a.key || (a.key == b.key && a.at < b.at);
 }
 
-// The k largest so far: a heap with the worst of the best on top.
+// The k best candidates so far: a heap with the worst of them on top.
 template <class K> class Best {
  public:
   explicit Best(std::int64_t k) : k_(k) { heap_.reserve(k); }
@@ -31,7 +31,7 @@ template <class K> class Best {
     heap_.push_back(candidate);
     std::push_heap(heap_.begin(), heap_.end(), better<K>);
   }
-  // The best first. After this, clear() comes before the next offer.
+  // The candidates, best first. clear() must precede the next offer.
   const std::vector<Candidate<K>>& sorted() {
     std::sort_heap(heap_.begin(), heap_.end(), better<K>);
     return heap_;
@@ -57,12 +57,12 @@ template <class K> void offer_row(Dtype dtype, const std::byte* row, std::int64_
 
 namespace {
 
-// One value after the other, in a table that is not worth a copy as keys.
+// Searches values one after the other: converting the table to keys would cost more than so few searches.
 template <class T> void search_few(const T* row, std::int64_t n, const T* values, std::int64_t count,
                                    bool right, std::int64_t* out) {
   for (std::int64_t i = 0; i < count; ++i) {
     const auto key = order_key(values[i]);
-    // Without branches: `base` moves over the half that lies before the place.
+    // Branch-free binary search: `base` moves over the half that precedes the position.
     std::int64_t base = 0;
     for (std::int64_t left = n; left > 0;) {
       const std::int64_t half = (left + 1) / 2;
@@ -75,7 +75,7 @@ template <class T> void search_few(const T* row, std::int64_t n, const T* values
   }
 }
 
-// Some values step by step together: the processor has as many searches under way as it can.
+// Advances several searches in lockstep, so that the processor executes them in parallel.
 template <bool right, class K>
 void search_together(const K* table, std::int64_t n, const K* keys, std::int64_t count, std::int64_t* out) {
   const auto is_before = [](const K& entry, const K& key) { return right ? !(key < entry) : entry < key; };

@@ -17,12 +17,11 @@
 namespace tessera::kernels {
 namespace {
 
-// Rows shorter than this are sorted by comparisons: a radix sort has 256 counters per digit to clear and add
-// up.
+// Shorter rows are sorted by comparisons: a radix sort has to clear and accumulate 256 counters per digit.
 constexpr std::int64_t radix_from = 192;
 template <class K> constexpr bool has_digits = !std::is_same_v<K, ComplexKey>;
 
-// Sorts rows of n elements one after the other. Positions have 32 bits where the row allows it.
+// Sorts rows of n elements one after the other. Positions have 32 bits if the row is short enough.
 template <class Position> class RowSorter {
  public:
   virtual ~RowSorter() = default;
@@ -50,7 +49,7 @@ template <class K, class Position> class KeySorter final : public RowSorter<Posi
         radix_sort(keys_.data(), at_.data(), spare_keys_.data(), spare_at_.data(), n_);
         return at_.data();
       }
-    if constexpr (!has_digits<K> || sizeof(Position) == 4)  // rows with longer positions are long
+    if constexpr (!has_digits<K> || sizeof(Position) == 4)  // rows with 64-bit positions use radix sort
       std::stable_sort(at_.begin(), at_.end(), [&](Position a, Position b) { return keys_[a] < keys_[b]; });
     return at_.data();
   }
@@ -73,7 +72,7 @@ template <class K, class Position> class KeySorter final : public RowSorter<Posi
   Pooled<Position> at_, spare_at_;
 };
 
-// Calls use(sorter) with a sorter of rows of n elements.
+// Calls use(sorter) with a sorter for rows of n elements.
 template <class F> void with_sorter(Dtype dtype, std::int64_t n, SortOrder order, F&& use) {
   const auto sorter_of = [&]<class Position>(Position) {
     return visit_keys(dtype, [&]<class K>(K) -> std::unique_ptr<RowSorter<Position>> {
@@ -86,7 +85,7 @@ template <class F> void with_sorter(Dtype dtype, std::int64_t n, SortOrder order
     use(*sorter_of(std::uint32_t{}));
 }
 
-// work(first, last) for ranges of rows; few rows are each sorted by all threads.
+// Calls work(first, last) for ranges of rows; if there are few rows, each is sorted by all threads.
 template <class Work> void for_rows(std::int64_t rows, std::size_t row_bytes, Work&& work) {
   if (rows < threads())
     work(std::int64_t{0}, rows);
@@ -94,7 +93,7 @@ template <class Work> void for_rows(std::int64_t rows, std::size_t row_bytes, Wo
     share(rows, worth_a_thread(static_cast<std::int64_t>(row_bytes)), work);
 }
 
-// Keys are sorted alone, and become elements again: no positions needed.
+// Sorts keys without positions and converts them back to elements.
 template <class K> void sort_by_keys(Dtype dtype, const std::byte* data, std::int64_t rows, std::int64_t n,
                                      SortOrder order, std::byte* out) {
   const std::size_t row_bytes = n * sizeof(K);

@@ -1,6 +1,6 @@
-// Sorting and searching rows of dense (rows x n) memory. Order is NumPy's: NaN after everything, -0 equals
-// 0, complex lexicographic, false before true. Every sort is stable; descending keeps the order of equals
-// too, and puts NaN first.
+// Sorting and searching rows of dense (rows x n) memory. The order is NumPy's: NaN last, -0 equals 0, complex
+// lexicographic, false before true. Every sort is stable; descending order keeps the order of equals too, and
+// puts NaN first.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -17,8 +17,8 @@ void sort_rows(Dtype, const void* data, std::int64_t rows, std::int64_t n, SortO
                void* out);  // out may be data
 void argsort_rows(Dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder, std::int64_t* out);
 
-// The positions, from `first` on, of each row's elements in sorted order, and in that order the unsigned
-// numbers of dtype_of_keys(dtype) that are ordered as the elements. Not for complex numbers.
+// Each row's argsort, with positions counted from `first`, and its sorted keys: unsigned numbers of
+// dtype_of_keys(dtype) in the elements' order. Not for complex numbers.
 Dtype dtype_of_keys(Dtype);
 void argsort_keys(Dtype, const void* data, std::int64_t rows, std::int64_t n, std::int64_t first, void* keys,
                   std::int64_t* positions);
@@ -31,13 +31,13 @@ void sort_pairs(Dtype, void* keys, std::int64_t* payload, std::int64_t n, SortOr
 void merge_runs(Dtype, const void* keys, const std::int64_t* payload, std::span<const std::int64_t> offsets,
                 SortOrder, void* keys_out, std::int64_t* payload_out);
 
-// Positions in `sorted` (ascending, n elements) where each value would go: before its equals (left) or after
-// them (right).
+// The position in `sorted` (ascending, n elements) at which each value would be inserted: before its equals
+// (left) or after them (right).
 void searchsorted(Dtype, const void* sorted, std::int64_t n, const void* values, std::int64_t count,
                   bool right, std::int64_t* out);
 
-// How many of n float32 or float64 values lie at or above each edge (ascending) and below the next; in the
-// last place how many are the last edge. NaN, and what lies outside, counts nowhere.
+// Counts n float32 or float64 values per bin [edge, next edge) for ascending edges; the last element counts
+// values equal to the last edge. NaN and values out of range are not counted.
 void count_bins(Dtype, const void* edges, std::int64_t edge_count, const void* values, std::int64_t n,
                 std::int32_t* out);
 

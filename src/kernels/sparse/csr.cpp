@@ -18,7 +18,7 @@ template <class F> void visit_floating(Dtype dtype, F&& f) {
   }
 }
 
-// std::complex's product looks for infinities.
+// Plain complex product: std::complex's operator* also checks for infinities.
 template <class T> T product(T a, T b) {
   if constexpr (is_complex_type<T>)
     return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
@@ -26,11 +26,12 @@ template <class T> T product(T a, T b) {
     return a * b;
 }
 
-struct Run {
+struct RowRange {
   std::int64_t first, last;
 };
-Run run_of(const CsrRows& a, CsrPart part, std::int64_t row) {
-  return part == CsrPart::own ? Run{a.begin[row], a.split[row]} : Run{a.split[row], a.begin[row + 1]};
+RowRange run_of(const CsrRows& a, CsrPart part, std::int64_t row) {
+  return part == CsrPart::own ? RowRange{a.begin[row], a.split[row]}
+                              : RowRange{a.split[row], a.begin[row + 1]};
 }
 
 template <class T> void multiply_vector(CsrPart part, const CsrRows& a, const T* values, const T* x, T* y) {
@@ -53,6 +54,21 @@ void multiply(CsrPart part, const CsrRows& a, const T* values, const T* x, std::
       const T* from = x + a.column[e] * width;
       for (std::int64_t k = 0; k < width; ++k) to[k] += product(value, from[k]);
     }
+  }
+}
+
+template <class T> void multiply_in_order(const CsrRows& a, const T* values, const T* own, const T* others,
+                                          std::int64_t before, std::int64_t width, T* y) {
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    T* to = y + r * width;
+    std::fill_n(to, width, T{});
+    const auto add = [&](std::int64_t e, const T* x) {
+      for (std::int64_t k = 0; k < width; ++k) to[k] += product(values[e], x[a.column[e] * width + k]);
+    };
+    auto other = a.split[r];
+    for (; other < a.begin[r + 1] && a.column[other] < before; ++other) add(other, others);
+    for (auto e = a.begin[r]; e < a.split[r]; ++e) add(e, own);
+    for (; other < a.begin[r + 1]; ++other) add(other, others);
   }
 }
 
@@ -81,8 +97,8 @@ void sample(CsrPart part, const CsrRows& a, const T* y, const T* x, std::int64_t
   }
 }
 
-// Row by row: what stands left of the diagonal is eliminated by the rows above, in place and where there is
-// an entry (Saad, Iterative Methods for Sparse Linear Systems, 10.3.2).
+// Row by row: entries left of the diagonal are eliminated by the rows above, in place and only at existing
+// entries (Saad, Iterative Methods for Sparse Linear Systems, 10.3.2).
 template <class T> std::int64_t incomplete_lu(const CsrRows& a, T* values) {
   std::vector<std::int64_t> place(static_cast<std::size_t>(a.rows), -1), diagonal(place);
   for (std::int64_t r = 0; r < a.rows; ++r) {
@@ -124,7 +140,7 @@ template <class T> void solve_lu(const CsrRows& a, const T* factors, const T* y,
   }
 }
 
-// Down by the rows of u, then up by those of l: each hands its element on to the columns behind it.
+// Solves forwards by the rows of u, then backwards by those of l: each element updates the columns behind it.
 template <class T>
 void solve_lu_transposed(const CsrRows& a, const T* factors, const T* y, std::int64_t width, T* x) {
   std::copy_n(y, a.rows * width, x);
@@ -151,6 +167,13 @@ void csr_multiply(Dtype dtype, CsrPart part, const CsrRows& a, const void* value
     const auto *v = static_cast<const T*>(values), *from = static_cast<const T*>(x);
     if (width == 1) return multiply_vector(part, a, v, from, static_cast<T*>(y));
     multiply(part, a, v, from, width, static_cast<T*>(y));
+  });
+}
+void csr_multiply_in_order(Dtype dtype, const CsrRows& a, const void* values, const void* own,
+                           const void* others, std::int64_t before, std::int64_t width, void* y) {
+  visit_floating(dtype, [&]<class T>(T) {
+    multiply_in_order(a, static_cast<const T*>(values), static_cast<const T*>(own),
+                      static_cast<const T*>(others), before, width, static_cast<T*>(y));
   });
 }
 void csr_multiply_transposed(Dtype dtype, CsrPart part, const CsrRows& a, const void* values, const void* y,

@@ -1,5 +1,5 @@
-// Products with the rows of a sparse matrix that one rank holds. Entries of a row stand in two runs: those
-// whose column is among the rank's own elements of the vector, then those that come from other ranks.
+// Products with the rows of a sparse matrix that one rank holds. Entries of a row form two runs: those whose
+// column is among the rank's own elements of the vector, then those whose column is received.
 //
 //   row r:   begin[r] ── own columns ── split[r] ── columns of others ── begin[r + 1]
 #pragma once
@@ -17,10 +17,14 @@ struct CsrRows {
 };
 enum class CsrPart { own, others };
 
-// Vectors are (elements, width), row-major; float32, float64 and their complex types.
-// y[r] = sum of value * x[column] over the part's entries of row r; for the others y[r] += it.
+// Vectors are (elements, width), row-major; float32, float64 and their complex types. For own columns y[r] =
+// the sum of value * x[column] over the entries of row r; for received columns y[r] += the sum.
 void csr_multiply(Dtype, CsrPart, const CsrRows&, const void* values, const void* x, std::int64_t width,
                   void* y);
+// y[r] = the sum over both parts in the order of columns: those of `others` below `before`, the own ones, the
+// rest.
+void csr_multiply_in_order(Dtype, const CsrRows&, const void* values, const void* own, const void* others,
+                           std::int64_t before, std::int64_t width, void* y);
 // x[column] += value * y[r].
 void csr_multiply_transposed(Dtype, CsrPart, const CsrRows&, const void* values, const void* y,
                              std::int64_t width, void* x);
@@ -28,8 +32,8 @@ void csr_multiply_transposed(Dtype, CsrPart, const CsrRows&, const void* values,
 void csr_sample(Dtype, CsrPart, const CsrRows&, const void* y, const void* x, std::int64_t width,
                 void* values);
 
-// Incomplete LU without fill of the square part of own columns, in their order: the factors take the places
-// of the entries. The first row without a pivot, or -1. Entries of others are left alone.
+// Incomplete LU, without fill or reordering, of the square part of own columns: the factors overwrite the
+// entries. Returns the first row without a pivot, or -1. Entries of received columns are not changed.
 std::int64_t csr_incomplete_lu(Dtype, const CsrRows&, void* values);
 // x = (l u)^-1 y with those factors, or (l u)^-T y.
 void csr_solve_lu(Dtype, const CsrRows&, const void* factors, const void* y, std::int64_t width, void* x,

@@ -41,8 +41,8 @@ void geev(const char* right, int n, c64* a, c64* w, c64* v, c64* work, int lwork
 
 template <class T> struct SchurSpace {
   explicit SchurSpace(int n) : values(std::max(2 * n, 1)), real(std::max(n, 1)) {}
-  std::vector<T> values;         // eigenvalues, which nobody asks for
-  std::vector<real_of<T>> real;  // of complex matrices
+  std::vector<T> values;         // eigenvalues, which are not returned
+  std::vector<real_of<T>> real;  // for complex matrices
 };
 template <class T> void gees(int n, T* a, T* z, T* work, int lwork, SchurSpace<T>& space, int* info) {
   int sorted = 0, unused = 0;
@@ -73,7 +73,7 @@ void geqp3(int m, int n, T* a, int* columns, T* tau, T* work, int lwork, [[maybe
     zgeqp3_(&m, &n, a, &m, columns, tau, work, &lwork, rwork, &info);
 }
 
-// to (columns, rows) from (rows, columns): LAPACK reads by columns.
+// Transposes (rows, columns) to (columns, rows), because LAPACK is column-major.
 template <class T> void turned(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
@@ -84,7 +84,7 @@ template <class T> bool is_finite(const T* a, std::int64_t count) {
   return magnitude.is_finite();
 }
 
-// Elements of `work` that LAPACK asks for.
+// The workspace size that LAPACK requests, in elements.
 template <class T> int eig_work(int n, bool vectors) {
   T answer{}, none{};
   real_of<T> real = 0;
@@ -211,8 +211,7 @@ void pivoted_columns(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64
 
 std::int64_t eig_workspace(Dtype dtype, std::int64_t n, bool vectors) {
   if (n == 0) return 0;
-  const std::int64_t elements = n * n * (vectors ? 2 : 1) +
-                                n +  // two real numbers are as large as a complex one
+  const std::int64_t elements = n * n * (vectors ? 2 : 1) + n +  // complex: twice the size of a real number
                                 looked_at_beyond<c64>(n) * (vectors ? 3 : 2);
   const int extent = lapack_int(n, "a matrix extent");
   return dtype == complex64 ? (elements + eig_work<c32>(extent, vectors)) * 8

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-// Uneven blocks of several dims as blocks of the longest one, over all of their axes.
+// Turns uneven blocks of several dims into blocks of the longest dim, split over all of their axes.
 //
 //   (5, 7) P(x, y) over 2 x 2     3x4 3x3     ->     P(-, (y, x))     5x2 5x2
 //                                 2x4 2x3                             5x2 5x1
@@ -31,8 +31,8 @@ Array split_along_one_dim(const Array& x) {
 
 }  // namespace
 
-// Split dims stand in front, taken apart into blocks where that is even, (parts, block): what is joined then
-// is a run on every rank.
+// Moves split dims to the front, each cut into (parts, block) if that is even: the merged dim is then
+// contiguous on every rank.
 Array in_any_order(const Array& given) {
   if (!output_of(given).sharding || given.node()->region) return reshape(given, Shape{-1});
   const Array x = split_along_one_dim(given);

@@ -1,4 +1,4 @@
-// Ways to arrange elements that are made of others: joining, turning, diagonals.
+// Functions that arrange existing elements: joining, rotating, diagonals.
 #include <tessera/ops/arrange.hpp>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void check_dims(const Array& x, int least) {
                      (least == 1 ? " dimension" : " dimensions"));
 }
 
-// A 1-D array on diagonal k of zeros: its elements as a column beside zeros, read in longer rows.
+// Puts a 1-D array on diagonal k of zeros: its elements form a column beside zeros, read in longer rows.
 //   a 0 0 0 | b 0 0 0 | c        a 0 0
 //                             -> 0 b 0
 //                                0 0 c
@@ -124,6 +124,13 @@ Array block(const std::vector<std::vector<Array>>& rows, std::source_location wh
 Array append(const Operand& x, const Operand& values, int axis) {
   const Call call("append", x.where);
   return concatenate({x.array, values.array}, axis);
+}
+
+Array append(const Operand& x, const Operand& values) {
+  const Call call("append", x.where);
+  check_usable(x.array);
+  check_usable(values.array);
+  return concatenate({reshape(x, Shape{-1}), reshape(values, Shape{-1})}, 0);
 }
 
 Array fliplr(const Operand& x) {

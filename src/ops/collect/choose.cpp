@@ -1,4 +1,4 @@
-// Choosing between arrays, orders by several keys, and places in a shape.
+// Choosing between arrays, sorting by several keys, and conversion of indices in a shape.
 #include <tessera/ops/arrange.hpp>
 
 #include <limits>
@@ -36,7 +36,7 @@ Array choose(const Operand& indices, const std::vector<Array>& choices, const st
   return n == 1 ? broadcast_to(result, broadcast_shapes(result.shape(), at.shape())) : result;
 }
 
-// From the least important key to the most important one, each sort leaving the order of equals as it was.
+// Sorts from the least to the most important key; each sort is stable.
 Array lexsort(const std::vector<Array>& keys, int axis, std::source_location where) {
   const Call call("lexsort", where);
   if (keys.empty()) throw ArgumentError(call_text() + ": there are no keys");

@@ -1,5 +1,5 @@
-// Arrays side by side. The result has the sharding of the operand that makes the cheapest exchange; every
-// rank receives the parts of its own block only.
+// Concatenation. The result has the sharding of the operand that makes the cheapest exchange; every rank
+// receives only the parts of its own block.
 #include <algorithm>
 
 #include "ops/build.hpp"
@@ -45,7 +45,7 @@ Array concatenate_at(std::vector<Array> arrays, int axis) {
   checked_bytes(shape, itemsize(arrays[0].dtype()), current_call().name);
   if (arrays.size() == 1) return arrays[0];
   p.shape = shape;
-  return remap(RemapName::concatenate, std::move(p), std::move(arrays));
+  return remap(std::move(p), std::move(arrays));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Functions that users expect, written with the other ops: their layouts, gradients and batching follow from
-// those.
+// Functions composed of other ops, which determine their layouts, gradients and batching.
 #include <limits>
 
 #include "ops/build.hpp"
@@ -64,7 +63,7 @@ Array isclose(const Operand& a, const Operand& b, double rtol, double atol, bool
   if (!is_inexact(dtype) && rtol == 0 && atol == 0) return same;
   const Dtype exact = to_inexact(dtype);
   const Array x = cast_to(a.array, exact), y = cast_to(b.array, exact);
-  // Infinities are close to themselves alone; NaN to nothing, or to NaN.
+  // Infinities are close only to themselves; NaN to nothing, or to NaN (equal_nan).
   const Array near = (abs(x - y) <= atol + rtol * abs(y)) & isfinite(x) & isfinite(y);
   return equal_nan ? same | near | (isnan(x) & isnan(y)) : same | near;
 }

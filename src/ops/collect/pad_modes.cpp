@@ -1,4 +1,4 @@
-// pad with more than a constant: axis after axis, what stands around x along it is made of x's own elements.
+// pad with modes other than a constant: axis by axis, from x's own elements.
 #include <algorithm>
 
 #include "ops/build.hpp"
@@ -38,7 +38,7 @@ Array edge(const Along& a) {
                  repeated(a, slice_of(a, slice(a.extent() - 1, a.extent())), a.after));
 }
 
-// x forwards and backwards, or forwards again, in runs of `period` elements:
+// Repeats x in runs of `period` elements, alternately backwards and forwards, or always forwards:
 //   reflect of [0 1 2 3], period 3:    3 2 1|0 1 2|3 2 1|0 ...
 //   symmetric, period 4:             3 2 1 0|0 1 2 3|3 2 1 0|...
 struct Runs {
@@ -50,23 +50,23 @@ Array in_runs(const Along& a, Runs runs) {
   RemapParams p{shape, {}};
   const auto d = static_cast<std::size_t>(a.dim);
   for (std::int64_t at = 0; at < shape[d];) {
-    const auto place = at - a.before;  // of x, if it went on for ever
+    const auto place = at - a.before;  // index in x, continued without end
     const auto run = place >= 0 ? place / runs.period : -((-place + runs.period - 1) / runs.period);
     const auto inside = place - run * runs.period;
     const bool is_backwards = runs.turns && run % 2 != 0;
     const auto from = is_backwards ? (runs.repeats_edge ? runs.period - 1 : runs.period) - inside : inside;
     const auto end = std::min(shape[d], at + runs.period - inside);
-    Piece piece = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0));
+    RemapPiece piece = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0));
     piece.to[d] = {at, end};
     piece.step[d] = is_backwards ? -1 : 1;
     piece.offset[d] = is_backwards ? from + at : from - at;
     p.pieces.push_back(std::move(piece));
     at = end;
   }
-  return remap(RemapName::pad, std::move(p), {a.x});
+  return remap(std::move(p), {a.x});
 }
 
-// From `value` outside up to the edge, which is not reached; integers are rounded down, as in NumPy.
+// A ramp from `value` outside to the edge, exclusive; integers are rounded down, as in NumPy.
 Array ramp(const Along& a, double value) {
   const auto side = [&](std::int64_t width, const Array& edge_slice, bool is_front) {
     std::vector<std::int64_t> column(a.x.shape().size(), 1);
@@ -119,7 +119,7 @@ Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, const std::
   if (mode == "empty") return pad(x, std::move(widths), 0.0);
   check_usable(x.array);
   check_mode(mode);
-  const Array constant = pad(x, widths, 0.0);  // raises what is wrong with the widths
+  const Array constant = pad(x, widths, 0.0);  // validates the widths
   if (constant.shape() == x.array.shape()) return x.array;
   if (widths.size() == 1) widths.resize(x.array.shape().size(), widths[0]);
   Array y = x.array;

@@ -1,5 +1,5 @@
-// split, flip, roll, pad, tile, repeat: elements change places, values stay. A dim keeps its mesh axes; what
-// moves along an unsplit dim moves inside a rank.
+// split, flip, roll, pad, tile, repeat: elements move, values do not change. A dim keeps its mesh axes; moves
+// along an unsplit dim stay within a rank.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -17,7 +17,7 @@ Array slice_along(const Array& x, int dim, std::int64_t start, std::int64_t stop
   Shape count = x.shape();
   count[dim] = stop - start;
   if (count == x.shape()) return x;
-  return remap(RemapName::slice, slice_params(starts, steps, count), {x});
+  return remap(slice_params(starts, steps, count), {x});
 }
 
 bool is_surely_whole(const Array& x, int dim) {
@@ -25,14 +25,14 @@ bool is_surely_whole(const Array& x, int dim) {
   return sharding && sharding->dim_axes(x.ndim())[dim].empty();
 }
 
-// n copies one after the other.
+// Joins n copies along a dim.
 Array tile_along(const Array& x, int dim, std::int64_t n) {
   const auto d = static_cast<std::size_t>(dim);
   Shape shape = x.shape();
   const auto extent = shape[d];
   shape[d] = checked_mul(extent, n, "tile");
   checked_bytes(shape, itemsize(x.dtype()), "tile");
-  if (is_surely_whole(x, dim)) {  // (a, b) -> (a, n, b) -> (a, n * b), inside each rank
+  if (is_surely_whole(x, dim)) {  // (a, b) -> (a, n, b) -> (a, n * b), within each rank
     auto copies = x.shape().vector();
     copies.insert(copies.begin() + dim, n);
     return reshape(broadcast_to(expand_dims(x, dim), Shape(std::move(copies))), shape);
@@ -43,10 +43,10 @@ Array tile_along(const Array& x, int dim, std::int64_t n) {
     at[d] = copy * extent;
     p.pieces.push_back(whole_piece(0, x.shape(), at));
   }
-  return remap(RemapName::tile, std::move(p), {x});
+  return remap(std::move(p), {x});
 }
 
-// Element j of the result is the one behind which the counts so far exceed j. It lies as x does.
+// Element j of the result is x's first element whose cumulative count exceeds j. The result is split as x.
 Array repeated(const Array& x, const Array& counts, int dim, std::int64_t total) {
   Shape shape = x.shape();
   shape[dim] = total;
@@ -98,13 +98,13 @@ Array flip(const Operand& x, Axes axes) {
   const auto dims = checked_dims(axes.values, x.array.ndim(), true);
   const Shape& shape = x.array.shape();
   if (x.array.size() == 0 || dims.empty()) return x.array;
-  Piece piece = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0));
+  RemapPiece piece = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0));
   for (const int dim : dims) {
     const auto d = static_cast<std::size_t>(dim);
     piece.offset[d] = shape[d] - 1;
     piece.step[d] = -1;
   }
-  return remap(RemapName::flip, {shape, {std::move(piece)}}, {x.array});
+  return remap({shape, {std::move(piece)}}, {x.array});
 }
 
 //   [0 1 2 3 4] by 2  ->  [3 4 | 0 1 2]: two pieces
@@ -117,12 +117,12 @@ Array roll(const Operand& x, int shift, int axis) {
   if (x.array.size() == 0) return x.array;
   const auto n = shape[d], by = ((shift % n) + n) % n;
   if (by == 0) return x.array;
-  Piece head = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0)), tail = head;
+  RemapPiece head = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0)), tail = head;
   head.to[d] = {0, by};
   head.offset[d] = n - by;
   tail.to[d] = {by, n};
   tail.offset[d] = -by;
-  return remap(RemapName::roll, {shape, {std::move(head), std::move(tail)}}, {x.array});
+  return remap({shape, {std::move(head), std::move(tail)}}, {x.array});
 }
 
 Array roll(const Operand& x, std::vector<int> shifts, std::vector<int> axes) {
@@ -166,7 +166,7 @@ Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double valu
   checked_bytes(shape, itemsize(x.array.dtype()), "pad");
   RemapParams p{shape, {}, {value, 0, false}};
   if (x.array.size() > 0) p.pieces.push_back(whole_piece(0, x.array.shape(), at));
-  return remap(RemapName::pad, std::move(p), {x.array});
+  return remap(std::move(p), {x.array});
 }
 
 Array tile(const Operand& x, std::vector<int> repeats) {
@@ -198,6 +198,18 @@ Array repeat(const Operand& x, int n, int axis) {
   shape[dim] = checked_mul(shape[dim], n, "repeat");
   checked_bytes(shape, itemsize(x.array.dtype()), "repeat");
   return n == 1 ? x.array : repeat_each(x.array, dim, n);
+}
+
+Array repeat(const Operand& x, int n) {
+  const Call call("repeat", x.where);
+  check_usable(x.array);
+  return repeat(reshape(x, Shape{-1}), n, 0);
+}
+
+Array repeat(const Operand& x, std::vector<std::int64_t> counts) {
+  const Call call("repeat", x.where);
+  check_usable(x.array);
+  return repeat(reshape(x, Shape{-1}), std::move(counts), 0);
 }
 
 Array repeat(const Operand& x, std::vector<std::int64_t> counts, int axis) {

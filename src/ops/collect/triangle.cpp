@@ -1,5 +1,5 @@
-// tril, triu, diagonal, trace: parts of a matrix that its indices decide. Every rank knows from its box what
-// to keep.
+// tril, triu, diagonal, trace: parts of a matrix selected by its indices, which every rank knows from its
+// box.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-// column - row of every element of an n x m matrix: uncommitted, so it is computed where it is used.
+// column - row of every element of an n x m matrix; uncommitted, so it is computed in its reader's layout.
 Array column_minus_row(std::int64_t n, std::int64_t m) {
   const Dtype dtype = std::max(n, m) > (std::int64_t{1} << 30) ? int64 : int32;
   return reshape(arange_of(std::int64_t{0}, m, std::int64_t{1}, dtype), {1, m}) -
@@ -28,7 +28,7 @@ std::pair<std::int64_t, std::int64_t> matrix_shape(const Shape& shape) {
   return {shape[shape.size() - 2], shape[shape.size() - 1]};
 }
 
-// result[..., i] = x[..., i, i + offset], and 0 where the row has no such column. A split of the rows stays;
+// result[..., i] = x[..., i, i + offset], and 0 if the row has no such column. A split of the rows stays;
 // over a split of the columns each rank contributes the elements that it holds.
 struct DiagonalParams {
   std::int64_t offset;
@@ -101,10 +101,10 @@ Array diagonal(const Operand& x, int offset) {
   return index(rows, {ellipsis, slice(first, first + count)});
 }
 
-Array trace(const Operand& x) {
+Array trace(const Operand& x, int offset) {
   const Call call("trace", x.where);
   check_matrix(x);
-  return sum(diagonal(x), Axes(-1));
+  return sum(diagonal(x, offset), Axes(-1));
 }
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Which axis names are bound where the program stands: a stack that shard_map, pmap and vmap push to while
+// The axis names bound at the current point of a trace: a stack that shard_map, pmap and vmap push to while
 // they trace a function.
 #pragma once
 #include <span>
@@ -13,8 +13,8 @@ struct AxisBinding {
   std::string name;
   std::int64_t size = 1;
   std::string bound_by;  // "vmap at train.cpp:12"
-  // vmap: the frame's number and its index, a scalar placeholder. Collectives over the frame read it, so
-  // that they depend on the frame.
+  // vmap: the frame's number and its index, a scalar placeholder. Collectives over the frame have it as
+  // operand, so that they depend on the frame.
   std::uint64_t frame = 0;
   Array index;
   // shard_map, pmap: a manual axis of the region's mesh.
@@ -34,15 +34,15 @@ class AxisScope {
 };
 
 std::span<const AxisBinding> bound_axes();  // outermost first
-// The innermost binding of a name; AxisNameError that says which names are bound and which transformations
-// bind names.
+// The innermost binding of a name; AxisNameError lists the bound names and the transformations that bind
+// names.
 const AxisBinding& find_axis(const std::string& name);
-// The region of the innermost shard_map or pmap; nullptr outside of all.
+// The region of the innermost shard_map or pmap; nullptr if there is none.
 RegionPtr current_region();
 
 std::uint64_t next_frame();
-// The vmap frame whose examples are being put together: collectives over it become arithmetic, over other
-// frames they stay.
+// The vmap frame whose batch rules are being applied: collectives over it become arithmetic, collectives over
+// other frames are kept.
 std::uint64_t replayed_frame();
 class ReplayScope {
  public:
@@ -55,8 +55,8 @@ class ReplayScope {
   std::uint64_t before_;
 };
 
-// Shapes that collectives meet inside an uneven shard_map, where each rank traces its own: they must be
-// alike on all ranks.
+// Shapes that collectives see inside an uneven shard_map, in which each rank traces its own function: they
+// must be equal on all ranks.
 struct MetShape {
   std::string call;  // "psum at train.cpp:12"
   Shape shape;

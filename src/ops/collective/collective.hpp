@@ -1,7 +1,7 @@
-// The collectives as op records, and what their files share.
+// The collectives as op records, and the declarations that their files share.
 //
-// Each works on one step of an axis: a vmap frame, or manual axes of a region. All move data in the tiled
-// form: the number of dims stays; collectives.cpp adds and removes dims for the untiled forms.
+// Each applies to one step of an axis: a vmap frame, or manual axes of a region. All move data in the tiled
+// form, which keeps the number of dims; collectives.cpp adds and removes dims for the untiled forms.
 #pragma once
 #include <tessera/collectives.hpp>
 
@@ -40,17 +40,17 @@ extern const OpDef all_gather_op, psum_scatter_op, all_to_all_op, ppermute_op, p
 
 // Records the op on x (and the frame's index).
 Array record_collective(const OpDef&, const CollectiveParams&, const Array& x);
-// The sum over manual axes of the region of x; a value that does not vary over an axis is multiplied by its
-// size.
+// The sum of x over manual axes of its region; a value that does not vary over an axis is multiplied by the
+// axis size.
 Array sum_over(const Array& x, const std::vector<int>& axes);
-// The place of this rank along manual axes, int32.
+// The position of this rank along manual axes, int32.
 Array place_along(const RegionPtr&, const std::vector<int>& axes);
 
-// Over the frame that is replayed: arithmetic of one rank on the batch dim. Over others the batch dim is
-// passed through.
+// Batch rule: over the frame that is replayed, arithmetic of one rank on the batch dim; over other frames the
+// batch dim is passed through.
 Batched batch_collective(const BatchArgs&);
 
-// The devices that talk to `me`, in the order of the group, and the place of `me` among them.
+// The devices of the group of `me`, in its order, and the position of `me` in it.
 struct GroupOf {
   std::vector<int> ids;
   int me = 0;

@@ -1,5 +1,5 @@
-// The public collectives: names are looked up, facts checked, untiled forms brought to the tiled ones, and
-// an axis that mixes vmap names with mesh axes is taken step by step.
+// The public collectives: they look up names, check arguments and reduce untiled forms to tiled ones. An axis
+// that mixes vmap names with mesh axes is processed step by step.
 #include <tessera/collectives.hpp>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Axis resolve(const AxisName& name) {
 
 std::string groups_text(const Groups& groups) { return field_text(groups); }
 
-// Every rank stands in one group.
+// Every rank must be in exactly one group.
 void check_groups(const Groups& groups, const Axis& axis, bool equal_sizes) {
   if (groups.empty()) return;
   const auto refuse = [&](const std::string& why) {
@@ -76,7 +76,7 @@ std::int64_t group_size(const Groups& groups, const Axis& axis) {
   return groups.empty() ? axis.size : static_cast<std::int64_t>(groups[0].size());
 }
 
-// x where the step can see it: inside the innermost mapped function.
+// x as seen inside the innermost mapped function, where the step applies.
 Array for_step(const Array& x, const CollectiveParams& step) {
   if (step.frame != 0) return x;
   ShapeLog::note(x.shape());
@@ -123,10 +123,10 @@ Array extremum(const Array& x, const AxisName& name, const Groups& groups, bool 
   return result;
 }
 
-// Over a mix of vmap names and mesh axes: every rank sees all its examples side by side, sends them one by
-// one, and takes those that arrived for it.
+// A permutation over both vmap names and mesh axes: every rank holds all its examples side by side, sends
+// them one by one, and keeps those that arrived for it.
 Array permute_mixed(const Array& x, const Axis& axis, const std::vector<std::pair<int, int>>& pairs) {
-  // A rank's number over the whole axis as (example, rank): the digits of vmap steps and those of mesh steps.
+  // A rank's number over the axis becomes (example, rank): the digits of vmap steps and those of mesh steps.
   CollectiveParams ranks;
   std::int64_t examples = 1;
   const auto split = [&](int number) {
@@ -280,7 +280,7 @@ Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int 
   options.tiled ? check_divides(x, split, n, axis) : check_equals(x, split, n, axis);
   Array result = x;
   const bool inserts = !options.tiled && split != concat;
-  if (inserts) {  // concat is counted after the split dim has gone
+  if (inserts) {  // concat is counted without the split dim
     if (split < concat)
       ++concat;
     else
@@ -295,8 +295,8 @@ Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int 
       result = run_step(all_to_all_op, std::move(step), result);
     }
   } else {
-    // The split dim as digits: each step exchanges its own digit in place, then the digits say where the
-    // blocks came from.
+    // The split dim becomes digits: each step exchanges its own digit in place, and afterwards the digits
+    // number the source of each block.
     auto extents = result.shape().vector();
     const auto m = static_cast<int>(axis.steps.size());
     extents[split] /= n;

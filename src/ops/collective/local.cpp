@@ -1,4 +1,4 @@
-// Collectives over a vmap's name, once the examples lie side by side: arithmetic on the batch dim.
+// Collectives over a vmap's name, once the examples are side by side: arithmetic on the batch dim.
 //
 //   x of 4 examples, shape (2):   [4, 2];  groups {0, 2}, {1, 3}: [group 2, member 2, 2]
 #include <algorithm>
@@ -12,7 +12,9 @@
 namespace tessera {
 namespace {
 
-// The examples of a frame by group: [group, member, ...]. Without groups all of them are one.
+bool sums(const OpDef& op) { return &op == &psum_op || &op == &psum_groups_op || &op == &psum_scatter_op; }
+
+// The examples of a frame by group: [group, member, ...]. Without groups there is one group of all.
 class Examples {
  public:
   Examples(const BatchArgs& args, const CollectiveParams& p) : p_(p), size_(args.size) {
@@ -24,7 +26,7 @@ class Examples {
     } else {
       x = batch_first(x, args.dims[0]);
     }
-    is_sum_ = args.node.op->name.starts_with("psum");
+    const bool is_sum = sums(*args.node.op);
     Groups groups = p.groups;
     if (groups.empty()) {
       groups.emplace_back();
@@ -43,8 +45,8 @@ class Examples {
           group_of_[example] = static_cast<int>(g);
           slot_of_[example] = static_cast<int>(order.size());
         }
-        // Shorter groups are filled up with what does not count: zeros, or once more the first member.
-        order.push_back(is_member ? groups[g][m] : is_sum_ ? -1 : groups[g][0]);
+        // Shorter groups are padded with neutral members: zeros for sums, else the first member again.
+        order.push_back(is_member ? groups[g][m] : is_sum ? -1 : groups[g][0]);
       }
     groups_ = static_cast<std::int64_t>(groups.size());
     if (!p.groups.empty()) x = reorder(x, std::move(order), 0);
@@ -54,25 +56,25 @@ class Examples {
   const Array& x() const { return x_; }
   std::int64_t members() const { return members_; }
 
-  // One value per group -> one per example; all examples share it when there is one group.
+  // Expands one value per group to one per example; a single group shares its value.
   Batched for_all_members(const Array& by_group) const {
     if (p_.groups.empty()) return {{squeeze(by_group, Axes(0))}, {not_batched}};
     return {{reorder(by_group, group_of_, 0)}, {0}};
   }
-  // [group, member, ...] -> one per example.
+  // Converts [group, member, ...] to one value per example.
   Batched by_member(const Array& y) const {
     const Array flat = merge(y, 0);
     return {{p_.groups.empty() ? flat : reorder(flat, slot_of_, 0)}, {0}};
   }
 
-  // Dim d of n becomes (parts, n / parts).
+  // Splits dim d of n into (parts, n / parts).
   Array split(const Array& x, int d, std::int64_t parts) const {
     auto extents = x.shape().vector();
     extents[d] /= parts;
     extents.insert(extents.begin() + d, parts);
     return reshape(x, Shape(std::move(extents)));
   }
-  // Dims d and d + 1 become one.
+  // Merges dims d and d + 1.
   Array merge(const Array& x, int d) const {
     auto extents = x.shape().vector();
     extents[d + 1] *= extents[d];
@@ -84,15 +86,14 @@ class Examples {
  private:
   const CollectiveParams& p_;
   std::int64_t size_, members_ = 1, groups_ = 1;
-  bool is_sum_ = false;
   std::vector<int> group_of_, slot_of_;
   Array x_;
 };
 
 Array reduce_dim(const OpDef& op, const Array& x, int dim) {
   const Operand operand(x);
-  if (op.name.starts_with("psum")) return astype(sum(operand, Axes(dim)), x.dtype());
-  const bool largest = op.name.starts_with("pmax");
+  if (sums(op)) return astype(sum(operand, Axes(dim)), x.dtype());
+  const bool largest = &op == &pmax_op || &op == &pmax_groups_op;
   if (is_bool(x.dtype())) return largest ? any(operand, Axes(dim)) : all(operand, Axes(dim));
   return largest ? max(operand, Axes(dim)) : min(operand, Axes(dim));
 }

@@ -1,4 +1,4 @@
-// manual_enter, manual_exit, pvary: none of them moves a byte, once the operand lies as the spec says.
+// manual_enter, manual_exit, pvary: none of them moves data once the operand has the layout of the spec.
 //
 //   global x[8] P('x') over x = 4:     rank 0: [0 1]   rank 1: [2 3]   rank 2: [4 5]   rank 3: [6 7]
 //   manual_enter, spec P('x')          every rank: its x[2]; the value varies over x
@@ -41,8 +41,8 @@ bool is_manual(const Region& region, int axis) {
   return std::binary_search(region.manual_axes.begin(), region.manual_axes.end(), axis);
 }
 
-// The axes that the planner goes on using, dim by dim: those of the operand that are not manual, where the
-// manual blocks are equal and the finer blocks tile them.
+// The axes that remain for the planner, per dim: the operand's axes that are not manual, if the manual blocks
+// are equal and the finer blocks tile them.
 DimAxes kept_axes(const Region& region, const Shape& global, const DimAxes& manual,
                   const std::optional<Sharding>& layout) {
   DimAxes kept(global.size());
@@ -83,7 +83,7 @@ std::vector<Type> infer_enter(std::span<const Type> in, const Params& params) {
   return {{box_shape(sharding.local_box(in[0].shape, device)), in[0].dtype, in[0].weak}};
 }
 
-Placement place_enter(const PlaceArgs& args) {
+Placement place_enter(const PlacementArgs& args) {
   const auto& p = args.params.as<DoorParams>();
   const auto kept = kept_axes(*p.region, args.in[0].shape, p.dims, args.shardings[0]);
   return {{Sharding::from_dim_axes(p.region->mesh, joined(p.dims, kept))},
@@ -92,7 +92,7 @@ Placement place_enter(const PlaceArgs& args) {
           ReduceKind::sum};
 }
 
-Placement place_exit(const PlaceArgs& args) {
+Placement place_exit(const PlacementArgs& args) {
   const auto& p = args.params.as<DoorParams>();
   const auto kept = kept_axes(*p.region, p.global, p.dims, args.shardings[0]);
   return {{Sharding::from_dim_axes(p.region->mesh, kept)},
@@ -108,8 +108,8 @@ std::vector<int> unnamed_axes(const DoorParams& p) {
   return axes;
 }
 
-// Every rank's copy had its own effect. With the checker, pvary has added up the effects where the copies
-// met varying values.
+// The cotangent sums the effects of all ranks' copies. With the checker, pvary has already summed them over
+// the axes along which the copies met varying values.
 Cotangents enter_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<DoorParams>();
   Array ct = brought_inside(v.cotangents[0], p.region);
@@ -120,7 +120,7 @@ Cotangents enter_vjp(const VjpArgs& v) {
   return {exit_region(ct, p.region, p.dims, v.in[0].shape())};
 }
 
-// Without the checker the result is the ranks' copies taken together, each with its share of the cotangent.
+// Without the checker all ranks' copies are the result, and each gets its share of the cotangent.
 Cotangents exit_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<DoorParams>();
   const Array ct = enter_region(v.cotangents[0], p.region, p.dims);
@@ -145,7 +145,7 @@ const OpDef enter_op{
     .name = "manual_enter",
     .halves = moves_halves,
     .infer = infer_enter,
-    .sharding = Place{place_enter},
+    .sharding = PlacementRule{place_enter},
     .runs = Alias{},
     .vjp = enter_vjp,
     .batch = batch_door,
@@ -161,7 +161,7 @@ const OpDef exit_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{p.as<DoorParams>().global, in[0].dtype, in[0].weak}};
     },
-    .sharding = Place{place_exit},
+    .sharding = PlacementRule{place_exit},
     .runs = Alias{},
     .vjp = exit_vjp,
     .batch = batch_door,

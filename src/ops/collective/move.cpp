@@ -1,4 +1,4 @@
-// all_gather, psum_scatter, all_to_all, ppermute, pbroadcast over manual axes: blocks change ranks.
+// all_gather, psum_scatter, all_to_all, ppermute, pbroadcast over manual axes: blocks move between ranks.
 #include <algorithm>
 #include <cstring>
 
@@ -37,7 +37,7 @@ Shape scaled(const Shape& shape, int dim, std::int64_t times, std::int64_t parts
   return Shape(std::move(extents));
 }
 
-// A slab of a dense tile: `n` indices of `dim` from `from`. Copied to or from dense memory.
+// A slab of a dense tile: `n` indices of `dim`, starting at `from`. Copied to or from dense memory.
 struct Slab {
   std::int64_t offset;
   std::vector<std::int64_t> strides;
@@ -67,7 +67,7 @@ bool leads(const Shape& shape, int dim) {
   return std::all_of(shape.begin(), shape.begin() + dim, [](std::int64_t n) { return n == 1; });
 }
 
-Placement place_whole(const PlaceArgs& args, bool second) {
+Placement place_whole(const PlacementArgs& args, bool second) {
   const auto& p = params_of(args.params);
   DimAxes dims(args.in[0].shape.size());
   if (args.shardings[0] && args.shardings[0]->mesh() == args.mesh)
@@ -77,9 +77,9 @@ Placement place_whole(const PlaceArgs& args, bool second) {
   const auto layout = Sharding::from_dim_axes(args.mesh, dims);
   return {{layout}, {layout}, {}, ReduceKind::sum};
 }
-Placement place_one_dim(const PlaceArgs& args) { return place_whole(args, false); }
-Placement place_two_dims(const PlaceArgs& args) { return place_whole(args, true); }
-Placement place_any(const PlaceArgs& args) {
+Placement place_one_dim(const PlacementArgs& args) { return place_whole(args, false); }
+Placement place_two_dims(const PlacementArgs& args) { return place_whole(args, true); }
+Placement place_any(const PlacementArgs& args) {
   const auto layout = args.shardings[0] ? *args.shardings[0] : Sharding::replicated(args.mesh);
   return {{layout}, {layout}, {}, ReduceKind::sum};
 }
@@ -88,7 +88,7 @@ std::int64_t block_bytes(const Type& type, const Sharding& layout) {
   return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
 }
 
-// A group of one keeps what it has.
+// A group of one copies its operand.
 void keep(const KernelArgs& a) {
   if (a.out[0].bytes() > 0) std::memcpy(a.out[0].data, a.in[0].data, a.out[0].bytes());
 }
@@ -96,7 +96,7 @@ void keep(const KernelArgs& a) {
 std::uint64_t varies(std::span<const std::uint64_t> in, const Params& p) {
   return in[0] | axes_mask(params_of(p).axes);
 }
-// Afterwards all ranks hold the same, unless each group has its own.
+// The result is equal on all ranks, unless there are groups.
 std::uint64_t becomes_equal(std::span<const std::uint64_t> in, const Params& p) {
   return params_of(p).groups.empty() ? in[0] & ~axes_mask(params_of(p).axes) : varies(in, p);
 }
@@ -111,7 +111,7 @@ Cotangents as_first(const VjpArgs& v, Array ct) {
 }
 
 // ---- all_gather ----
-void all_gather_talk(const TalkArgs& args) {
+void communicate_all_gather(const CommunicationArgs& args) {
   const auto& p = params_of(args.local.params);
   const auto members = group_of(args.mesh, p, args.me);
   const Tile &in = args.local.in[0], &out = args.local.out[0];
@@ -126,11 +126,11 @@ void all_gather_talk(const TalkArgs& args) {
            blocks.data() + static_cast<std::int64_t>(m) * in.bytes(), itemsize(out.dtype));
 }
 
-// The block that this rank gave, out of a value that is the same on all ranks.
+// This rank's block of a value that is equal on all ranks.
 Array own_block(const Array& x, const CollectiveParams& p);
 
-// With the checker the cotangent is one value for all ranks: each rank takes the part of its block. If that
-// value is just being summed over the ranks, the sum and the taking are one reduce-scatter.
+// With the checker the cotangent is one value for all ranks, and each rank takes the part of its block. If
+// that value is a pending sum over the ranks, summing and taking are one reduce-scatter.
 Cotangents all_gather_vjp(const VjpArgs& v) {
   const auto& p = params_of(*v.node.params);
   const Array ct = inside(v);
@@ -143,7 +143,7 @@ Cotangents all_gather_vjp(const VjpArgs& v) {
 }
 
 // ---- psum_scatter ----
-void psum_scatter_talk(const TalkArgs& args) {
+void communicate_psum_scatter(const CommunicationArgs& args) {
   const auto& p = params_of(args.local.params);
   const auto members = group_of(args.mesh, p, args.me);
   const Tile &in = args.local.in[0], &out = args.local.out[0];
@@ -163,7 +163,7 @@ void psum_scatter_talk(const TalkArgs& args) {
 }
 
 // ---- all_to_all ----
-void all_to_all_talk(const TalkArgs& args) {
+void communicate_all_to_all(const CommunicationArgs& args) {
   const auto& p = params_of(args.local.params);
   const auto members = group_of(args.mesh, p, args.me);
   const Tile &in = args.local.in[0], &out = args.local.out[0];
@@ -192,7 +192,7 @@ void all_to_all_talk(const TalkArgs& args) {
 }
 
 // ---- ppermute, pbroadcast ----
-void ppermute_talk(const TalkArgs& args) {
+void communicate_ppermute(const CommunicationArgs& args) {
   const auto& p = params_of(args.local.params);
   const auto members = group_of(args.mesh, p, args.me);
   const Tile &in = args.local.in[0], &out = args.local.out[0];
@@ -215,7 +215,7 @@ void ppermute_talk(const TalkArgs& args) {
       comm::world(), sends, receives, [](std::size_t) {}, args.label.c_str());
 }
 
-void pbroadcast_talk(const TalkArgs& args) {
+void communicate_pbroadcast(const CommunicationArgs& args) {
   const auto& p = params_of(args.local.params);
   const auto members = group_of(args.mesh, p, args.me);
   if (p.pairs[0].first == members.me) keep(args.local);
@@ -229,7 +229,8 @@ std::vector<std::pair<int, int>> reversed(const std::vector<std::pair<int, int>>
   return result;
 }
 
-template <int gathered> std::vector<TalkCost> cost_of(const PlaceArgs& args, const Placement& placement) {
+template <int gathered>
+std::vector<CommunicationCost> cost_of(const PlacementArgs& args, const Placement& placement) {
   const auto& p = params_of(args.params);
   const auto n = p.group_size(), in = block_bytes(args.in[0], placement.inputs[0]),
              out = block_bytes(args.out[0], placement.outputs[0]);
@@ -256,8 +257,8 @@ const OpDef all_gather_op{
     .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
       return {{scaled(in[0].shape, params_of(q).dim, params_of(q).group_size(), 1), in[0].dtype}};
     },
-    .sharding = Place{place_one_dim},
-    .runs = Talk{.together = all_gather_talk, .cost = cost_of<0>, .alone = keep},
+    .sharding = PlacementRule{place_one_dim},
+    .runs = Communicating{.together = communicate_all_gather, .cost = cost_of<0>, .alone = keep},
     .vjp = all_gather_vjp,
     .batch = batch_collective,
     .varying = becomes_equal,
@@ -267,13 +268,14 @@ const OpDef psum_scatter_op{
     .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
       return {{scaled(in[0].shape, params_of(q).dim, 1, params_of(q).group_size()), in[0].dtype}};
     },
-    .sharding = Place{place_one_dim},
-    .runs = Talk{.together = psum_scatter_talk, .cost = cost_of<1>, .alone = keep},
+    .sharding = PlacementRule{place_one_dim},
+    .runs = Communicating{.together = communicate_psum_scatter, .cost = cost_of<1>, .alone = keep},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       return as_first(v, record_collective(all_gather_op, params_of(*v.node.params), inside(v)));
     },
     .batch = batch_collective,
     .varying = varies,
+    .same_bits = SameBits::always,
 };
 const OpDef all_to_all_op{
     .name = "all_to_all",
@@ -283,8 +285,8 @@ const OpDef all_to_all_op{
       return {
           {scaled(scaled(in[0].shape, p.dim, 1, p.group_size()), p.other, p.group_size(), 1), in[0].dtype}};
     },
-    .sharding = Place{place_two_dims},
-    .runs = Talk{.together = all_to_all_talk, .cost = cost_of<2>, .alone = keep},
+    .sharding = PlacementRule{place_two_dims},
+    .runs = Communicating{.together = communicate_all_to_all, .cost = cost_of<2>, .alone = keep},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       auto p = params_of(*v.node.params);
       std::swap(p.dim, p.other);
@@ -299,16 +301,16 @@ const OpDef ppermute_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}};
     },
-    .sharding = Place{place_any},
-    .runs = Talk{.together = ppermute_talk,
-                 .cost = cost_of<3>,
-                 .alone =
-                     [](const KernelArgs& a) {
-                       if (!params_of(a.params).pairs.empty())
-                         keep(a);
-                       else
-                         std::memset(a.out[0].data, 0, a.out[0].bytes());
-                     }},
+    .sharding = PlacementRule{place_any},
+    .runs = Communicating{.together = communicate_ppermute,
+                          .cost = cost_of<3>,
+                          .alone =
+                              [](const KernelArgs& a) {
+                                if (!params_of(a.params).pairs.empty())
+                                  keep(a);
+                                else
+                                  std::memset(a.out[0].data, 0, a.out[0].bytes());
+                              }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       auto p = params_of(*v.node.params);
       p.pairs = reversed(p.pairs);
@@ -323,9 +325,9 @@ const OpDef pbroadcast_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}};
     },
-    .sharding = Place{place_any},
-    .runs = Talk{.together = pbroadcast_talk, .cost = cost_of<4>, .alone = keep},
-    // The source's block gets the cotangents of all copies; with the checker there is one copy and one
+    .sharding = PlacementRule{place_any},
+    .runs = Communicating{.together = communicate_pbroadcast, .cost = cost_of<4>, .alone = keep},
+    // The source's block gets the sum of all copies' cotangents; with the checker there is one copy and one
     // cotangent.
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
@@ -350,7 +352,7 @@ const OpDef own_block_op{
     .infer = [](std::span<const Type> in, const Params& q) -> std::vector<Type> {
       return {{scaled(in[0].shape, params_of(q).dim, 1, params_of(q).size), in[0].dtype}};
     },
-    .sharding = Place{[](const PlaceArgs& args) -> Placement {
+    .sharding = PlacementRule{[](const PlacementArgs& args) -> Placement {
       auto placement = place_one_dim(args);
       placement.inputs.push_back(Sharding::replicated(args.mesh));
       return placement;
@@ -381,8 +383,8 @@ const Registered registered[] = {Registered(all_gather_op), Registered(psum_scat
 Array record_collective(const OpDef& op, const CollectiveParams& p, const Array& x) {
   if (p.frame != 0) return record(op, make_params(p), {x, p.index});
   Array operand = x;
-  // With the checker every operand says that it varies: a value that is the same on all ranks is declared
-  // to, so that its cotangent is the sum over the ranks that use it.
+  // With the checker every operand must be marked as varying: a value equal on all ranks gets a pvary, so
+  // that its cotangent is the sum over the ranks that use it.
   const auto& region = operand.node()->region;
   const auto missing = axes_mask(p.axes) & ~output_of(operand).varying;
   if (region->check_varying && missing != 0 && operand.node()->traced)
@@ -396,7 +398,7 @@ Array place_along(const RegionPtr& region, const std::vector<int>& axes) {
            !std::binary_search(region->parent->manual_axes.begin(), region->parent->manual_axes.end(), axis);
   };
   if (!axes.empty() &&
-      std::all_of(axes.begin(), axes.end(), is_own)) {  // one element of 0, 1, 2, ... spread over the axes
+      std::all_of(axes.begin(), axes.end(), is_own)) {  // one element of 0, 1, 2, ... sharded over the axes
     const Array all = arange_of(std::int64_t{0}, devices_along(region->mesh, axes), 1, int32);
     return reshape(enter_region(all, region, {axes}), Shape{});
   }

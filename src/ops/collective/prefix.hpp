@@ -1,5 +1,4 @@
-// A tree of settings (specs, axes) that stands for a tree of arrays: one setting may stand for a whole
-// subtree.
+// A prefix tree of settings (specs, axes) for a tree of arrays: one setting may apply to a whole subtree.
 #pragma once
 #include <tessera/maps.hpp>
 
@@ -15,8 +14,8 @@ inline std::size_t count_leaves(const detail::TreeShape& tree) {
   return n;
 }
 
-// One setting per leaf of the tree. ArgumentError, beginning with `what` ("shard_map at a.cpp:3: in_specs"),
-// where the trees differ.
+// Expands to one setting per leaf of the tree. ArgumentError, beginning with `what` ("shard_map at a.cpp:3:
+// in_specs"), if the trees differ.
 template <class Prefix, class Value> void spread_prefix(const Prefix& prefix, const detail::TreeShape& tree,
                                                         const std::string& what, const std::string& place,
                                                         std::vector<Value>& values) {

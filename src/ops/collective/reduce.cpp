@@ -1,6 +1,6 @@
-// psum, pmax, pmin. Over all ranks of manual axes the operand's bytes are simply declared to be terms: the
-// planner combines them when somebody needs the result, several small ones in one message, and lets linear
-// ops work on the terms first.
+// psum, pmax, pmin. Over all ranks of manual axes the operand is only declared to be a term: the planner
+// combines terms when the result is needed, several small ones in one message, and applies linear ops to the
+// terms first.
 #include "comm/collectives/collectives.hpp"
 #include "ops/build.hpp"
 #include "ops/collective/collective.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 std::vector<Type> same_type(std::span<const Type> in, const Params&) { return {in[0]}; }
 
-template <ReduceKind kind> Placement place_terms(const PlaceArgs& args) {
+template <ReduceKind kind> Placement place_terms(const PlacementArgs& args) {
   const Sharding layout = args.shardings[0] ? *args.shardings[0] : Sharding::replicated(args.mesh);
   const auto of_bool = kind == ReduceKind::max ? ReduceKind::any : ReduceKind::all;
   return {{layout},
@@ -22,8 +22,8 @@ template <ReduceKind kind> Placement place_terms(const PlaceArgs& args) {
 }
 
 // JAX's two conventions. With the checker the result is one value for all ranks, and so is its cotangent:
-// each rank's term gets it. Without it every rank's copy of the result counts: the cotangents of the copies
-// add up.
+// each rank's term gets it. Without the checker every rank's copy of the result counts: the copies'
+// cotangents are summed.
 Cotangents psum_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<CollectiveParams>();
   Cotangents result(v.in.size());
@@ -49,12 +49,12 @@ constexpr NoRule no_vjp_of_extremum{
     "the rank that holds the extremum is not known where the cotangents are; use psum, or a maximum of "
     "gathered values"};
 
-// The program builder combines the terms.
-OpDef all_ranks(const char* name, Placement (*place)(const PlaceArgs&), decltype(OpDef::vjp) vjp) {
+// The op over all ranks: the program builder combines the terms.
+OpDef all_ranks(const char* name, Placement (*place)(const PlacementArgs&), decltype(OpDef::vjp) vjp) {
   OpDef op;
   op.name = name;
   op.infer = same_type;
-  op.sharding = Place{place};
+  op.sharding = PlacementRule{place};
   op.runs = Alias{};
   op.vjp = vjp;
   op.batch = batch_collective;
@@ -64,20 +64,20 @@ OpDef all_ranks(const char* name, Placement (*place)(const PlaceArgs&), decltype
   return op;
 }
 
-// ---- group by group: the members of a rank's group combine among themselves ----
-Placement place_as_it_is(const PlaceArgs& args) {
+// ---- by groups: the members of each group combine among themselves ----
+Placement place_as_it_is(const PlacementArgs& args) {
   const Sharding layout = args.shardings[0] ? *args.shardings[0] : Sharding::replicated(args.mesh);
   return {{layout}, {layout}, {}, ReduceKind::sum};
 }
 
-template <ReduceKind kind> void talk_groups(const TalkArgs& args) {
+template <ReduceKind kind> void communicate_in_groups(const CommunicationArgs& args) {
   const auto& p = args.local.params.as<CollectiveParams>();
   const auto members = group_of(args.mesh, p, args.me);
   const Tile &in = args.local.in[0], &out = args.local.out[0];
   comm::all_reduce(comm::group(members.ids), kind, in.dtype, in.data, out.data, in.elements());
 }
 
-std::vector<TalkCost> groups_cost(const PlaceArgs& args, const Placement& placement) {
+std::vector<CommunicationCost> groups_cost(const PlacementArgs& args, const Placement& placement) {
   const auto& p = args.params.as<CollectiveParams>();
   std::size_t largest = 1;
   for (const auto& group : p.groups) largest = std::max(largest, group.size());
@@ -87,23 +87,29 @@ std::vector<TalkCost> groups_cost(const PlaceArgs& args, const Placement& placem
   return {{"all-reduce", p.axes, 2 * (n - 1) * block / n, 1}};
 }
 
-OpDef by_groups(const char* name, TalkFunction talk, decltype(OpDef::vjp) vjp) {
+OpDef by_groups(const char* name, CommunicatingFunction communicate, decltype(OpDef::vjp) vjp) {
   OpDef op = all_ranks(name, place_as_it_is, vjp);
   op.varying = [](std::span<const std::uint64_t> in, const Params& p) -> std::uint64_t {
     return in[0] | axes_mask(p.as<CollectiveParams>().axes);
   };
-  op.runs = Talk{.together = talk, .cost = groups_cost};
+  op.runs = Communicating{.together = communicate, .cost = groups_cost};
   return op;
 }
 
-// An extremum rounds nothing: halves travel as they are.
+// An extremum does not round: 16-bit floats are sent unconverted.
 OpDef exact(OpDef op) {
   op.halves = moves_halves;
   return op;
 }
 
+// A sum with a term per rank: the ranks decide how many there are, also in a ReproducibleScope.
+OpDef in_order_of_ranks(OpDef op) {
+  op.same_bits = SameBits::always;
+  return op;
+}
+
 OpDef psum_record() {
-  auto op = all_ranks("psum", place_terms<ReduceKind::sum>, psum_vjp);
+  auto op = in_order_of_ranks(all_ranks("psum", place_terms<ReduceKind::sum>, psum_vjp));
   op.linear = Linear::in_first;
   return op;
 }
@@ -113,11 +119,12 @@ OpDef psum_record() {
 const OpDef psum_op = psum_record();
 const OpDef pmax_op = exact(all_ranks("pmax", place_terms<ReduceKind::max>, no_vjp_of_extremum));
 const OpDef pmin_op = exact(all_ranks("pmin", place_terms<ReduceKind::min>, no_vjp_of_extremum));
-const OpDef psum_groups_op = by_groups("psum_groups", talk_groups<ReduceKind::sum>, psum_groups_vjp);
+const OpDef psum_groups_op =
+    in_order_of_ranks(by_groups("psum_groups", communicate_in_groups<ReduceKind::sum>, psum_groups_vjp));
 const OpDef pmax_groups_op =
-    exact(by_groups("pmax_groups", talk_groups<ReduceKind::max>, no_vjp_of_extremum));
+    exact(by_groups("pmax_groups", communicate_in_groups<ReduceKind::max>, no_vjp_of_extremum));
 const OpDef pmin_groups_op =
-    exact(by_groups("pmin_groups", talk_groups<ReduceKind::min>, no_vjp_of_extremum));
+    exact(by_groups("pmin_groups", communicate_in_groups<ReduceKind::min>, no_vjp_of_extremum));
 
 namespace {
 const Registered registered[] = {Registered(psum_op),        Registered(pmax_op),
@@ -132,8 +139,8 @@ Array sum_over(const Array& x, const std::vector<int>& axes) {
   std::int64_t copies = 1;
   for (const int a : axes) {
     const auto n = region->mesh.axis_sizes()[a];
-    // Without the checker a traced value's copies are differentiated one by one, so that the sum must be
-    // seen.
+    // Without the checker the copies of a traced value are differentiated separately, so the sum must be
+    // recorded.
     if ((varying >> a & 1) == 0 && (region->check_varying || !x.node()->traced)) {
       copies *= n;
       continue;

@@ -25,7 +25,7 @@ Shape result_shape(const Shape& shape, const ReorderParams& p) {
   return Shape(std::move(extents));
 }
 
-// Runs of consecutive indices are one piece.
+// Consecutive indices become one piece of the remap.
 Remap pieces_of(const Shape& result, const ReorderParams& p) {
   Remap map;
   const auto d = static_cast<std::size_t>(p.dim);
@@ -33,8 +33,8 @@ Remap pieces_of(const Shape& result, const ReorderParams& p) {
     std::size_t end = i + 1;
     while (end < p.indices.size() && p.indices[end] == p.indices[end - 1] + 1 && p.indices[i] >= 0) ++end;
     if (p.indices[i] >= 0) {
-      Piece piece{0, whole_box(result), std::vector<std::int64_t>(result.size(), 0),
-                  std::vector<std::int64_t>(result.size(), 1)};
+      RemapPiece piece{0, whole_box(result), std::vector<std::int64_t>(result.size(), 0),
+                       std::vector<std::int64_t>(result.size(), 1)};
       piece.to[d] = {static_cast<std::int64_t>(i), static_cast<std::int64_t>(end)};
       piece.offset[d] = p.indices[i] - static_cast<std::int64_t>(i);
       map.pieces.push_back(std::move(piece));
@@ -44,7 +44,7 @@ Remap pieces_of(const Shape& result, const ReorderParams& p) {
   return map;
 }
 
-// An element that several results show gets the sum of their cotangents: one reorder per occurrence.
+// An element that appears several times gets the sum of their cotangents: one reorder per occurrence.
 Cotangents vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<ReorderParams>();
   const auto n = static_cast<std::size_t>(v.in[0].shape()[p.dim]);
@@ -72,7 +72,7 @@ const OpDef reorder_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{result_shape(in[0].shape, p.as<ReorderParams>()), in[0].dtype}};
     },
-    .sharding = Place{[](const PlaceArgs& args) -> Placement {
+    .sharding = PlacementRule{[](const PlacementArgs& args) -> Placement {
       const auto layout = args.shardings[0] ? *args.shardings[0]
                           : args.wanted     ? *args.wanted
                                             : Sharding::replicated(args.mesh);

@@ -1,5 +1,4 @@
-// result[i] = x[indices[i]] along one dim, zeros where the index is -1, for indices that are known when the
-// op is recorded.
+// result[i] = x[indices[i]] along one dim, zeros for index -1; indices are known when the op is recorded.
 #pragma once
 #include "graph/op.hpp"
 

@@ -1,4 +1,4 @@
-// Products of several matrices, in the order of the fewest multiplications.
+// Products of several matrices in the order with the fewest multiplications.
 #include <tessera/ops/products.hpp>
 
 #include <vector>
@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-// Operand i is extents[i] x extents[i + 1]. The best product of first..last parts behind split[first][last].
+// Operand i is extents[i] x extents[i + 1]. The best product of first..last is cut after split[first][last].
 using Splits = std::vector<std::vector<int>>;
 Splits best_splits(const std::vector<std::int64_t>& extents) {
   const int n = static_cast<int>(extents.size()) - 1;

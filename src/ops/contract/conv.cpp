@@ -1,8 +1,8 @@
 // conv: n-d convolution of (images, channels, spatial...) with a kernel (features, channels / groups,
 // taps...).
 //
-// Images, features and groups split freely, a split of the channels leaves partial sums, and of a split
-// spatial dim each rank fetches only the halo that its output block reads.
+// Images, features and groups split freely; a split of the channels gives partial sums; for a split spatial
+// dim each rank fetches only the halo that its output block reads.
 //   3 taps, 2 ranks: output 0..3 | 4..7 reads input 0..4 | 3..7: one row each way
 #include "kernels/dense/convolve.hpp"
 
@@ -37,7 +37,7 @@ std::int64_t out_extent(const ConvParams& p, std::size_t d, std::int64_t in, std
   return padded < reach ? 0 : (padded - reach) / p.strides[d] + 1;
 }
 
-// The operand range that a block of output positions reads. Of the whole output: everything.
+// The operand range that a block of output positions reads; everything for the complete output.
 Range needed(const ConvParams& p, std::size_t d, std::int64_t in, std::int64_t taps, Range block,
              bool is_whole) {
   if (is_whole) return {0, in};
@@ -48,7 +48,7 @@ Range needed(const ConvParams& p, std::size_t d, std::int64_t in, std::int64_t t
               (block.stop - 1) * p.strides[d] - p.before[d] + p.dilation[d] * (taps - 1) + 1, start, in)};
 }
 
-// x brought to the windows that the blocks of the output-shaped layout `like` read.
+// Fetches the windows of x that the blocks of the output layout `like` read.
 int fetch_spatial_windows(ProgramBuilder& builder, const ConvParams& p, int x, const Sharding& like,
                           const Shape& output, const std::vector<std::int64_t>& taps) {
   const int ndim = output.ndim();
@@ -67,18 +67,20 @@ int fetch_spatial_windows(ProgramBuilder& builder, const ConvParams& p, int x, c
 }
 
 // The kernel's view of one rank's window, output block and weights.
-kernels::ConvolveShape local_shape(const ConvParams& p, const Tile& x, const Tile& weights, const Tile& y) {
+kernels::ConvolveShape local_shape(const ConvParams& p, const Tile& x, const Tile& weights, const Tile& y,
+                                   bool is_ordered) {
   const Shape xs = x.shape(), ws = weights.shape(), ys = y.shape();
   const auto channels = ws[1];
   const auto groups = channels == 0 ? 1 : xs[1] / channels;
   kernels::ConvolveShape shape{y.dtype, xs[0], groups, channels, groups == 0 ? 0 : ws[0] / groups, {}};
   for (std::size_t d = 0; d < p.spatial(); ++d) {
-    // A window starts where its block reads, or at the start of the array; what it lacks at the end of the
-    // array is zeros.
+    // A window starts where its block reads, or at the start of the array; positions beyond the array's end
+    // are zeros.
     const auto reads_from = y.box[d + 2].start * p.strides[d] - p.before[d];
     shape.dims.push_back({xs[d + 2], ys[d + 2], ws[d + 2], p.strides[d], p.dilation[d],
                           std::min<std::int64_t>(reads_from, 0)});
   }
+  shape.is_ordered = is_ordered;
   return shape;
 }
 
@@ -97,7 +99,7 @@ std::vector<std::int64_t> taps_of(const Shape& weights) { return {weights.begin(
 Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p);
 Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps);
 
-// (groups * a, b, taps...) -> (groups * b, a, taps... turned around)
+// (groups * a, b, taps...) -> (groups * b, a, reversed taps...)
 Array transposed_weights(const Array& weights, std::int64_t groups) {
   auto extents = weights.shape().vector();
   const auto a = extents[0] / groups, b = extents[1];
@@ -114,7 +116,7 @@ Array transposed_weights(const Array& weights, std::int64_t groups) {
   return taps.empty() ? w : flip(w, Axes(taps));
 }
 
-// The cotangent of x: y spread out by the strides, convolved with the weights turned around.
+// The cotangent of x: y dilated by the strides, convolved with the reversed weights.
 Array conv_operand(const Array& y, const Array& weights, const Shape& x, const ConvParams& p) {
   ConvParams back{std::vector<std::int64_t>(p.spatial(), 1), p.dilation, {}, {}, p.groups};
   Array spread = y;
@@ -126,7 +128,7 @@ Array conv_operand(const Array& y, const Array& weights, const Shape& x, const C
     const auto before = reach - p.before[d], after = x[dim] + reach - spread.shape()[dim] - before;
     back.before.push_back(std::max<std::int64_t>(before, 0));
     back.after.push_back(std::max<std::int64_t>(after, 0));
-    // Output positions that read padding alone say nothing about x.
+    // Output positions that read only padding do not contribute to x.
     const auto extent = spread.shape()[dim];
     crop.push_back(slice(std::min(extent, std::max<std::int64_t>(-before, 0)),
                          std::max<std::int64_t>(0, extent - std::max<std::int64_t>(-after, 0))));
@@ -155,6 +157,20 @@ Array with_dim_cut(const Array& x, std::size_t dim, std::int64_t size) {  // (b 
   return reshape(x, Shape(std::move(extents)));
 }
 
+// Sums in an order of their own, that of a ReproducibleScope: `other` stands in for the op.
+bool is_ordered(const OpDef& op) { return op.same_bits == SameBits::made_for_it; }
+template <const OpDef& other>
+std::vector<Array> ordered(const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) {
+  if (!is_inexact(in[0].dtype())) return {};
+  return record_all(other, params, in);
+}
+OpDef in_order(OpDef op) {
+  op.same_bits = SameBits::made_for_it;
+  op.instead = nullptr;
+  return op;
+}
+extern const OpDef ordered_conv_op, ordered_conv_weights_op;
+
 const OpDef conv_op{
     .name = "conv",
     .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
@@ -177,8 +193,9 @@ const OpDef conv_op{
                   },
                   .kernel =
                       [](const KernelArgs& a) {
-                        kernels::convolve(local_shape(params_of(a.params), a.in[0], a.in[1], a.out[0]),
-                                          a.in[0].data, a.in[1].data, a.out[0].data);
+                        kernels::convolve(
+                            local_shape(params_of(a.params), a.in[0], a.in[1], a.out[0], is_ordered(a.op)),
+                            a.in[0].data, a.in[1].data, a.out[0].data);
                       }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
@@ -200,9 +217,10 @@ const OpDef conv_op{
     },
     .flops = [](std::span<const Type> in, std::span<const Type> out,
                 const Params&) { return flops_of(in[1].shape, out[0].shape); },
+    .instead = ordered<ordered_conv_op>,
 };
 
-// ---- the derivative by the weights, from x and y ----
+// ---- the derivative with respect to the weights, from x and y ----
 const OpDef conv_weights_op{
     .name = "conv_weights",
     .infer = [](std::span<const Type> in, const Params& params) -> std::vector<Type> {
@@ -224,8 +242,8 @@ const OpDef conv_weights_op{
                   .kernel =
                       [](const KernelArgs& a) {
                         kernels::convolve_weights(
-                            local_shape(params_of(a.params), a.in[0], a.out[0], a.in[1]), a.in[0].data,
-                            a.in[1].data, a.out[0].data);
+                            local_shape(params_of(a.params), a.in[0], a.out[0], a.in[1], is_ordered(a.op)),
+                            a.in[0].data, a.in[1].data, a.out[0].data);
                       }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = params_of(*v.node.params);
@@ -243,7 +261,9 @@ const OpDef conv_weights_op{
     },
     .flops = [](std::span<const Type> in, std::span<const Type> out,
                 const Params&) { return flops_of(out[0].shape, in[1].shape); },
+    .instead = ordered<ordered_conv_weights_op>,
 };
+const OpDef ordered_conv_op = in_order(conv_op), ordered_conv_weights_op = in_order(conv_weights_op);
 const Registered registered[] = {Registered(conv_op), Registered(conv_weights_op)};
 
 Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p) {
@@ -271,8 +291,10 @@ Array conv(const Operand& x, const Operand& kernel, ConvOptions options) {
   if (options.groups < 1 || xs[1] % options.groups != 0 || ks[0] % options.groups != 0 ||
       ks[1] * options.groups != xs[1])
     throw ShapeError(text(shapes + ", " + std::to_string(options.groups) +
-                          " groups: the kernel's second dimension must be channels / groups, and groups must "
-                          "divide channels and features"));
+                          " groups: the operand is (images, channels, spatial...), the kernel (features, "
+                          "channels / groups, taps...); its second dimension must be channels / groups, and "
+                          "groups must divide channels and features. Move the channels of other orders with "
+                          "moveaxis, e.g. moveaxis(x, -1, 1)"));
   const auto default_to = [&](std::vector<int>& values, const char* what) {
     if (values.empty()) values.assign(spatial, 1);
     if (values.size() != spatial)

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/rates.hpp"
+#include "graph/elementwise_row.hpp"
 #include "kernels/dense/gemm.hpp"
+#include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "mesh/reshard.hpp"
@@ -47,7 +49,7 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   return {{Shape(std::move(extents)), in[0].dtype}};
 }
 
-// The batch dims of an operand, its free dims and its contracted dims lie wherever the params say.
+// The order of an operand's batch, free and contracted dims is determined by the params.
 RuleReading read_dims(const Params& params, std::span<const Shape> in) {
   const auto& p = params.as<DotDims>();
   std::vector<std::vector<int>> order(2);
@@ -71,8 +73,8 @@ std::int64_t extent_of(const Shape& shape, const std::vector<int>& dims) {
   return product;
 }
 
-// A matrix view (batch, rows, columns) or (batch, columns, rows) of an operand: where its dims do not lie
-// so, a transposed copy.
+// A matrix view (batch, rows, columns) or (batch, columns, rows) of an operand; if its dims have another
+// order, a transposed copy.
 struct MatrixView {
   const std::byte* data;
   bool transposed = false;
@@ -87,7 +89,7 @@ MatrixView as_matrices(const Tile& tile, const std::vector<int>& batch, const st
     order.insert(order.end(), third.begin(), third.end());
     int last = -1;
     for (const int d : order) {
-      if (shape[d] == 1) continue;  // lies wherever one wants it
+      if (shape[d] == 1) continue;  // its position does not matter
       if (d < last) return false;
       last = d;
     }
@@ -103,7 +105,8 @@ MatrixView as_matrices(const Tile& tile, const std::vector<int>& batch, const st
   return {copy.data(), false, copy};
 }
 
-void kernel(const KernelArgs& args) {
+// `ordered`: sums in an order of their own, that of a ReproducibleScope.
+template <bool ordered> void kernel(const KernelArgs& args) {
   const auto& p = args.params.as<DotDims>();
   const Tile &a = args.in[0], &b = args.in[1], &c = args.out[0];
   const auto free_a = free_dims(static_cast<int>(a.box.size()), p.contract_a, p.batch_a),
@@ -121,6 +124,9 @@ void kernel(const KernelArgs& args) {
   }
   const auto view_a = as_matrices(a, p.batch_a, free_a, p.contract_a);
   const auto view_b = as_matrices(b, p.batch_b, p.contract_b, free_b);
+  if (ordered)
+    return kernels::ordered_product_batched(c.dtype, view_a.transposed, view_b.transposed, batch, m, n, k,
+                                            view_a.data, view_b.data, c.data, beside);
   kernels::gemm_batched(c.dtype, view_a.transposed, view_b.transposed, batch, m, n, k, view_a.data, m * k,
                         view_b.data, k * n, c.data, m * n, beside);
 }
@@ -131,11 +137,11 @@ std::vector<int> range(int from, int count) {
   return dims;
 }
 
-// The cotangent of one operand: that of the result times the other operand, over the other's free dims. The
-// factors stand in the order that leaves the dims of a plain matrix product where the operand has them,
+// The cotangent of one operand: the result's cotangent times the other operand, contracted over the other's
+// free dims. The factors are in the order that gives a plain matrix product's dims in the operand's order,
 // without a transposition:
-//   of a (batch, m, k):  g (batch, m, n) . b -> (batch, m, k)          of b (batch, k, n):  a . g (batch, m,
-//     n) -> (batch, k, n)
+//   of a (batch, m, k):  g (batch, m, n) . b -> (batch, m, k)
+//   of b (batch, k, n):  a . g (batch, m, n) -> (batch, k, n)
 Array operand_cotangent(const Array& g, const Array& other, bool of_first, const DotDims& p, int ndim) {
   const auto& contract = of_first ? p.contract_a : p.contract_b;
   const auto& batch = of_first ? p.batch_a : p.batch_b;
@@ -153,7 +159,7 @@ Array operand_cotangent(const Array& g, const Array& other, bool of_first, const
   std::vector<int> permutation(ndim);
   for (int i = 0; i < n_batch; ++i) permutation[batch[i]] = i;
   for (int i = 0; i < n_own; ++i) permutation[free_own[i]] = own_at + i;
-  auto sorted = contract_other;  // the order in which the contracted dims are left over
+  auto sorted = contract_other;  // the order in which the contracted dims remain
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < contract.size(); ++i) {
     const auto at = std::find(sorted.begin(), sorted.end(), contract_other[i]) - sorted.begin();
@@ -170,8 +176,8 @@ Cotangents vjp(const VjpArgs& v) {
   return result;
 }
 
-// A batch dim of both operands is one more batch pair; of one operand it is a free dim that moves to the
-// front of the result.
+// A dim batched in both operands is one more batch pair; one batched in a single operand is a free dim that
+// moves to the front of the result.
 Batched batch(const BatchArgs& args) {
   auto p = args.node.params->as<DotDims>();
   const auto shift = [](std::vector<int>& dims, int at) {
@@ -200,11 +206,17 @@ Batched batch(const BatchArgs& args) {
   return {{record(*args.node.op, make_params(std::move(p)), {args.in.begin(), args.in.end()})}, {out_dim}};
 }
 
+extern const OpDef ordered_dot_op;
+std::vector<Array> ordered_dot(const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) {
+  if (!is_inexact(in[0].dtype())) return {};
+  return record_all(ordered_dot_op, params, in);
+}
+
 const OpDef dot_op{
     .name = "dot",
     .infer = infer,
     .sharding = Rule("B.. M.. K.., B.. K.. N.. -> B.. M.. N.. | sum K", read_dims),
-    .runs = Kernel{kernel},
+    .runs = Kernel{kernel<false>},
     .vjp = vjp,
     .batch = batch,
     .linear = Linear::in_either,
@@ -215,17 +227,29 @@ const OpDef dot_op{
         },
     .columns_of_parts = [](std::span<const Shape> in,
                            const Params& params) { return free_dims_of_b(params.as<DotDims>(), in[1]); },
+    .instead = ordered_dot,
 };
 const Registered registered_dot(dot_op);
 
-Pieces dot_pieces(const PieceArgs& args) {
+// In a ReproducibleScope: the contracted dims are whole on the rank that adds them up.
+OpDef ordered_record() {
+  OpDef op = dot_op;
+  op.runs = Kernel{kernel<true>};
+  op.linear = Linear::no;
+  op.same_bits = SameBits::made_for_it;
+  op.instead = nullptr;
+  return op;
+}
+const OpDef ordered_dot_op = ordered_record();
+
+ChosenAlgorithm dot_pieces(const AlgorithmArgs& args) {
   if (args.kept != nullptr) return plan_ring_sum(args);
   const Shape in[] = {args.in[0].shape, args.in[1].shape}, out[] = {args.out.shape};
   return plan_product(args, rule_of(dot_op)->on(in, out, args.params));
 }
 const CanWorkByPieces dot_by_pieces(dot_op, dot_pieces);
 
-// The operand of an op of one operand that has not been computed, and could be: nobody deleted it.
+// The operand of a unary op that is not evaluated yet and whose operand still exists.
 const Array* pending_operand(const Array& x) {
   const Node& node = *x.node();
   if (node.is_evaluated() || node.inputs.size() != 1) return nullptr;
@@ -233,8 +257,8 @@ const Array* pending_operand(const Array& x) {
   return operand.node() == nullptr || output_of(operand).deleted ? nullptr : &operand;
 }
 
-// Dims of a transpose as those of what it transposes, where a kernel reads them without a copy: batch dims in
-// front, and behind them those that are free and those that are contracted, each in order.
+// Maps dims of a transpose to dims of its operand, if a kernel can read them without a copy: batch dims
+// first, then free and contracted dims, each group in order.
 bool see_through(const std::vector<int>& permutation, std::vector<int>& contract, std::vector<int>& batch) {
   const auto at_operand = [&](std::vector<int> dims) {
     for (int& d : dims) d = permutation[static_cast<std::size_t>(d)];
@@ -253,19 +277,20 @@ bool see_through(const std::vector<int>& permutation, std::vector<int>& contract
   return true;
 }
 
-// Whether x may be negated after it is multiplied in another dtype: integers wrap around before they are
+// Whether x may be negated after conversion to the product's dtype: integers wrap around before they are
 // converted.
 bool negates_exactly(const Array& x, Dtype product) { return x.dtype() == product || is_inexact(x.dtype()); }
 
-// A transpose is read where its operand lies, a negative changes the sign of the product: neither is made for
-// the product alone. Whether the sign changes.
+// Reads a pending transpose in its operand's order and turns a pending negation into a sign of the product,
+// so that neither is materialised. Returns whether the sign changes.
 bool without_copies(Array& x, Dtype product, std::vector<int>& contract, std::vector<int>& batch) {
   bool changes_sign = false;
   while (const Array* operand = pending_operand(x)) {
     const Array next = *operand;
     const auto* const permutation = pending_permutation(x);
-    if (permutation != nullptr ? !see_through(*permutation, contract, batch)
-                               : x.node()->op->name != "negative" || !negates_exactly(x, product))
+    if (permutation != nullptr
+            ? !see_through(*permutation, contract, batch)
+            : !computes(*x.node()->op, kernels::map<"negative">) || !negates_exactly(x, product))
       break;
     changes_sign ^= permutation == nullptr;
     x = next;

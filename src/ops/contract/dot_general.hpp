@@ -1,4 +1,4 @@
-// The contraction under matmul, dot, einsum and tensordot.
+// The contraction that implements matmul, dot, einsum and tensordot.
 #pragma once
 #include <vector>
 
@@ -25,17 +25,17 @@ struct DotDims {
 // The dims of an operand that are neither contracted nor batched.
 std::vector<int> free_dims(int ndim, const std::vector<int>& contract, const std::vector<int>& batch);
 
-// The columns of the result, seen as a matrix, are its last dims: so many.
+// The number of last dims of the result that are the columns of its matrix view.
 int free_dims_of_b(const DotDims&, const Shape& b);
 
 // The options of the innermost MatmulScope; the defaults outside of any.
 const MatmulOptions& innermost_matmul_options();
 
-// Operands of one dtype. ShapeError naming both shapes and the dims that differ. Options that the dims do
-// not bring are those of the innermost MatmulScope.
+// Operands must have one dtype. ShapeError names both shapes and the dims that differ. Options not set in the
+// dims come from the innermost MatmulScope.
 Array dot_general(const Array& a, const Array& b, DotDims);
-// The seconds of that by the rates of the machine: bytes that move, the sum over the ranks included, and one
-// rank's arithmetic. The same on all ranks.
+// The estimated seconds of dot_general by the machine's rates: bytes moved, including the sum over ranks, and
+// one rank's arithmetic. The same on all ranks.
 double dot_seconds(const Array& a, const Array& b, const DotDims&);
 
 }  // namespace tessera

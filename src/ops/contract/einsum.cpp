@@ -1,8 +1,9 @@
-// einsum: any number of operands, contracted two at a time in the order that costs the fewest
-// multiplications at each step.
+// einsum: any number of operands, contracted pairwise; each step takes the pair with the least predicted
+// seconds.
 #include <algorithm>
 #include <map>
 
+#include <tessera/ops/reproducible.hpp>
 #include "ops/build.hpp"
 #include "ops/contract/dot_general.hpp"
 #include "ops/contract/einsum_text.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 using Labels = EinsumLabels;
 
-struct Term {
+struct LabelledTerm {
   Array x;
   Labels labels;
 };
@@ -58,8 +59,8 @@ class Einsum {
     return transpose(x, std::move(permutation));
   }
 
-  // "ii": the diagonal, once for every repetition.
-  Term with_distinct_labels(Term term) const {
+  // "ii": takes the diagonal, once per repetition.
+  LabelledTerm with_distinct_labels(LabelledTerm term) const {
     for (std::size_t a = 0; a < term.labels.size(); ++a)
       for (std::size_t b = a + 1; b < term.labels.size(); ++b) {
         if (term.labels[a] != term.labels[b]) continue;
@@ -74,8 +75,8 @@ class Einsum {
     return term;
   }
 
-  // A dim of size 1 whose label is larger elsewhere broadcasts: it needs no dim at all.
-  void drop_broadcast_dims(Term& term) {
+  // A dim of size 1 whose label is larger elsewhere broadcasts and is dropped.
+  void drop_broadcast_dims(LabelledTerm& term) {
     std::vector<int> dropped;
     Labels kept;
     for (std::size_t d = 0; d < term.labels.size(); ++d)
@@ -95,7 +96,7 @@ class Einsum {
   }
 
   void sum_what_nobody_needs(std::size_t i) {
-    Term& term = terms_[i];
+    LabelledTerm& term = terms_[i];
     std::vector<int> dims;
     Labels kept;
     for (std::size_t d = 0; d < term.labels.size(); ++d)
@@ -115,7 +116,7 @@ class Einsum {
       for (std::size_t j = i + 1; j < terms_.size(); ++j)
         if (const double seconds = seconds_of(i, j); least < 0 || seconds < least)
           least = seconds, best_i = i, best_j = j;
-    Term result = contract(best_i, best_j);
+    LabelledTerm result = contract(best_i, best_j);
     terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(best_j));
     terms_[best_i] = std::move(result);
   }
@@ -125,7 +126,7 @@ class Einsum {
     Labels labels;  // of the result
   };
   Pair pair_of(std::size_t i, std::size_t j) const {
-    const Term &a = terms_[i], &b = terms_[j];
+    const LabelledTerm &a = terms_[i], &b = terms_[j];
     Pair pair;
     Labels free;
     for (std::size_t d = 0; d < a.labels.size(); ++d) {
@@ -145,20 +146,28 @@ class Einsum {
     return pair;
   }
 
-  // With the layouts that the terms have: what moves counts beside what is multiplied.
+  // The cost of a pair in the terms' layouts: traffic and arithmetic.
   double seconds_of(std::size_t i, std::size_t j) const {
+    if (is_reproducible()) return multiplications_of(i, j);
     return dot_seconds(terms_[i].x, terms_[j].x, pair_of(i, j).dims);
   }
-
-  Term contract(std::size_t i, std::size_t j) const {
-    const Term &a = terms_[i], &b = terms_[j];
-    auto [dims, labels] = pair_of(i, j);
-    if (!dims.contract_a.empty()) return {dot_general(a.x, b.x, std::move(dims)), std::move(labels)};
-    return {multiply(aligned(a, labels), aligned(b, labels)), labels};  // nothing is summed
+  // In a ReproducibleScope: layouts must not decide what is added first.
+  double multiplications_of(std::size_t i, std::size_t j) const {
+    double count = 1;
+    for (const auto& [label, size] : sizes_)
+      if (has(terms_[i].labels, label) || has(terms_[j].labels, label)) count *= static_cast<double>(size);
+    return count;
   }
 
-  // The term with a dim for each label, of size 1 where it has none.
-  Array aligned(const Term& term, const Labels& labels) const {
+  LabelledTerm contract(std::size_t i, std::size_t j) const {
+    const LabelledTerm &a = terms_[i], &b = terms_[j];
+    auto [dims, labels] = pair_of(i, j);
+    if (!dims.contract_a.empty()) return {dot_general(a.x, b.x, std::move(dims)), std::move(labels)};
+    return {multiply(aligned(a, labels), aligned(b, labels)), labels};  // elementwise: nothing is contracted
+  }
+
+  // The term with one dim per label, of size 1 for labels that it lacks.
+  Array aligned(const LabelledTerm& term, const Labels& labels) const {
     std::vector<int> permutation;
     std::vector<std::int64_t> extents;
     for (const int label : labels) {
@@ -176,7 +185,7 @@ class Einsum {
     return broadcast_to(x, Shape(std::move(extents)));
   }
 
-  std::vector<Term> terms_;
+  std::vector<LabelledTerm> terms_;
   Labels output_;
   std::map<int, std::int64_t> sizes_;
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int ellipsis_label = -1;
 
-bool has(const EinsumLabels& labels, int label) {
+bool contains(const EinsumLabels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 std::string shown(const std::string& text) {
@@ -50,7 +50,7 @@ class Parser {
     EinsumLabels labels;
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (text[i] == '.') {
-        if (text.compare(i, 3, "...") != 0 || has(labels, ellipsis_label))
+        if (text.compare(i, 3, "...") != 0 || contains(labels, ellipsis_label))
           refuse("an ellipsis is three dots, at most once in a term");
         labels.push_back(ellipsis_label);
         i += 2;
@@ -74,9 +74,9 @@ class Parser {
   void read_input(const std::string& text, std::size_t operand) {
     const EinsumLabels written = read_labels(text);
     const Shape& shape = operands_[operand];
-    const int named = static_cast<int>(written.size()) - has(written, ellipsis_label),
+    const int named = static_cast<int>(written.size()) - contains(written, ellipsis_label),
               open = shape.ndim() - named;
-    if (open < 0 || (open > 0 && !has(written, ellipsis_label)))
+    if (open < 0 || (open > 0 && !contains(written, ellipsis_label)))
       refuse("the term " + shown(text) + " names " + std::to_string(named) + " dimensions, operand " +
              std::to_string(operand) + " has shape " + to_string(shape));
     EinsumLabels labels;
@@ -107,7 +107,7 @@ class Parser {
     for (const int label : read_labels(text)) {
       if (label == ellipsis_label)
         output.insert(output.end(), ellipsis_dims.begin(), ellipsis_dims.end());
-      else if (has(output, label))
+      else if (contains(output, label))
         refuse(letter(label) + " stands twice in the result");
       else if (!result_.sizes.contains(label))
         refuse(letter(label) + " of the result stands in no operand");
@@ -116,7 +116,7 @@ class Parser {
     }
   }
 
-  // Without "->": what stands once, in alphabetical order.
+  // Without "->" the output has the labels that occur once, in alphabetical order.
   EinsumLabels implied_output(EinsumLabels output) const {
     std::map<int, int> count;
     for (const auto& term : result_.terms)

@@ -1,4 +1,4 @@
-// matmul, dot, vdot, inner, outer, tensordot: names for dot_general.
+// matmul, dot, vdot, inner, outer, tensordot in terms of dot_general.
 #include <numeric>
 
 #include "base/session.hpp"
@@ -55,7 +55,7 @@ Array matmul(const Operand& left, const Operand& right) {
     return dot_general(b, a, {{inner_b}, {0}, {}, {}});
   }
   if (nb <= 2) return dot_general(a, b, {{inner_a}, {inner_b}, {}, {}});
-  // Batch dims: those of size 1 in one operand are free dims of the other.
+  // Batch dims of size 1 in one operand are free dims of the other.
   const int batch = std::max(na, nb) - 2;
   DotDims dims;
   std::vector<int> source(batch);  // 0: both, 1: a only, 2: b only
@@ -120,7 +120,7 @@ Array tensordot(const Operand& a, const Operand& b, int n) {
   return tensordot(a, b, {std::move(last), std::move(first)});
 }
 
-// NumPy's dot: the last dim of a with the second to last of b.
+// NumPy's dot: contracts the last dim of a with the second to last of b.
 Array dot(const Operand& a, const Operand& b) {
   const Call call("dot", a.where);
   check_both(a, b);
@@ -136,7 +136,7 @@ Array vdot(const Operand& a, const Operand& b) {
                      " have " + std::to_string(a.array.size()) + " and " +
                      format_count(b.array.size(), "element") +
                      "; their flattened elements are paired, so there must be as many");
-  // Over all dims as they lie: flattened, splits of minor dims would have to move.
+  // Contracts all dims without flattening, which would move splits of minor dims.
   const bool flat_is_longer = a.array.ndim() < b.array.ndim();
   const Array x = flat_is_longer ? reshape(a, b.array.shape()) : a.array,
               y = flat_is_longer ? b.array : reshape(b, a.array.shape());

@@ -11,13 +11,13 @@
 namespace tessera {
 namespace {
 
-// Several dims as one: its extent, and its stride where they follow each other in memory.
-struct Run {
+// Several dims merged into one: its extent, and its stride if they are contiguous in memory.
+struct MergedDims {
   std::int64_t extent = 1;
   std::optional<std::int64_t> stride = 1;
 };
-Run run_of(const StridedBlock& block, const std::vector<int>& dims) {
-  Run run;
+MergedDims run_of(const StridedBlock& block, const std::vector<int>& dims) {
+  MergedDims run;
   bool empty = true;
   for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
     const auto extent = block.extents[*d], stride = block.strides[*d];
@@ -43,7 +43,7 @@ struct Matrices {
 
 std::optional<Matrices> in_place(const StridedBlock& block, const std::vector<int>& batch,
                                  const std::vector<int>& rows, const std::vector<int>& columns) {
-  const Run r = run_of(block, rows), c = run_of(block, columns);
+  const MergedDims r = run_of(block, rows), c = run_of(block, columns);
   if (!r.stride || !c.stride) return std::nullopt;
   Matrices m{block.data, {}, r.extent, c.extent};
   for (const int d : batch) m.batch_strides.push_back(block.strides[d]);
@@ -59,7 +59,7 @@ std::optional<Matrices> in_place(const StridedBlock& block, const std::vector<in
   return std::nullopt;
 }
 
-// A dense copy of (batch, rows, columns) where the block does not lie so.
+// Views the block as (batch, rows, columns), or makes a dense copy if its strides do not allow it.
 Matrices as_matrices(Dtype dtype, const StridedBlock& block, const std::vector<int>& batch,
                      const std::vector<int>& rows, const std::vector<int>& columns) {
   if (auto m = in_place(block, batch, rows, columns)) return *m;
@@ -120,7 +120,7 @@ void multiply_blocks(Dtype dtype, const DotDims& p, const StridedBlock& a, const
   const auto ma = as_matrices(dtype, a, p.batch_a, free_a, p.contract_a),
              mb = as_matrices(dtype, b, p.batch_b, p.contract_b, free_b);
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  // Elements of the tile from a row to the next.
+  // The distance in elements between rows of the tile.
   const auto pitch = columns_at > 0 ? std::max<std::int64_t>(c.strides[columns_at - 1], 1)
                                     : std::max<std::int64_t>(c.extents.elements(), 1);
   std::vector<std::int64_t> at(in_batch.size(), 0);

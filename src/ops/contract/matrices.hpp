@@ -1,5 +1,5 @@
-// Products of parts of tiles, where they lie: gemm takes strides, so that a part of a block, or a block whose
-// dims stand in another order, is multiplied without a copy of it.
+// Products of parts of tiles in place: gemm takes strides, so a part of a block, or a block whose dims are in
+// another order, is multiplied without a copy.
 #pragma once
 #include "kernels/dense/gemm.hpp"
 #include "ops/contract/dot_general.hpp"
@@ -16,9 +16,9 @@ struct StridedBlock {
 // The part `box` of a tile.
 StridedBlock block_of(const Tile&, const Box& box);
 
-// c (+)= a . b over the dims of a product. The rows and the columns of c must each lie in one run of strides
-// (InternalError otherwise); where those of a or b do not, a copy of it is made. The last pass is told of
-// rows and columns of c's whole tile: the dims before the columns of b, and those.
+// c (+)= a . b over the dims of a product. The rows and the columns of c must each be one run of strides
+// (InternalError otherwise); a or b is copied if its are not. The last pass gets rows and columns of c's
+// complete tile: the dims before the columns of b, and those columns.
 void multiply_blocks(Dtype, const DotDims&, const StridedBlock& a, const StridedBlock& b, bool accumulate,
                      const StridedBlock& c, const kernels::Beside& = {});
 

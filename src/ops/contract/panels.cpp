@@ -1,9 +1,9 @@
-// A product that fetches its operands in pieces. What lies on the same host is read where it is, just before
-// it is multiplied; other ranks send the next piece while this one is multiplied.
+// A product that fetches its operands in pieces. Pieces on the same host are read in place just before they
+// are multiplied; other ranks send the next piece while this one is multiplied.
 //
 //   messages   wait(0) | start(1) multiply(0) | wait(1) | start(2) multiply(1) | ...
 //
-// Each rank knows which piece every other works on in which turn (pieces_in_order): nobody asks.
+// Each rank computes which piece every other works on in each turn (pieces_in_order), without requests.
 #include <algorithm>
 #include <complex>
 #include <map>
@@ -21,11 +21,11 @@ namespace tessera {
 namespace {
 
 // A transfer of one operand, or the part of it that a piece needs.
-struct Part {
+struct PanelPart {
   std::size_t operand;
   Index box;
 };
-using ByPeer = std::map<int, std::vector<Part>>;
+using ByPeer = std::map<int, std::vector<PanelPart>>;
 
 void copy_box(const Tile& to, const Tile& from, const Index& box) {
   const StridedBox there = destination_box(from, box), here = destination_box(to, box);
@@ -34,8 +34,8 @@ void copy_box(const Tile& to, const Tile& from, const Index& box) {
                         there.strides, there.extents, itemsize(to.dtype));
 }
 
-// Reads boxes of other ranks' blocks. The system looks up every run of memory: where a box is one run in its
-// block but many short ones in the panel, it comes through a piece of room that stays in the cache.
+// Reads boxes of other ranks' blocks. The operating system looks up every run: a box that is one run in its
+// block but many short ones in the panel is read through a buffer that stays in the cache.
 class BoxReader {
  public:
   explicit BoxReader(int device) : reader_(device) {}
@@ -76,12 +76,12 @@ class BoxReader {
   Buffer room_;
 };
 
-// Blocks of arrays on their way between this rank and others: what is read directly, and messages.
+// Blocks of arrays in transit between this rank and others: direct reads and messages.
 class Traffic {
  public:
-  Traffic(const TalkArgs& args, std::vector<Tile> own) : args_(args), own_(std::move(own)) {}
+  Traffic(const CommunicationArgs& args, std::vector<Tile> own) : args_(args), own_(std::move(own)) {}
 
-  // The block that a rank gives may be a part of what its memory holds.
+  // Registers an operand. `held`: the layout of memory, of which the block that a rank sends may be a part.
   void add(std::size_t operand, const Sharding& from, const Sharding& to, const Sharding& held) {
     const Shape& shape = own_[operand].global;
     const Sharding source[] = {from};
@@ -115,13 +115,13 @@ class Traffic {
     for (const auto& t : local_[operand])
       if (const auto box = intersect(t.to, to.box); !is_empty(box)) copy_box(to, own_[operand], box);
   }
-  // Reads the part of this host's ranks.
+  // Reads the parts held by ranks of this host.
   void read(std::size_t operand, const Tile& to) {
     for (std::size_t s = 0; s < source_peers_.size(); ++s) {
       const int peer = source_peers_[s];
       BoxReader reader(peer);
       for (const auto& part : sources_.at(peer)) {
-        if (part.operand != operand) continue;  // the other may have other dims
+        if (part.operand != operand) continue;  // operands may differ in ndim
         const auto box = intersect(part.box, to.box);
         if (is_empty(box)) continue;
         reader.read(to, block_at(operand, peer), reading_->operands_of(s)[operand], box);
@@ -130,7 +130,7 @@ class Traffic {
     }
   }
 
-  // Messages of one turn. need(operand, device): what that device needs in it; nothing: no part of it.
+  // Starts the messages of one turn. need(operand, device): the box that the device needs in it, or nothing.
   template <class Need> void start(Need&& need) {
     incoming_.clear(), in_rooms_.clear(), out_rooms_.clear();
     std::vector<comm::Message> sends, receives;
@@ -150,7 +150,7 @@ class Traffic {
   }
   void move_on() { pending_.test(); }
   void wait() { pending_.wait(); }
-  // Copies what has arrived to `tile_of(operand)`.
+  // Copies the received parts to `tile_of(operand)`.
   template <class Need, class TileOf> void unpack(Need&& need, TileOf&& tile_of) {
     for (std::size_t i = 0; i < incoming_.size(); ++i) {
       std::byte* at = in_rooms_[i].data();
@@ -171,14 +171,15 @@ class Traffic {
   }
 
   template <class Need, class Use>
-  void for_each_part(const std::vector<Part>& parts, Need& need, int device, Use&& use) const {
+  void for_each_part(const std::vector<PanelPart>& parts, Need& need, int device, Use&& use) const {
     for (const auto& part : parts) {
       const std::optional<Box> needed = need(part.operand, device);
       if (!needed) continue;
       if (const auto box = intersect(part.box, *needed); !is_empty(box)) use(part.operand, box);
     }
   }
-  template <class Need> std::int64_t bytes_of(const std::vector<Part>& parts, Need& need, int device) const {
+  template <class Need>
+  std::int64_t bytes_of(const std::vector<PanelPart>& parts, Need& need, int device) const {
     std::int64_t bytes = 0;
     for_each_part(parts, need, device, [&](std::size_t operand, const Index& box) {
       bytes += box_elements(box) * static_cast<std::int64_t>(itemsize(own_[operand].dtype));
@@ -186,7 +187,7 @@ class Traffic {
     return bytes;
   }
   template <class Need>
-  void pack(const std::vector<Part>& parts, Need& need, int device, std::byte* to) const {
+  void pack(const std::vector<PanelPart>& parts, Need& need, int device, std::byte* to) const {
     for_each_part(parts, need, device, [&](std::size_t operand, const Index& box) {
       const Tile packed{to, own_[operand].dtype, box, own_[operand].global};
       copy_box(packed, own_[operand], box);
@@ -194,7 +195,7 @@ class Traffic {
     });
   }
 
-  const TalkArgs& args_;
+  const CommunicationArgs& args_;
   std::vector<Tile> own_;
   std::vector<Sharding> held_;
   std::vector<std::vector<Transfer>> local_;
@@ -207,7 +208,7 @@ class Traffic {
 
 class Product {
  public:
-  Product(const TalkArgs& args, const ProductPlan& plan)
+  Product(const CommunicationArgs& args, const ProductPlan& plan)
       : args_(args),
         plan_(plan),
         shapes_{args.local.in[0].global, args.local.in[1].global},
@@ -257,7 +258,7 @@ class Product {
     return turns_of(device).size();
   }
 
-  // The part of an operand that a device multiplies in a turn; nothing when it fetches none in it.
+  // The part of an operand that a device multiplies in a turn; nothing if it fetches none in it.
   std::optional<Box> need(std::size_t operand, int device, std::size_t turn) {
     const auto& turns = turns_of(device);
     if (turn >= turns.size() || (cut_dim(operand) < 0 && turn > 0)) return std::nullopt;
@@ -312,7 +313,7 @@ class Product {
                     block_of(args_.local.out[0], boxes[2]), beside);
   }
 
-  // No piece lies here. Of the contracted dim: the term of this rank is 0.
+  // For a rank that has no piece: clears its block, which for a split contracted dim is a term of 0.
   void clear_result() {
     const auto block = block_of(args_.local.out[0], computed_);
     const std::complex<double> zero = 0;
@@ -321,9 +322,9 @@ class Product {
     if (hands_on_parts()) hand_on(block);
   }
 
-  // Terms of other layers are still to be added.
+  // Whether last_pass may run on parts: not while terms of other layers are still to be added.
   bool hands_on_parts() const { return args_.local.last_pass != nullptr && plan_.summed_over.empty(); }
-  // A block that is whole rows, or a part of one, is complete.
+  // Passes a complete block on: several rows, or a part of one row.
   void hand_on(const StridedBlock& block) const {
     const auto elements = block.extents.elements();
     if (elements == 0) return;
@@ -338,7 +339,7 @@ class Product {
       (*args_.local.last_pass)(row, elements / columns, 0, columns);
   }
 
-  // Reads what the others computed, straight into place, where ranks shared the work.
+  // Reads other ranks' parts of the result in place, if ranks shared the work.
   void gather_result() {
     if (plan_.c_computed == args_.out_layouts[0]) return;
     const Tile& c = args_.local.out[0];
@@ -357,8 +358,8 @@ class Product {
     shared.close();
   }
 
-  // Adds the terms of the same block that ranks hold after they shared the inner dim. Added in parts, so that
-  // the memory beside the sum is bounded, and in place of the panels.
+  // Adds the terms of one block that ranks hold after they shared the contracted dim. The sum runs in parts,
+  // to bound memory, and reuses the panels' memory.
   void add_terms() {
     if (plan_.summed_over.empty()) return;
     for (auto& room : rooms_) room.reset();
@@ -372,7 +373,7 @@ class Product {
     if (args_.local.last_pass != nullptr) hand_on(block_of(c, c.box));
   }
 
-  const TalkArgs& args_;
+  const CommunicationArgs& args_;
   const ProductPlan& plan_;
   std::vector<Shape> shapes_;
   Traffic traffic_;
@@ -384,7 +385,7 @@ class Product {
   std::size_t room_bytes_[2] = {0, 0};
 };
 
-void talk(const TalkArgs& args) { Product(args, args.local.params.as<ProductPlan>()).run(); }
+void communicate(const CommunicationArgs& args) { Product(args, args.local.params.as<ProductPlan>()).run(); }
 
 double flops(std::span<const Type>, std::span<const Type>, const Params& params) {
   return params.as<ProductPlan>().flops;
@@ -396,6 +397,7 @@ int columns(std::span<const Shape> in, const Params& params) {
 
 }  // namespace
 
-const OpDef product_op{.name = "dot", .runs = Talk{talk}, .flops = flops, .columns_of_parts = columns};
+const OpDef product_op{
+    .name = "dot", .runs = Communicating{communicate}, .flops = flops, .columns_of_parts = columns};
 
 }  // namespace tessera

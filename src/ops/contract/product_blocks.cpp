@@ -37,7 +37,7 @@ MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim) {
   return axes;
 }
 
-Blocks make_blocks(const ProductQuestion& q, const Sharding& a, const Sharding& b, const Sharding& c) {
+ProductBlocks make_blocks(const ProductQuestion& q, const Sharding& a, const Sharding& b, const Sharding& c) {
   return {a, b, c, {fetched(q, 0, a), fetched(q, 1, b)}};
 }
 
@@ -50,7 +50,7 @@ double seconds_of_bytes(std::int64_t bytes, double from_other_hosts, std::int64_
          crossing * static_cast<double>(ranks_of_a_host) / links.between.bytes_per_s;
 }
 
-double seconds_of_messages(const ProductQuestion& q, const Blocks& blocks, std::int64_t messages) {
+double seconds_of_messages(const ProductQuestion& q, const ProductBlocks& blocks, std::int64_t messages) {
   const auto& [a, b] = blocks.operands;
   const double of_result = share_from_other_hosts(q.mesh, blocks.shared_axes);
   const bool crosses = a.from_other_hosts + b.from_other_hosts + of_result > 0;
@@ -61,14 +61,14 @@ double seconds_of_messages(const ProductQuestion& q, const Blocks& blocks, std::
          static_cast<double>(messages) * (crosses ? links.between : links.inside).latency_s;
 }
 
-double flops_of(const ProductQuestion& q, const Blocks& blocks) {
+double flops_of(const ProductQuestion& q, const ProductBlocks& blocks) {
   const Shape a = blocks.a.shard_shape(q.args.in[0].shape);
   double inner = 1;
   for (const int d : q.dims.contract_a) inner *= static_cast<double>(a[d]);
   return 2 * inner * static_cast<double>(blocks.c.shard_shape(q.args.out.shape).elements());
 }
 
-double seconds_of_work(const ProductQuestion& q, const Blocks& blocks) {
+double seconds_of_work(const ProductQuestion& q, const ProductBlocks& blocks) {
   const auto read =
       blocks.operands[0].block_bytes + blocks.operands[1].block_bytes + bytes_of(blocks.c, q.args.out);
   return std::max(seconds_of_flops(flops_of(q, blocks)),
@@ -77,7 +77,7 @@ double seconds_of_work(const ProductQuestion& q, const Blocks& blocks) {
 
 namespace {
 
-// Axes along which neither operands nor result differ from rank to rank.
+// The mesh axes along which operands and result are all replicated.
 MeshAxes idle_axes(const ProductQuestion& q) {
   std::vector<bool> used(q.mesh.ndim());
   const auto use = [&](const MeshAxes& axes) {
@@ -106,14 +106,14 @@ FactorAxes factor_axes_of(const ProductQuestion& q) {
   return axes;
 }
 
-void note_shared(const ProductQuestion& q, const MeshAxes& idle, Blocks& blocks) {
+void note_shared(const ProductQuestion& q, const MeshAxes& idle, ProductBlocks& blocks) {
   std::vector<std::string> names;
   for (const int a : idle) names.push_back(q.mesh.axis_names()[a]);
   blocks.shared_over = join(names, ",");
   blocks.shared_axes = idle;
 }
 
-// The contracted dim whose blocks are the longest, as a factor; -1: there is none to share.
+// The contracted dim with the longest blocks, as a factor; -1 if there is none to share.
 int longest_inner(const ProductQuestion& q) {
   const Shape block = q.args.needed[0].shard_shape(q.args.in[0].shape);
   int found = -1;
@@ -127,10 +127,10 @@ int longest_inner(const ProductQuestion& q) {
 
 }  // namespace
 
-// The first dim of the result whose blocks the axes cut into parts that tile them.
+// The first dim of the result whose blocks can be split over the idle axes into parts that tile them.
 //
 //   rows of 10 in one block, 4 ranks: 3 3 3 1     in blocks of 5, 2 ranks each: 3 3 3 1 does not tile 5 5
-std::optional<Blocks> shared_blocks(const ProductQuestion& q) {
+std::optional<ProductBlocks> shared_blocks(const ProductQuestion& q) {
   const MeshAxes idle = idle_axes(q);
   if (idle.empty()) return std::nullopt;
   const auto ranks = devices_along(q.mesh, idle);
@@ -139,12 +139,12 @@ std::optional<Blocks> shared_blocks(const ProductQuestion& q) {
     if (q.rule.outputs[0][d].size() != 1) continue;
     const int f = q.rule.outputs[0][d][0];
     const auto n = q.args.out.shape[static_cast<int>(d)], parts = devices_along(q.mesh, own[f]);
-    if (block_size(n, parts) == 1 || n == 0) continue;  // blocks in front of it would be pieces apart
+    if (block_size(n, parts) == 1 || n == 0) continue;  // only dims of size 1 may precede the split one
     if (block_size(n, parts) < ranks) return std::nullopt;
     if (parts > 1 && block_size(n, parts * ranks) * ranks != block_size(n, parts)) return std::nullopt;
     FactorAxes axes = own;
     axes[f].insert(axes[f].end(), idle.begin(), idle.end());
-    Blocks blocks =
+    ProductBlocks blocks =
         make_blocks(q, sharding_of(q.rule, axes, q.mesh, 0, false),
                     sharding_of(q.rule, axes, q.mesh, 1, false), sharding_of(q.rule, axes, q.mesh, 0, true));
     note_shared(q, idle, blocks);
@@ -154,16 +154,16 @@ std::optional<Blocks> shared_blocks(const ProductQuestion& q) {
   return std::nullopt;
 }
 
-// Parts need not divide, and some may be empty: whatever terms the ranks along the axes hold, their sum is
-// the block.
-std::optional<Blocks> summed_blocks(const ProductQuestion& q) {
+// Blocks that split the contracted dim over the idle axes. Parts need not be even, and some may be empty: the
+// sum of the ranks' terms is the block in any case.
+std::optional<ProductBlocks> summed_blocks(const ProductQuestion& q) {
   const MeshAxes idle = idle_axes(q);
   const int f = idle.empty() ? -1 : longest_inner(q);
   if (f < 0) return std::nullopt;
   FactorAxes axes = factor_axes_of(q);
   axes[f].insert(axes[f].end(), idle.begin(), idle.end());
-  Blocks blocks = make_blocks(q, sharding_of(q.rule, axes, q.mesh, 0, false),
-                              sharding_of(q.rule, axes, q.mesh, 1, false), q.args.out_layout);
+  ProductBlocks blocks = make_blocks(q, sharding_of(q.rule, axes, q.mesh, 0, false),
+                                     sharding_of(q.rule, axes, q.mesh, 1, false), q.args.out_layout);
   note_shared(q, idle, blocks);
   const auto ranks = devices_along(q.mesh, idle);
   blocks.summed_bytes = 2 * (ranks - 1) * bytes_of(blocks.c, q.args.out) / ranks;

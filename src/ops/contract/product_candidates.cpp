@@ -11,27 +11,28 @@ namespace {
 
 constexpr std::int64_t not_worth_a_thought = std::int64_t{64} << 10;
 constexpr std::int64_t least_width = 16;
-constexpr double least_shared_flops = 2e8;  // below it a message costs as much as the work
-// Terms of a result of few bytes are added where ranks meet anyhow; below this time of a rank's own work the
-// meeting costs as much (measured: 0.09 ms at 8 ranks that share two cores).
+constexpr double least_shared_flops = 2e8;  // below this a message costs as much as the work
+// Terms of a result of few bytes are added at rendezvous that happen anyway; below this time of a rank's own
+// work the rendezvous costs as much (measured: 0.09 ms for 8 ranks on two cores).
 constexpr double least_summed_s = 1.5e-4;
 constexpr std::int64_t small_result_bytes = std::int64_t{4} << 10;
 const char* name_of(Cut cut) {
   return cut == Cut::inner ? "inner dimension" : cut == Cut::rows ? "rows" : "columns";
 }
 
-// gemm goes over the result once for so many inner indices, whether they come in pieces or not. (OpenBLAS,
-// 3072^3 in float32: pieces of 192 and more take as long as one piece, of 128 5 % longer, of 64 8 %.)
+// gemm passes over the result once per this many contracted indices, in pieces or not. (OpenBLAS, 3072^3 in
+// float32: pieces of 192 and more take as long as one piece, of 128 5 % longer, of 64 8 %.)
 constexpr std::int64_t inner_of_one_pass = 192;
 
-std::int64_t passes_of_one_piece(const ProductQuestion& q, const Blocks& blocks, const ProductPlan& plan) {
+std::int64_t passes_of_one_piece(const ProductQuestion& q, const ProductBlocks& blocks,
+                                 const ProductPlan& plan) {
   if (plan.cut != Cut::inner) return 1;
   return (blocks.a.shard_shape(q.args.in[0].shape)[plan.dim_a] - 1) / inner_of_one_pass + 1;
 }
 
-// The work that pieces repeat and one piece would not: the sum of the inner cut is read and written, of the
-// others the operand that stays is read and packed for gemm.
-double seconds_of_repeating(const ProductQuestion& q, const Blocks& blocks, const ProductPlan& plan) {
+// The extra work of several pieces against one: the inner cut reads and writes the sum again, the other cuts
+// read and pack the fixed operand again.
+double seconds_of_repeating(const ProductQuestion& q, const ProductBlocks& blocks, const ProductPlan& plan) {
   const auto more = std::max<std::int64_t>(0, plan.pieces - passes_of_one_piece(q, blocks, plan));
   const std::int64_t again = plan.cut == Cut::inner  ? bytes_of(blocks.c, q.args.out)
                              : plan.cut == Cut::rows ? blocks.operands[1].block_bytes
@@ -39,20 +40,21 @@ double seconds_of_repeating(const ProductQuestion& q, const Blocks& blocks, cons
   return static_cast<double>(more) * 2 * static_cast<double>(again) / rates().memory_bytes_per_s;
 }
 
-// Twice the levels of a tree.
-std::int64_t messages_of_sum(const ProductQuestion& q, const Blocks& blocks) {
+// The messages of a tree, up and down.
+std::int64_t messages_of_sum(const ProductQuestion& q, const ProductBlocks& blocks) {
   const auto ranks = static_cast<std::uint64_t>(devices_along(q.mesh, blocks.shared_axes));
   return 2 * std::bit_width(ranks - 1);
 }
 
-// Over all layers each rank reads and writes about one block.
-double seconds_of_adding(const ProductQuestion& q, const Blocks& blocks) {
+// Summed over all layers, each rank reads and writes about one block.
+double seconds_of_adding(const ProductQuestion& q, const ProductBlocks& blocks) {
   return 2 * static_cast<double>(bytes_of(blocks.c, q.args.out)) / rates().memory_bytes_per_s;
 }
 
-// Runs of memory that a rank reads from the others of its host, each of which costs the system as much as a
-// message: columns of another rank's rows are many.
-std::int64_t runs_read_in_place(const ProductQuestion& q, const Blocks& blocks, const ProductPlan& plan) {
+// The number of memory runs that a rank reads from others of its host. Each costs as much as a message;
+// columns of another rank's rows are many runs.
+std::int64_t runs_read_in_place(const ProductQuestion& q, const ProductBlocks& blocks,
+                                const ProductPlan& plan) {
   if (q.panels_at_once > 1) return 0;  // messages are packed
   const Sharding* const needed[] = {&blocks.a, &blocks.b};
   const int dims[] = {plan.dim_a, plan.dim_b};
@@ -72,8 +74,9 @@ std::int64_t runs_read_in_place(const ProductQuestion& q, const Blocks& blocks, 
   return runs;
 }
 
-// In one piece (width 0), or in pieces that keep to the limit, if any do.
-std::optional<Candidate> in_pieces(const ProductQuestion& q, const Blocks& blocks, Cut cut, bool in_one) {
+// A candidate in one piece (width 0), or in pieces within the memory limit if possible.
+std::optional<Candidate> in_pieces(const ProductQuestion& q, const ProductBlocks& blocks, Cut cut,
+                                   bool in_one) {
   ProductPlan plan{
       .dims = q.dims, .a_needed = blocks.a, .b_needed = blocks.b, .c_computed = blocks.c, .cut = cut};
   if (!find_cut_dims(q, blocks, plan)) return std::nullopt;
@@ -86,7 +89,7 @@ std::optional<Candidate> in_pieces(const ProductQuestion& q, const Blocks& block
   std::int64_t whole_bytes = 0, cut_bytes = 0;  // of blocks that are fetched at once, or in pieces
   for (int i = 0; i < 2; ++i)
     if (operands[i].moves) (dims[i] >= 0 ? cut_bytes : whole_bytes) += operands[i].block_bytes;
-  if (!in_one && cut_bytes == 0) return std::nullopt;  // there is nothing to fetch in pieces
+  if (!in_one && cut_bytes == 0) return std::nullopt;  // no operand needs fetching in pieces
   const std::int64_t at_once = q.panels_at_once;
   std::int64_t width = extent;
   if (!in_one) {
@@ -102,7 +105,7 @@ std::optional<Candidate> in_pieces(const ProductQuestion& q, const Blocks& block
   told.temporary_bytes =
       at_once * (whole_bytes + static_cast<std::int64_t>(share * static_cast<double>(cut_bytes)));
   const bool adds = blocks.summed_bytes > 0;
-  if (adds) {  // when the panels are gone
+  if (adds) {  // after the panels are freed
     plan.summed_over = blocks.shared_axes;
     told.temporary_bytes =
         std::max(told.temporary_bytes, std::min(bytes_of(blocks.c, q.args.out), most_summed_at_once));
@@ -130,14 +133,14 @@ std::optional<Candidate> in_pieces(const ProductQuestion& q, const Blocks& block
   return candidate;
 }
 
-// Along whichever dim there is.
-std::optional<Candidate> in_one_piece(const ProductQuestion& q, const Blocks& blocks) {
+// One piece, cut along any dim that can be cut.
+std::optional<Candidate> in_one_piece(const ProductQuestion& q, const ProductBlocks& blocks) {
   for (const Cut cut : {Cut::inner, Cut::columns, Cut::rows})
     if (auto candidate = in_pieces(q, blocks, cut, true)) return candidate;
   return std::nullopt;
 }
 
-Candidate moved_whole(const ProductQuestion& q, const Blocks& blocks) {
+Candidate moved_whole(const ProductQuestion& q, const ProductBlocks& blocks) {
   Candidate candidate{blocks};
   auto& told = candidate.told;
   std::int64_t messages = 0;
@@ -156,9 +159,9 @@ Candidate moved_whole(const ProductQuestion& q, const Blocks& blocks) {
   return candidate;
 }
 
-// As the operands' owner placed them, and with the work shared over axes that would be idle.
-std::vector<Blocks> ways_of(const ProductQuestion& q) {
-  std::vector<Blocks> ways{make_blocks(q, q.args.needed[0], q.args.needed[1], q.args.out_layout)};
+// The candidate blocks: the layouts that the user placed, and those that share work over idle axes.
+std::vector<ProductBlocks> ways_of(const ProductQuestion& q) {
+  std::vector<ProductBlocks> ways{make_blocks(q, q.args.needed[0], q.args.needed[1], q.args.out_layout)};
   const bool is_asked = q.dims.options.algorithm == ProductAlgorithm::inner_shared;
   const bool is_large = flops_of(q, ways[0]) >= least_shared_flops;
   if (is_large)

@@ -1,8 +1,8 @@
-// The ways to compute a product, each with what it costs: what product_plan chooses among. Pure.
+// The candidate algorithms for a product, each with its cost; product_plan chooses one. Pure functions.
 //
-//   question   what is known before anything is chosen
-//   blocks     where the operands' and the result's blocks lie that a rank multiplies (product_blocks.cpp)
-//   pieces     how the dim that is cut falls into pieces                             (product_pieces.cpp)
+//   question   the facts known before the choice
+//   blocks     the layouts of the operands' and the result's blocks on each rank  (product_blocks.cpp)
+//   pieces     the cut of a dim into pieces                                         (product_choice.cpp)
 //   candidate  both together, with bytes, memory and seconds                     (product_candidates.cpp)
 #pragma once
 #include <array>
@@ -16,15 +16,15 @@
 namespace tessera {
 
 struct ProductQuestion {
-  const PieceArgs& args;
+  const AlgorithmArgs& args;
   const FactorRule& rule;
   const DotDims& dims;
   std::int64_t item;
   std::int64_t limit;
-  std::int64_t panels_at_once;  // that a fetched operand takes: one where it is read in place; else one that
-                                // is multiplied, one that arrives and one that leaves
+  std::int64_t panels_at_once;  // per fetched operand: one if it is read in place; else one that
+                                // is multiplied, one that is received and one that is sent
   const Mesh& mesh;
-  std::int64_t ranks_of_a_host;  // that share its link to the others
+  std::int64_t ranks_of_a_host;  // that share its network link
 };
 
 std::int64_t bytes_of(const Sharding& layout, const Type& type);  // of the largest block
@@ -33,38 +33,37 @@ std::int64_t bytes_of(const Sharding& layout, const Type& type);  // of the larg
 struct Fetched {
   bool moves = false;
   std::int64_t bytes = 0, peers = 0, block_bytes = 0;
-  double from_other_hosts = 0;  // the share of its bytes
+  double from_other_hosts = 0;  // the share of bytes from other hosts
 };
 // The layouts of the blocks that each rank multiplies.
-struct Blocks {
+struct ProductBlocks {
   Sharding a, b, c;
   std::array<Fetched, 2> operands;
-  std::string shared_over = {};  // mesh axes over which ranks would compute the same otherwise
+  std::string shared_over = {};  // mesh axes that would otherwise be idle
   MeshAxes shared_axes = {};
-  std::int64_t gathered_bytes = 0, summed_bytes = 0;  // of the result: one of them, if axes are shared
+  std::int64_t gathered_bytes = 0, summed_bytes = 0;  // of the result: one of the two, if axes are shared
 };
-MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim);  // each once
-Blocks make_blocks(const ProductQuestion&, const Sharding& a, const Sharding& b, const Sharding& c);
-double flops_of(const ProductQuestion&, const Blocks&);
-// The seconds of the arithmetic, or of reading its operands, where that is more: a few rows times a few
-// columns.
-double seconds_of_work(const ProductQuestion&, const Blocks&);
-double seconds_of_messages(const ProductQuestion&, const Blocks&, std::int64_t messages);
-// Blocks that leave no mesh axis idle, where there are any: parts of the result, or of the inner dim.
-std::optional<Blocks> shared_blocks(const ProductQuestion&);
-std::optional<Blocks> summed_blocks(const ProductQuestion&);
+MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim);  // each axis once
+ProductBlocks make_blocks(const ProductQuestion&, const Sharding& a, const Sharding& b, const Sharding& c);
+double flops_of(const ProductQuestion&, const ProductBlocks&);
+// The seconds of the arithmetic, or of reading the operands if that is longer (few rows times few columns).
+double seconds_of_work(const ProductQuestion&, const ProductBlocks&);
+double seconds_of_messages(const ProductQuestion&, const ProductBlocks&, std::int64_t messages);
+// Blocks that use all mesh axes, if possible: parts of the result, or of the contracted dim.
+std::optional<ProductBlocks> shared_blocks(const ProductQuestion&);
+std::optional<ProductBlocks> summed_blocks(const ProductQuestion&);
 
-// The dims that a cut goes through; false: it has none.
-bool find_cut_dims(const ProductQuestion&, const Blocks&, ProductPlan&);
+// Finds the dims that are cut; false if this cut has none.
+bool find_cut_dims(const ProductQuestion&, const ProductBlocks&, ProductPlan&);
 void set_pieces(const ProductQuestion&, ProductPlan&, std::int64_t width);
 
 struct Candidate {
-  Blocks blocks;
+  ProductBlocks blocks;
   PlannedCandidate told = {};
   ProductAlgorithm algorithm = ProductAlgorithm::whole;
-  std::optional<ProductPlan> plan = {};  // nothing: the operands are moved, then the kernel runs
+  std::optional<ProductPlan> plan = {};  // nullopt: the operands are moved, then the kernel runs
 };
 
-std::vector<Candidate> all_candidates(const ProductQuestion&);  // operands moved whole first
+std::vector<Candidate> all_candidates(const ProductQuestion&);  // starts with operands moved whole
 
 }  // namespace tessera

@@ -10,9 +10,9 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t part_of_blocks = 9;  // with what BLAS keeps for itself, less than 15 % of them
+constexpr std::int64_t part_of_blocks = 9;  // with BLAS's own buffers, less than 15 % of the blocks
 constexpr std::int64_t least_limit = std::int64_t{4} << 20;
-constexpr std::int64_t simple_bytes = std::int64_t{8} << 20;  // an operand is moved whole for so little
+constexpr std::int64_t simple_bytes = std::int64_t{8} << 20;  // operands up to this size are moved whole
 
 bool lies_on_one_host(const Mesh& mesh) {
   if (mesh.is_abstract() || settings().collectives == "mpi") return false;
@@ -26,7 +26,7 @@ bool fits(const ProductQuestion& q, const Candidate& candidate) {
   return candidate.told.temporary_bytes <= (is_simple ? std::max(simple_bytes, q.limit) : q.limit);
 }
 
-// An operand that is moved whole may serve other consumers too: in doubt it is.
+// The cheapest candidate. Moving an operand whole wins if it fits, because other consumers may reuse it.
 std::size_t cheapest(const ProductQuestion& q, const std::vector<Candidate>& list) {
   const auto pinned = q.dims.options.algorithm;
   std::vector<std::size_t> open;
@@ -64,10 +64,10 @@ void explain_choice(const ProductQuestion& q, std::vector<Candidate>& list, std:
   }
 }
 
-std::vector<TalkCost> costs_of(const ProductQuestion& q, const Candidate& candidate) {
-  std::vector<TalkCost> costs;
+std::vector<CommunicationCost> costs_of(const ProductQuestion& q, const Candidate& candidate) {
+  std::vector<CommunicationCost> costs;
   const Sharding needed[] = {candidate.blocks.a, candidate.blocks.b};
-  TalkCost panels{"panels", {}, 0, 1};
+  CommunicationCost panels{"panels", {}, 0, 1};
   for (std::size_t i = 0; i < 2; ++i) {
     const auto& operand = candidate.blocks.operands[i];
     if (!operand.moves) continue;
@@ -85,7 +85,7 @@ std::vector<TalkCost> costs_of(const ProductQuestion& q, const Candidate& candid
   return costs;
 }
 
-bool is_on_one_mesh(const PieceArgs& args) {
+bool is_on_one_mesh(const AlgorithmArgs& args) {
   const Mesh mesh = args.out_layout.mesh();
   return std::all_of(args.lie.begin(), args.lie.end(), [&](const Sharding& s) { return s.mesh() == mesh; }) &&
          std::all_of(args.needed.begin(), args.needed.end(),
@@ -94,7 +94,7 @@ bool is_on_one_mesh(const PieceArgs& args) {
 
 }  // namespace
 
-std::int64_t product_limit(const PieceArgs& args) {
+std::int64_t product_limit(const AlgorithmArgs& args) {
   const auto& options = args.params.as<DotDims>().options;
   if (options.memory_limit_bytes > 0) return options.memory_limit_bytes;
   std::int64_t blocks = bytes_of(args.kept != nullptr ? *args.kept : args.out_layout, args.out);
@@ -102,7 +102,7 @@ std::int64_t product_limit(const PieceArgs& args) {
   return std::max(least_limit, blocks / part_of_blocks);
 }
 
-Pieces plan_product(const PieceArgs& args, const FactorRule& rule) {
+ChosenAlgorithm plan_product(const AlgorithmArgs& args, const FactorRule& rule) {
   const auto& dims = args.params.as<DotDims>();
   if (!is_on_one_mesh(args) || args.out.shape.elements() == 0) return {};
   const Mesh mesh = args.out_layout.mesh();
@@ -117,7 +117,7 @@ Pieces plan_product(const PieceArgs& args, const FactorRule& rule) {
   auto list = all_candidates(q);
   const std::size_t chosen = cheapest(q, list);
   if (list.size() > 1) explain_choice(q, list, chosen);
-  Pieces answer;
+  ChosenAlgorithm answer;
   if (list.size() > 1)
     for (auto& candidate : list) answer.candidates.push_back(candidate.told);
   const Candidate& best = list[chosen];

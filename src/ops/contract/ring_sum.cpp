@@ -13,10 +13,10 @@
 namespace tessera {
 namespace {
 
-constexpr std::int64_t lanes = 2;  // pieces under way at once: one is sent while the other grows
+constexpr std::int64_t lanes = 2;  // pieces in transit at once: one is sent while the next is computed
 
-// The ranks whose terms are added up, in the order of the blocks that they keep.
-std::vector<int> ring_of(const TalkArgs& args, const RingSumPlan& plan) {
+// The ranks whose terms are summed, in the order of the blocks that they keep.
+std::vector<int> ring_of(const CommunicationArgs& args, const RingSumPlan& plan) {
   const Shape& shape = args.local.out[0].global;
   auto ids = group_along(args.mesh, plan.axes, args.me);
   std::stable_sort(ids.begin(), ids.end(), [&](int a, int b) {
@@ -28,7 +28,7 @@ std::vector<int> ring_of(const TalkArgs& args, const RingSumPlan& plan) {
 
 class RingSum {
  public:
-  RingSum(const TalkArgs& args, const RingSumPlan& plan)
+  RingSum(const CommunicationArgs& args, const RingSumPlan& plan)
       : args_(args),
         plan_(plan),
         c_(args.local.out[0]),
@@ -82,7 +82,7 @@ class RingSum {
   }
   int lane_tag(const Lane& lane) const { return static_cast<int>(&lane - lanes_); }
 
-  // The product of what lies here, of the piece's rows or columns.
+  // Adds the product of this rank's operands for the piece's rows or columns.
   void add_term(const Tile& sum, bool accumulate) {
     const Range piece = sum.box[plan_.dim_c];
     const int dims[] = {plan_.dim_a, plan_.dim_b};
@@ -103,7 +103,7 @@ class RingSum {
     kernels::copy_strided(to.data, to.strides, from.data, from.strides, from.extents, itemsize(c_.dtype));
   }
 
-  const TalkArgs& args_;
+  const CommunicationArgs& args_;
   const RingSumPlan& plan_;
   const Tile& c_;
   std::vector<int> ids_;
@@ -112,14 +112,14 @@ class RingSum {
   Lane lanes_[lanes];
 };
 
-void talk(const TalkArgs& args) { RingSum(args, args.local.params.as<RingSumPlan>()).run(); }
+void communicate(const CommunicationArgs& args) { RingSum(args, args.local.params.as<RingSumPlan>()).run(); }
 
 double flops(std::span<const Type>, std::span<const Type>, const Params& params) {
   return params.as<RingSumPlan>().flops;
 }
 
-// The dims of the operands that a dim of the result comes from.
-void find_dims(const PieceArgs& args, RingSumPlan& plan) {
+// Finds the operand dims that correspond to a dim of the result.
+void find_dims(const AlgorithmArgs& args, RingSumPlan& plan) {
   const auto& p = plan.dims;
   const auto batch = static_cast<int>(p.batch_a.size());
   const auto free_a = free_dims(args.in[0].shape.ndim(), p.contract_a, p.batch_a),
@@ -132,9 +132,9 @@ void find_dims(const PieceArgs& args, RingSumPlan& plan) {
 
 }  // namespace
 
-const OpDef ring_sum_op{.name = "dot", .runs = Talk{talk}, .flops = flops};
+const OpDef ring_sum_op{.name = "dot", .runs = Communicating{communicate}, .flops = flops};
 
-Pieces plan_ring_sum(const PieceArgs& args) {
+ChosenAlgorithm plan_ring_sum(const AlgorithmArgs& args) {
   const auto& dims = args.params.as<DotDims>();
   const Mesh mesh = args.out_layout.mesh();
   const auto item = static_cast<std::int64_t>(itemsize(args.out.dtype));
@@ -152,7 +152,7 @@ Pieces plan_ring_sum(const PieceArgs& args) {
   plan.flops = 2 * inner * static_cast<double>(args.out_layout.shard_shape(args.out.shape).elements());
   const auto ring_bytes = 2 * lanes * ((block_bytes - 1) / plan.pieces + 1);
   const bool wins = term_bytes > limit && ring_bytes < term_bytes;
-  Pieces answer;
+  ChosenAlgorithm answer;
   const double seconds =
       seconds_of_flops(plan.flops) +
       seconds_of_bytes((ranks - 1) * block_bytes, share_from_other_hosts(mesh, plan.axes), 1);

@@ -1,22 +1,22 @@
-// A product whose contracted dim is split, and whose result each rank keeps a block of. Instead of making the
-// whole sum's term and scattering it, the terms of one block travel along a ring and grow, each rank adding
-// its own as its product accumulates:
+// A product with a split contracted dim, of whose result each rank keeps one block. Instead of computing a
+// term of the whole result and reduce-scattering it, the terms of one block travel along a ring, and each
+// rank adds its own as its product accumulates:
 //
 //   3 ranks   turn 0       turn 1       turn 2
-//   rank 0    block 2  ->  block 1  ->  block 0      what rank r works on goes to rank r + 1;
-//   rank 1    block 0  ->  block 2  ->  block 1      in the last turn everybody has its own
+//   rank 0    block 2  ->  block 1  ->  block 0      rank r sends its block to rank r + 1;
+//   rank 1    block 0  ->  block 2  ->  block 1      in the last turn every rank has its own
 //   rank 2    block 1  ->  block 0  ->  block 2
 #pragma once
 #include "ops/contract/dot_general.hpp"
-#include "program/pieces.hpp"
+#include "program/algorithms.hpp"
 
 namespace tessera {
 
 struct RingSumPlan {
   DotDims dims;
-  MeshAxes axes;                           // along which the terms are added up
+  MeshAxes axes;                           // along which the terms are summed
   int dim_a = -1, dim_b = -1, dim_c = -1;  // the dim whose blocks are kept
-  std::int64_t pieces = 1;                 // of a block, which travel one after the other
+  std::int64_t pieces = 1;                 // of a block, sent one after the other
   double flops = 0;                        // of one rank
   template <class V> void fields(V&& visit) const {
     visit("axes", axes);
@@ -25,8 +25,8 @@ struct RingSumPlan {
   }
 };
 
-// The answer where `args.kept` is asked for. Pure. The talk that it names is ring_sum_op.
-Pieces plan_ring_sum(const PieceArgs&);
+// The plan for `args.kept`. Pure. Its communicating kernel is ring_sum_op.
+ChosenAlgorithm plan_ring_sum(const AlgorithmArgs&);
 extern const OpDef ring_sum_op;
 
 }  // namespace tessera

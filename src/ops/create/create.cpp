@@ -1,5 +1,5 @@
-// Arrays out of nothing: scalars, constants, ranges, identity matrices. Uncommitted; each rank computes only
-// its own block.
+// Arrays without operands: scalars, constants, ranges, identity matrices. Uncommitted; each rank computes
+// only its own block.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,6 +10,7 @@
 #include "ops/build.hpp"
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
+#include "ops/resized.hpp"
 
 namespace tessera {
 
@@ -37,8 +38,8 @@ void write_scalar(const ScalarValue& value, Dtype dtype, void* out) {
   });
 }
 
-// An integer that a user wrote must not wrap around. Those past int64 arrive as negative ones, so that of
-// uint64 every bit pattern is taken.
+// Throws if an integer that the user wrote would wrap around. Values past int64 arrive as negative ones, so
+// uint64 accepts every bit pattern.
 static void check_fits(const ScalarValue& value, Dtype dtype) {
   if (!value.is_integer || !is_integer(dtype) || dtype == uint64) return;
   kernels::visit(dtype, [&]<class T>(T) {
@@ -61,7 +62,7 @@ static bool fits_integer(__int128 value, Dtype dtype) {
   });
 }
 
-// The value of a number rounded to a half.
+// The value of a number rounded to a 16-bit float.
 static ScalarValue rounded(const ScalarValue& value, Dtype half) {
   const double v = value.is_integer ? static_cast<double>(value.integer) : value.floating.real();
   return {half == bfloat16 ? float{bfloat16_t(v)} : float{float16_t(v)}, 0, false};
@@ -142,6 +143,13 @@ const Registered registered_full(full_op);
 
 }  // namespace
 
+ParamsPtr constant_with_shape(const OpDef& op, const Params& params, const Shape& shape) {
+  if (&op != &full_op) return nullptr;
+  auto other = params.as<FullParams>();
+  other.shape = shape;
+  return make_params(std::move(other));
+}
+
 ParamsPtr params_of_one_element(const OpDef& op, const Params& params) {
   if (&op != &full_op) return nullptr;
   auto one = params.as<FullParams>();
@@ -153,7 +161,7 @@ namespace {
 
 struct RangeParams {
   std::int64_t size;
-  int dim;  // of the result, along which values rise
+  int dim;  // of the result, along which values increase
   Shape shape;
   Dtype dtype;
   double start, step;
@@ -350,7 +358,7 @@ Array linspace(double start, double stop, std::int64_t num, Dtype dtype, bool en
   const double step = steps > 0 ? (stop - start) / static_cast<double>(steps) : 0;
   const Array values =
       record(iota_op, make_params(RangeParams{num, 0, Shape{num}, float64, start, step, 0, 0}), {});
-  // start + (num - 1) step may miss the end point by a rounding.
+  // start + (num - 1) step may differ from the end point by a rounding error.
   const Array exact = endpoint && num > 1 ? tessera::where(arange(num) == num - 1, stop, values) : values;
   return astype(is_inexact(dtype) ? exact : floor(exact), dtype);
 }

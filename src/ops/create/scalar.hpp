@@ -1,4 +1,4 @@
-// Scalars: 0-d leaves whose value every rank knows. A weak one keeps its full-precision value until it meets
+// Scalars: 0-d leaves whose value every rank knows. A weak one keeps full precision until it is combined with
 // an array.
 #pragma once
 #include <complex>
@@ -20,15 +20,26 @@ struct ScalarValue {
   }
 };
 
+// The numbers by their bits, as those of params are.
+inline std::uint64_t field_hash(const ScalarValue& s) {
+  return mix(mix(field_hash(s.floating), field_hash(s.integer)), field_hash(s.is_integer));
+}
+inline bool same_field(const ScalarValue& a, const ScalarValue& b) {
+  return same_field(a.floating, b.floating) && a.integer == b.integer && a.is_integer == b.is_integer;
+}
+inline std::string field_text(const ScalarValue& s) {
+  return s.is_integer ? field_text(s.integer) : field_text(s.floating);
+}
+
 Array make_scalar(const ScalarValue&, Dtype, bool weak);
 Array make_scalar(double, Dtype);
 // The value of an array made by make_scalar.
 std::optional<ScalarValue> scalar_value(const Array&);
-// Whether it is the op of zeros().
+// Whether the op is that of zeros().
 bool fills_with_zero(const OpDef&, const Params&);
-// The params of a 0-d array with the one element of a constant array; nullptr for ops that are no constant.
+// The params of a 0-d array with the element of a constant array; nullptr for other ops.
 ParamsPtr params_of_one_element(const OpDef&, const Params&);
-// The element of `dtype` that stands for the value, at `out`.
+// Writes the value as an element of `dtype` to `out`.
 void write_scalar(const ScalarValue&, Dtype, void* out);
 
 }  // namespace tessera

@@ -13,7 +13,7 @@ namespace {
 
 struct EffectParams {
   EffectPtr effect;
-  std::vector<std::int64_t> batch;             // sizes of the mapped dims that lead, the outermost first
+  std::vector<std::int64_t> batch;             // sizes of the leading mapped dims, the outermost first
   std::vector<std::vector<bool>> has_batch{};  // per batch dim, per value
   template <class V> void fields(V&& visit) const {
     visit("effect", effect);
@@ -23,8 +23,8 @@ struct EffectParams {
 };
 const EffectParams& params_of(const Params& params) { return params.as<EffectParams>(); }
 
-// Values are whole where they are read; ranks along manual axes keep their own.
-Placement place_effect(const PlaceArgs& args) {
+// Effects read replicated values; ranks along manual axes keep their own.
+Placement place_effect(const PlacementArgs& args) {
   Placement placement;
   for (const auto& type : args.in)
     placement.inputs.push_back(Sharding::from_dim_axes(args.mesh, DimAxes(type.shape.size())));
@@ -32,8 +32,8 @@ Placement place_effect(const PlaceArgs& args) {
   return placement;
 }
 
-// Whether this rank acts: the first of those that hold the same values does.
-bool acts_here(const TalkArgs& args) {
+// Whether this rank runs the effect: the first of the ranks that hold the same values does.
+bool acts_here(const CommunicationArgs& args) {
   const int position = args.mesh.position(args.me);
   int rest = position;
   const auto& sizes = args.mesh.axis_sizes();
@@ -45,7 +45,7 @@ bool acts_here(const TalkArgs& args) {
   return true;
 }
 
-// One example after the other: values without the mapped dim are the same in all of them.
+// Runs the effect example by example; values without the mapped dim are the same in all of them.
 void happen(const EffectParams& p, std::vector<EffectValue> values, std::size_t level, int rank) {
   if (level == p.batch.size()) return p.effect->happen(values, rank);
   const auto whole = values;
@@ -60,7 +60,7 @@ void happen(const EffectParams& p, std::vector<EffectValue> values, std::size_t 
   }
 }
 
-void run_effect(const TalkArgs& args) {
+void run_effect(const CommunicationArgs& args) {
   std::fill_n(args.local.out[0].data, itemsize(int32), std::byte{0});
   if (!acts_here(args)) return;
   std::vector<EffectValue> values;
@@ -68,10 +68,10 @@ void run_effect(const TalkArgs& args) {
   happen(params_of(args.local.params), std::move(values), 0, args.fixed_axes.empty() ? -1 : args.me);
 }
 
-// The batch dim goes in front; the token has none, and so the effect happens in the order of the examples.
+// The batch dim goes in front; the token has none, so the effects run in the order of the examples.
 Batched batch_effect(const BatchArgs& args) {
   auto p = params_of(*args.node.params);
-  // A loop or branch that goes its own way in each example has a token for each; all are the same.
+  // A loop or branch that differs by example has a token per example; all are equal.
   std::vector<Array> in{args.dims[0] == not_batched ? args.in[0] : max(args.in[0])};
   std::vector<bool> has_batch;
   for (std::size_t i = 1; i < args.in.size(); ++i) {
@@ -89,9 +89,10 @@ const OpDef effect_op{
     .infer = [](std::span<const Type>, const Params&) -> std::vector<Type> {
       return {{Shape{}, int32}};
     },
-    .sharding = Place{place_effect},
-    .runs = Talk{.together = run_effect,
-                 .cost = [](const PlaceArgs&, const Placement&) -> std::vector<TalkCost> { return {}; }},
+    .sharding = PlacementRule{place_effect},
+    .runs = Communicating{.together = run_effect,
+                          .cost = [](const PlacementArgs&,
+                                     const Placement&) -> std::vector<CommunicationCost> { return {}; }},
     .vjp = [](const VjpArgs& v) -> Cotangents { return Cotangents(v.in.size()); },
     .batch = batch_effect,
     .varying = [](std::span<const std::uint64_t>, const Params&) -> std::uint64_t { return 0; },

@@ -8,6 +8,7 @@
 
 #include "comm/collectives/collectives.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "comm/mpi/idle_groups.hpp"
 #include "ops/build.hpp"
 
 namespace tessera {
@@ -27,7 +28,7 @@ struct HostCallParams {
 };
 const HostCallParams& params_of(const Params& params) { return params.as<HostCallParams>(); }
 
-// The first output is the token, as of every effect.
+// The first output is the token, as for every effect.
 std::vector<Type> infer(std::span<const Type>, const Params& params) {
   const auto& p = params_of(params);
   std::vector<Type> types{{Shape{}, int32}};
@@ -35,7 +36,7 @@ std::vector<Type> infer(std::span<const Type>, const Params& params) {
   return types;
 }
 
-Placement place(const PlaceArgs& args) {
+Placement place(const PlacementArgs& args) {
   Placement placement;
   const auto whole = [&](const Type& type) {
     return Sharding::from_dim_axes(args.mesh, DimAxes(type.shape.size()));
@@ -45,7 +46,7 @@ Placement place(const PlaceArgs& args) {
   return placement;
 }
 
-void call(const TalkArgs& args) {
+void call(const CommunicationArgs& args) {
   std::vector<EffectValue> values;
   for (const Tile& tile : args.local.in.subspan(1)) values.push_back({tile.data, tile.shape(), tile.dtype});
   std::vector<std::byte*> results;
@@ -53,10 +54,11 @@ void call(const TalkArgs& args) {
   params_of(args.local.params).function->call(values, results);
 }
 
-// An exception on the first rank is one on every rank: nobody waits for results that do not come.
-void call_by_one(const TalkArgs& args) {
+// A failure on the first rank throws on every rank, so that none waits for results.
+void call_by_one(const CommunicationArgs& args) {
   const auto& ids = args.mesh.device_ids();
-  const auto& group = comm::group(ids);
+  const auto held = comm::hold_group(ids);  // the function may evaluate
+  const auto& group = *held;
   std::exception_ptr failure;
   std::byte has_failed{0};
   if (group.rank() == 0) try {
@@ -74,7 +76,7 @@ void call_by_one(const TalkArgs& args) {
     if (tile.bytes() > 0) comm::broadcast(group, tile.data, tile.bytes(), 0);
 }
 
-void run(const TalkArgs& args) {
+void run(const CommunicationArgs& args) {
   std::fill_n(args.local.out[0].data, itemsize(int32), std::byte{0});
   if (params_of(args.local.params).by_one && args.fixed_axes.empty())
     call_by_one(args);
@@ -82,7 +84,7 @@ void run(const TalkArgs& args) {
     call(args);
 }
 
-std::vector<TalkCost> cost(const PlaceArgs& args, const Placement&) {
+std::vector<CommunicationCost> cost(const PlacementArgs& args, const Placement&) {
   if (!params_of(args.params).by_one || !args.fixed_axes.empty()) return {};
   std::int64_t bytes = 1;
   for (const auto& type : args.out.subspan(1)) bytes += type.shape.elements() * itemsize(type.dtype);
@@ -96,8 +98,8 @@ const OpDef host_call_op{
     .name = "host_call",
     .halves = moves_halves,
     .infer = infer,
-    .sharding = Place{place},
-    .runs = Talk{.together = run, .cost = cost},
+    .sharding = PlacementRule{place},
+    .runs = Communicating{.together = run, .cost = cost},
     .vjp = NoRule{"a function of the host has no derivative that is known: give it one with custom_vjp"},
     .batch = NoRule{"a function of the host is called for one example: map it with a loop"},
     .is_value_dependent = true,

@@ -1,4 +1,4 @@
-// A function of the host in the middle of a program: it reads whole values and gives values back.
+// A host function called in a program: it reads replicated values and returns values.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace tessera {
 
-// Who calls the function.
+// The ranks that call the function.
 enum class Callers {
-  all,  // every rank: the function depends on nothing else and has no effect
-  one   // the first rank of the mesh, which tells the others the results; calls keep their order
+  all,  // every rank: the result depends only on the values; no side effects
+  one   // the first rank of the mesh, which broadcasts the results; calls keep their order
 };
 struct HostFunction {
-  std::string text;  // what it is, for program texts; alike on all ranks
+  std::string text;  // description for program texts; equal on all ranks
   // Writes the results, dense and row-major, to memory of their types.
   std::function<void(const std::vector<EffectValue>&, const std::vector<std::byte*>& results)> call;
 };
@@ -26,8 +26,8 @@ inline std::uint64_t field_hash(const HostFunctionPtr& f) {
 inline bool same_field(const HostFunctionPtr& a, const HostFunctionPtr& b) { return a == b; }
 inline std::string field_text(const HostFunctionPtr& f) { return f->text; }
 
-// Records the call: results of the given types, whole on every rank. In a mapped function each rank calls it
-// on its own values.
+// Records the call: results of the given types, replicated. In a mapped function each rank calls it on its
+// own values.
 std::vector<Array> record_host_call(HostFunctionPtr f, const std::vector<Array>& values,
                                     std::vector<Type> results, Callers callers);
 

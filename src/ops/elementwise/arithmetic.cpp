@@ -1,4 +1,4 @@
-// + - * / and their kin. Derivatives write g for the cotangent, x, a, b for the operands, y for the result.
+// Arithmetic ops. In derivatives g is the cotangent, x, a, b are the operands, y is the result.
 #include <tessera/control/lax.hpp>
 
 #include <cmath>
@@ -36,7 +36,7 @@ const ElementwiseOp power_op{
     derivative([](A g, A a, A b, A) { return g * b * power(a, where(b == 0, ones_like(b), b - 1)); },
                [](A g, A a, A, A y) { return g * y * log(where(a == 0, ones_like(a), a)); })};
 
-// At a tie both sides get half.
+// The fraction of the cotangent that an operand gets: half for each at a tie.
 Array share_of(A a, A b, A result) {
   const Dtype d = result.dtype();
   return astype(a == result, d) / (astype(a == result, d) + astype(b == result, d));
@@ -89,7 +89,7 @@ const ElementwiseOp reciprocal_op{map<"reciprocal">, DtypeRule::inexact, "1 / x"
                                   derivative([](A g, A, A y) { return -g * y * y; })};
 const ElementwiseOp square_op{map<"square">, DtypeRule::numeric, "x x", reals().complexes(),
                               derivative([](A g, A x, A) { return g * x * 2; })};
-// The sign of a complex number is its direction: only the part of a step across z changes it.
+// The sign of a complex number is its direction: only the component of a step orthogonal to z changes it.
 const ElementwiseOp sign_op{map<"sign">, DtypeRule::numeric, "-1, 0 or 1; of complex z: z / |z|",
                             reals().complexes(0.3, 0.9), derivative([](A g, A x, A y) {
                               if (!is_complex(y.dtype())) return Array();
@@ -125,7 +125,7 @@ Array atan2(const Operand& a, const Operand& b) { return atan2_op({a, b}); }
 Array hypot(const Operand& a, const Operand& b) { return hypot_op({a, b}); }
 Array logaddexp(const Operand& a, const Operand& b) { return logaddexp_op({a, b}); }
 Array copysign(const Operand& a, const Operand& b) { return copysign_op({a, b}); }
-// The neighbours of a half are not those of a float: one more or less in its bits, which grow with its size.
+// nextafter of 16-bit floats adds or subtracts 1 in their bits, which grow with the magnitude.
 static Array half_after(const Array& a, const Array& b) {
   const Dtype half = a.dtype();
   const Array step = astype(where((a < b) == (a > 0), 1, -1), int16);
@@ -160,7 +160,7 @@ Array abs(const Operand& x) {
   const Call call("abs", x.where);
   return is_bool(x.array.dtype()) ? x.array : abs_op({x});
 }
-// Integers are whole already.
+// Integers are returned unchanged.
 Array floor(const Operand& x) {
   const Call call("floor", x.where);
   return is_inexact(x.array.dtype()) ? floor_op({x}) : x.array;

@@ -1,4 +1,4 @@
-// Comparisons, predicates, logic and bits: results that do not vary smoothly.
+// Comparisons, predicates, logic and bits: ops with piecewise constant results.
 #include "ops/elementwise/define.hpp"
 #include "ops/functions.hpp"
 
@@ -83,7 +83,7 @@ Array operator>=(const Operand& a, const Operand& b) { return greater_equal(a, b
 Array operator&(const Operand& a, const Operand& b) { return bitwise_and(a, b); }
 Array operator|(const Operand& a, const Operand& b) { return bitwise_or(a, b); }
 Array operator^(const Operand& a, const Operand& b) { return bitwise_xor(a, b); }
-Array operator!(const Array& x) {  // no Operand: one beside the conversion to bool would be ambiguous
+Array operator!(const Array& x) {  // no Operand: ambiguous beside the conversion to bool
   return logical_not(Operand(x, std::source_location()));
 }
 Array operator~(const Operand& x) { return bitwise_invert(x); }

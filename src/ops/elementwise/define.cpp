@@ -33,8 +33,8 @@ template <DtypeRule rule> std::vector<Type> infer(std::span<const Type> in, cons
   return {{common_shape(in), dtype, weak}};
 }
 
-// Batch dims to the front; per-example dims aligned behind them, so that broadcasting stays within an
-// example.
+// Moves batch dims to the front; the dims of an example are aligned behind them, so that broadcasting stays
+// within an example.
 Batched batch(const BatchArgs& args) {
   int ndim = 0;
   for (std::size_t i = 0; i < args.in.size(); ++i)
@@ -68,7 +68,7 @@ std::vector<Type> (*infer_of(DtypeRule rule))(std::span<const Type>, const Param
   }
 }
 
-// The dtype in which the operands are taken.
+// The dtype to which the operands are cast.
 WeakDtype operand_dtype(const ElementwiseOp& op, std::span<const WeakDtype> types) {
   WeakDtype common = promote(types);
   const auto refuse = [&](const char* takes) {
@@ -97,7 +97,7 @@ WeakDtype operand_dtype(const ElementwiseOp& op, std::span<const WeakDtype> type
   }
 }
 
-// The whole record.
+// Fills in the complete op record.
 OpDef record_of(const char* name, decltype(OpDef::infer) infer, const Derivative& derivative,
                 const ElementwiseRow* row) {
   OpDef def;

@@ -5,9 +5,8 @@
 //                                derivative([](A g, A x, A) { return g / (x + 1); })};
 //   Array log1p(const Operand& x) { return log1p_op({x}); }
 //
-// The record, its registration, the samples of the laws (tests/support), the test of its accuracy
-// (tests/kernels) and its line in TABLE.md follow from the row. map<"log1p"> is the kernel itself, in
-// kernels/elementwise.
+// The row generates the record, its registration, the samples of the property tests (tests/support), the
+// accuracy test (tests/kernels) and the line in TABLE.md. map<"log1p"> is the kernel, in kernels/elementwise.
 #pragma once
 #include "graph/elementwise_row.hpp"
 #include "kernels/elementwise/elementwise.hpp"
@@ -18,7 +17,7 @@
 
 namespace tessera {
 
-// Which dtypes an op takes and gives.
+// The dtypes that an op accepts and returns.
 enum class DtypeRule {
   numeric,     // any but bool (bool becomes int32); the result is the promoted dtype
   ordered,     // numeric, but not complex
@@ -31,26 +30,26 @@ enum class DtypeRule {
   shift,       // integers only
   floating,    // float only (integers become float32); no complex
   parts,       // floating -> the complex dtype of that size
-  choice,      // a bool, then any: the promoted dtype of those
+  choice,      // a bool, then any: the promoted dtype of the latter
 };
 
-// Lives as long as the program: records point at it.
+// Must live as long as the program: records point to it.
 class ElementwiseOp {
  public:
-  // Called as its kernel unless it has a name of its own.
+  // Named after its kernel unless `name` is given.
   ElementwiseOp(const kernels::Map& kernel, DtypeRule, const char* says, Trials, Derivative,
                 const char* name = nullptr);
-  // Like broadcast operands of one dtype, that dtype given by infer: a cast.
+  // For ops like cast: broadcast operands of one dtype, with the dtype of the result given by infer.
   ElementwiseOp(const char* name, const char* says, Derivative,
                 std::vector<Type> (*infer)(std::span<const Type>, const Params&));
   ElementwiseOp(const ElementwiseOp&) = delete;
   ElementwiseOp& operator=(const ElementwiseOp&) = delete;
 
-  // Promotes, casts, records.
+  // Promotes, casts and records.
   Array operator()(std::vector<Operand>) const;
 
   const DtypeRule rule;
-  const char* const says;  // what it computes, in a line
+  const char* const says;  // one line that describes what it computes
   const Trials trials;
   const ElementwiseRow row;
   const OpDef def;
@@ -61,7 +60,7 @@ const std::vector<const ElementwiseOp*>& elementwise_ops();
 // The table of the documentation, in Markdown.
 std::string elementwise_table();
 
-// x as that dtype, weakly typed where it says so.
+// x cast to that dtype, weakly typed if the WeakDtype is.
 Array cast_as(const Array& x, WeakDtype);
 
 }  // namespace tessera

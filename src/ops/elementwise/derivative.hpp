@@ -1,5 +1,5 @@
-// The derivative in the row of an elementwise op: per operand a function (g, operands..., y) that gives the
-// operand's cotangent from g, that of the result y.
+// The derivative in the row of an elementwise op: per operand a function (g, operands..., y) that returns the
+// operand's cotangent from the cotangent g of the result y.
 #pragma once
 #include <utility>
 
@@ -9,14 +9,14 @@
 namespace tessera {
 
 struct Derivative {
-  decltype(OpDef::vjp) vjp;  // a rule, or why there is none
+  decltype(OpDef::vjp) vjp;  // a rule, or the reason why there is none
   Linear linear = Linear::no;
 };
 
-// An operand that has none: the condition of where.
+// An operand without a derivative: the condition of where.
 struct NoDerivative {};
 
-// One cotangent per operand, summed over what was broadcast; nothing is built for operands that need none.
+// One cotangent per operand, summed over broadcast dims; none is built for operands that need none.
 template <class... F> Cotangents cotangents_by(const VjpArgs& v) {
   constexpr std::size_t n = sizeof...(F);
   Cotangents result(n);
@@ -35,17 +35,17 @@ template <class... F> Cotangents cotangents_by(const VjpArgs& v) {
 }
 
 template <class... F> Derivative derivative(F...) { return {cotangents_by<F...>}; }
-// The derivative of an op that is linear in its operands together: x + y.
+// The derivative of an op that is jointly linear in its operands: x + y.
 template <class... F> Derivative linear(F...) {
   return {cotangents_by<F...>, sizeof...(F) == 1 ? Linear::in_first : Linear::jointly};
 }
-// In the first while the others stay: x / y.
+// Linear in the first operand with the others fixed: x / y.
 template <class... F> Derivative linear_in_first(F...) { return {cotangents_by<F...>, Linear::in_first}; }
-// In each of two while the other stays: x * y.
+// Linear in each of two operands with the other fixed: x * y.
 template <class F, class G> Derivative linear_in_each(F, G) {
   return {cotangents_by<F, G>, Linear::in_either};
 }
-// Zero wherever it exists.
+// Zero wherever it is defined.
 inline Derivative piecewise_constant() {
   return {[](const VjpArgs& v) { return Cotangents(v.in.size()); }};
 }

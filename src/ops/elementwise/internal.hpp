@@ -1,4 +1,4 @@
-// Elementwise ops that other rooms need and users do not.
+// Elementwise ops for other folders, not for users.
 #pragma once
 #include <tessera/ops.hpp>
 
@@ -6,7 +6,7 @@ namespace tessera {
 
 // x * y + z, rounded once.
 Array multiply_add(const Operand& x, const Operand& y, const Operand& z);
-// x, as a result that has no derivative: a condition estimate.
+// The identity, as a result without a derivative: for a condition estimate.
 Array condition_estimate(const Operand& x);
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
-// Transcendental functions and the activations of neural networks. Derivatives write g for the cotangent, x
-// for the operand, y for the result.
+// Transcendental functions and activations of neural networks. In derivatives g is the cotangent, x the
+// operand, y the result.
 #include <tessera/ops/special.hpp>
 
 #include <cmath>
@@ -99,7 +99,7 @@ const ElementwiseOp rsqrt_op{
 const ElementwiseOp sigmoid_op{map<"sigmoid">, DtypeRule::floating, "1 / (1 + exp(-x))",
                                reals(-3, 3).within(2.5, [](long double x) { return 1 / (1 + std::exp(-x)); }),
                                derivative([](A g, A, A y) { return g * y * (1 - y); })};
-// Asks the result, not the operand: what the operand was need not be kept for the backward pass.
+// Tests the result, not the operand, so that the operand need not be kept for the backward pass.
 const ElementwiseOp relu_op{map<"relu">, DtypeRule::ordered, "max(x, 0); NaN stays", reals(),
                             derivative([](A g, A, A y) { return where(y > 0, g, zeros_like(g)); })};
 const ElementwiseOp silu_op{

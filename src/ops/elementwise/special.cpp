@@ -1,6 +1,6 @@
-// Special functions, and functions of the parts of numbers. Derivatives write g for the cotangent. What has
-// none by its first or second operand is tried on integers; tests/support has samples of its derivative by
-// the other.
+// Special functions, and functions of the parts of numbers. In derivatives g is the cotangent. Functions
+// without a derivative by their first or second operand are tested on integers there; tests/support has
+// samples of their derivative by the other.
 #include <tessera/ops/special.hpp>
 
 #include "ops/create/scalar.hpp"
@@ -14,7 +14,7 @@ using kernels::map;
 using A = const Array&;
 constexpr auto floating = DtypeRule::floating;
 
-// The density of the gamma distribution, and of the beta distribution.
+// Densities of the gamma and beta distributions.
 Array gamma_density(A a, A x) { return exp((a - 1) * log(x) - x - lgamma(a)); }
 Array beta_density(A a, A b, A x) { return exp((a - 1) * log(x) + (b - 1) * log1p(-x) - betaln(a, b)); }
 
@@ -74,7 +74,8 @@ const ElementwiseOp i1e_op{map<"i1e">, floating, "exp(-|x|) i1(x)", reals(0.3, 3
                            })};
 
 const ElementwiseOp fmod_op{
-    map<"fmod">, floating, "remainder with the sign of a", reals({2, 7}, {1.1, 1.9}, {}),
+    map<"fmod">, DtypeRule::ordered, "remainder with the sign of a; of integers 0 where b is 0",
+    reals({2, 7}, {1.1, 1.9}, {}),
     derivative([](A g, A, A, A) { return g; }, [](A g, A a, A b, A) { return -g * trunc(a / b); })};
 const ElementwiseOp ldexp_op{map<"ldexp">, floating, "x 2^n", integers(-3, 3),
                              derivative([](A g, A, A n, A) { return ldexp(g, n); }, NoDerivative{})};

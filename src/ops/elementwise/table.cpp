@@ -1,4 +1,4 @@
-// The rows as a table in Markdown: src/ops/elementwise/TABLE.md.
+// The Markdown table src/ops/elementwise/TABLE.md, generated from the rows.
 #include <algorithm>
 #include <sstream>
 

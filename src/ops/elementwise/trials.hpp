@@ -1,4 +1,4 @@
-// The samples in the row of an elementwise op, for its tests.
+// Sample operands in the row of an elementwise op, for its tests.
 #pragma once
 #include <tessera/dtype.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// A call that the laws of ops make: operands with values in these ranges. The condition of where is bool.
+// One call of the property tests: operands with values in these ranges. The condition of where is bool.
 struct Trial {
   struct Range {
     double low = -2, high = 2;
@@ -17,7 +17,7 @@ struct Trial {
   bool of_logarithm = false;  // the operand is log(x) of x in -1 .. 1: NaN, -infinity or 0
 };
 
-// The function in a wider type, and how far from it results of float32 and float64 may be.
+// The function in a wider type, and the allowed error of float32 and float64 results.
 struct Accuracy {
   double ulp = 0;          // 0: not stated
   double precise_ulp = 0;  // with TESSERA_MATH=precise
@@ -33,7 +33,7 @@ struct Trials {
   Trials complexes(double low = -1.2, double high = 1.2) const;
   Trials within(double ulp, long double (*exact)(long double), double precise_ulp = 0) const;
   Trials within(double ulp, long double (*exact)(long double, long double), double precise_ulp = 0) const;
-  // Its derivative is an op that has none.
+  // For ops whose derivative is an op without one.
   Trials differentiable_once() const;
 };
 Trials reals(double low = -2, double high = 2);

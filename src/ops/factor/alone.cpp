@@ -7,8 +7,8 @@ bool always_together = false;
 Together::Together() { always_together = true; }
 Together::~Together() { always_together = false; }
 
-// Seconds of one rank, and of two each, float64 of 1024 and 2048: eigenvalues 0.05 and 0.12, 0.45 and 0.74
-// (p?syevd has no form without vectors); eigenvectors 0.15 and 0.11, 1.17 and 0.80; singular values 0.16 and
+// Measured seconds on one rank and on two, float64 of 1024 and of 2048: eigenvalues 0.05 and 0.12, 0.45 and
+// 0.74 (p?syevd cannot skip the vectors); eigenvectors 0.15 and 0.11, 1.17 and 0.80; singular values 0.16 and
 // 0.12, 1.9 and 1.1; singular vectors of 1024 0.36 and 5.5, since p?gesvd rotates all vectors at every step
 // of its QR iteration.
 bool is_quicker_alone(Spectrum wanted, std::int64_t extent, int ranks) {

@@ -1,29 +1,28 @@
-// Matrices that one rank works on alone, because it is done before several would be. Every rank takes what is
-// its own of the results: that each computed them would give vectors of different signs where hosts have
-// different CPUs.
+// Matrices that one rank factors alone, because it finishes before several would. Every rank receives its
+// block of the results: ranks that each computed them would get vectors of different signs on different CPUs.
 #pragma once
 #include "ops/factor/grid.hpp"
 
 namespace tessera::factor {
 
-// Whether one rank is done before `ranks` are, by measurement (AMD EPYC family 26; ScaLAPACK 2.2, one core a
-// rank). `extent`: the smaller of the matrix.
+// Whether one rank finishes before `ranks` do, by measurement (AMD EPYC family 26; ScaLAPACK 2.2, one core
+// per rank). `extent`: the smaller one of the matrix.
 enum class Spectrum { eigenvalues, eigenvectors, singular_values, singular_vectors };
 bool is_quicker_alone(Spectrum wanted, std::int64_t extent, int ranks);
-// While one lives, ranks work together whatever is quicker: for tests, on all ranks alike.
+// Makes ranks work together while it lives, whichever is faster: for tests, on all ranks alike.
 struct Together {
   Together();
   ~Together();
   Together(const Together&) = delete;
 };
 
-// One block on the first rank: (rows x columns), elsewhere nothing.
+// A layout with one block (rows x columns) on the first rank and nothing on the others.
 inline BlockCyclic one_block(GridShape grid, std::int64_t rows, std::int64_t columns) {
   return {{rows, std::max<std::int64_t>(rows, 1), grid.rows},
           {columns, std::max<std::int64_t>(columns, 1), grid.columns}};
 }
 
-// It in the order of rows, as kernels have it.
+// The matrix on the first rank in row-major order, as kernels expect it.
 template <class T> class OnFirst {
  public:
   OnFirst(const Grid& grid, std::int64_t rows, std::int64_t columns)
@@ -43,16 +42,16 @@ template <class T> class OnFirst {
   GridMatrix<T> transposed_;
 };
 
-// What the first rank found is everybody's: whether it converged, and the values.
+// Broadcasts the first rank's results: whether it converged, and the values.
 template <class Real>
 bool tell_values(const Grid& grid, std::int64_t converged, Real* values, std::int64_t count) {
   counted::broadcast(*grid.all, &converged, sizeof converged, 0);
   counted::broadcast(*grid.all, values, count * static_cast<std::int64_t>(sizeof(Real)), 0);
   return converged != 0;
 }
-inline void hear_values(Received& heard, int me, std::int64_t bytes) {
-  heard.broadcast.add(me == 0 ? 0 : 8);
-  heard.broadcast.add(me == 0 ? 0 : bytes);
+inline void predict_values(ReceivedBytes& traffic, int me, std::int64_t bytes) {
+  traffic.broadcast.add(me == 0 ? 0 : 8);
+  traffic.broadcast.add(me == 0 ? 0 : bytes);
 }
 
 }  // namespace tessera::factor

@@ -10,8 +10,8 @@ std::int64_t CyclicDim::count_below(int part, std::int64_t index) const {
   return index / round * block + std::clamp<std::int64_t>(rest - block * part, 0, block);
 }
 
-std::vector<Run> runs_in(const CyclicDim& dim, int part, Range box) {
-  std::vector<Run> runs;
+std::vector<CyclicRun> runs_in(const CyclicDim& dim, int part, Range box) {
+  std::vector<CyclicRun> runs;
   if (box.size() <= 0) return runs;
   const std::int64_t round = dim.block * dim.parts;
   for (std::int64_t start = box.start / round * round + part * dim.block; start < box.stop; start += round) {
@@ -19,7 +19,7 @@ std::vector<Run> runs_in(const CyclicDim& dim, int part, Range box) {
                        to = std::min({start + dim.block, box.stop, dim.extent});
     if (from < to) runs.push_back({from - box.start, dim.local(from), to - from});
   }
-  if (dim.parts == 1)  // blocks of the only part join
+  if (dim.parts == 1)  // with one part, all blocks are contiguous
     if (!runs.empty())
       return {{runs.front().in_box, runs.front().in_part,
                runs.back().in_box + runs.back().size - runs.front().in_box}};
@@ -27,9 +27,9 @@ std::vector<Run> runs_in(const CyclicDim& dim, int part, Range box) {
 }
 
 std::int64_t Meeting2d::elements() const {
-  const auto total = [](const std::vector<Run>& runs) {
+  const auto total = [](const std::vector<CyclicRun>& runs) {
     return std::accumulate(runs.begin(), runs.end(), std::int64_t{0},
-                           [](std::int64_t sum, const Run& run) { return sum + run.size; });
+                           [](std::int64_t sum, const CyclicRun& run) { return sum + run.size; });
   };
   return total(rows) * total(columns);
 }

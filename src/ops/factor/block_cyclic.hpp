@@ -1,5 +1,5 @@
-// The layout in which dense factorizations stay balanced while the matrix shrinks: blocks dealt out round
-// robin over a grid of ranks. Pure arithmetic; ScaLAPACK's layout with the first block on the first rank.
+// The layout that keeps dense factorizations balanced while the matrix shrinks: blocks scattered round robin
+// over a grid of ranks. Pure arithmetic; ScaLAPACK's layout with the first block on the first rank.
 //
 //   5 x 5 blocks on a 2 x 2 grid:   0 1 0 1 0
 //                                   2 3 2 3 2
@@ -24,7 +24,7 @@ struct CyclicDim {
     return (local / block * parts + part) * block + local % block;
   }
   std::int64_t count_below(int part,
-                           std::int64_t index) const;  // of the part's indices, those smaller than index
+                           std::int64_t index) const;  // the number of the part's indices smaller than index
   std::int64_t count(int part) const { return count_below(part, extent); }
 };
 
@@ -35,11 +35,11 @@ struct BlockCyclic {
   int column_of(int rank) const { return rank % columns.parts; }
 };
 
-// A run of indices that lie together in a box and in a part.
-struct Run {
+// A run of indices that is contiguous in a box and in a part.
+struct CyclicRun {
   std::int64_t in_box, in_part, size;
 };
-std::vector<Run> runs_in(const CyclicDim&, int part, Range box);
+std::vector<CyclicRun> runs_in(const CyclicDim&, int part, Range box);
 
 // A rectangle of a matrix that some ranks hold as a dense tile.
 struct Rectangle {
@@ -48,31 +48,32 @@ struct Rectangle {
   friend bool operator==(const Rectangle&, const Rectangle&) = default;
 };
 
-// The intersection of a rectangle and a grid rank: every run of rows times every run of columns.
+// The intersection of a rectangle and a grid rank's part: every run of rows times every run of columns.
 struct Meeting2d {
-  std::vector<Run> rows, columns;
+  std::vector<CyclicRun> rows, columns;
   std::int64_t elements() const;
 };
 Meeting2d meet(const BlockCyclic&, int grid_rank, const Rectangle&);
 
-// Who serves grid rank `receiver` from the rectangles that the ranks hold, replicas among them: for each
-// distinct rectangle the receiver itself if it holds it, else the holders in turn.
+// The rank that sends each distinct rectangle (replicas among them) to grid rank `receiver`: the receiver
+// itself if it holds the rectangle, else one of the holders in turn.
 std::vector<int> servers(std::span<const Rectangle> held, int receiver);
 
-// The extents of a grid for `ranks` ranks: as square as it goes with no more rows than columns, one row for
-// few ranks.
+// The grid extents for `ranks` ranks: as square as possible with no more rows than columns, one row for few
+// ranks.
 struct GridShape {
   int rows = 1, columns = 1;
 };
 GridShape grid_for(int ranks);
-// Whether a matrix in blocks stays where it is for k right-hand sides, and sums travel (substitute_few).
+// Whether a matrix in blocks stays in place for k right-hand sides and partial sums are sent
+// (substitute_few).
 inline bool is_few(GridShape grid, std::int64_t block, std::int64_t k) {
   return grid.columns == 1 || k < 2 * block;
 }
 // A block size that gives every rank of the grid several blocks, up to `most`.
 std::int64_t block_for(std::int64_t extent, int parts, std::int64_t most);
-// The most that is worthwhile: small matrices gain from narrow panels, large ones from deep products. By
-// measurement (apps/bench/linalg.cpp).
+// The largest worthwhile block: small matrices gain from narrow panels, large ones from deep products.
+// Measured by apps/bench/linalg.cpp.
 inline std::int64_t widest_block(std::int64_t extent) { return extent < 4096 ? 64 : 128; }
 
 }  // namespace tessera::factor

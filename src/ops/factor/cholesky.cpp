@@ -1,4 +1,4 @@
-// Cholesky: reads the lower triangle of a Hermitian matrix, gives L with L L^H = a.
+// Cholesky: reads the lower triangle of a Hermitian matrix, returns L with L L^H = a.
 #include <algorithm>
 #include <limits>
 
@@ -11,37 +11,37 @@
 namespace tessera::factor {
 namespace {
 
-BlockCyclic layout_of(const FactorParams& how, std::int64_t n, int ranks) {
-  const GridShape grid = grid_shape(how, ranks);
-  return dealt(grid, n, n, how.block > 0 ? how.block : block_for(n, grid.columns, widest_block(n)));
+BlockCyclic layout_of(const FactorParams& how, std::int64_t n, int ranks, kernels::SumOrder order) {
+  const GridShape grid = grid_shape(how, ranks, order);
+  return block_cyclic(grid, n, n, how.block > 0 ? how.block : block_size_of(n, grid.columns, order));
 }
-BlockCyclic layout_of(const Joint& joint) {
-  return layout_of(joint.params.as<FactorParams>(), extent(joint.in[0], 1), joint.ranks);
+BlockCyclic layout_of(const MatrixGroupPlan& plan) {
+  return layout_of(plan.params.as<FactorParams>(), extent(plan.in[0], 1), plan.ranks, plan.order);
 }
-Received received(const Joint& joint, int me) {
-  const BlockCyclic layout = layout_of(joint);
-  Received heard;
-  heard.dealt.add(loaded_from_others(joint.in_tiles[0], layout, me, Part::lower) * joint.itemsize);
-  heard.dealt.add(stored_from_others(joint.out_tiles[0], layout, me, Part::lower) * joint.itemsize);
-  hear_cholesky(heard, {layout, me, joint.itemsize});
-  return heard;
+ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
+  const BlockCyclic layout = layout_of(plan);
+  ReceivedBytes traffic;
+  traffic.redistributed.add(loaded_from_others(plan.in_tiles[0], layout, me, Part::lower) * plan.itemsize);
+  traffic.redistributed.add(stored_from_others(plan.out_tiles[0], layout, me, Part::lower) * plan.itemsize);
+  predict_cholesky(traffic, {layout, me, plan.itemsize});
+  return traffic;
 }
-std::int64_t memory(const Joint& joint) {
-  const BlockCyclic layout = layout_of(joint);
-  return part_elements(layout, joint.itemsize) + panel_elements(layout);
+std::int64_t memory(const MatrixGroupPlan& plan) {
+  const BlockCyclic layout = layout_of(plan);
+  return part_elements(layout, plan.itemsize) + panel_elements(layout);
 }
-const MatrixDims dims("B.. n n -> B.. n n | whole n", {received, memory});
+const MatrixDims dims("B.. n n -> B.. n n | whole n", {predicted, memory});
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[0].shape, in[0].dtype}}; }
 
 bool gives_nan(const KernelArgs& args) { return args.params.as<FactorParams>().nan_for_failure; }
 
-// One matrix after the other: a breakdown stays with the matrix that has it.
+// Factors one matrix after the other, so that a breakdown affects only its own matrix.
 template <class T> void factor_apart(const Tile& a, T* l) {
   const std::int64_t n = extent(a, 1);
   for (std::int64_t i = 0; i < batch_count(a); ++i) {
     T* result = l + i * n * n;
-    if (!kernels::cholesky(a.dtype, 1, n, Team::matrix<T>(a, i), result).happened()) continue;
+    if (!kernels::cholesky(a.dtype, 1, n, MatrixGroup::matrix<T>(a, i), result).happened()) continue;
     for (std::int64_t row = 0; row < n; ++row) {
       std::fill_n(result + row * n, row + 1, T(std::numeric_limits<real_of<T>>::quiet_NaN()));
       std::fill_n(result + row * n + row + 1, n - row - 1, T(0));
@@ -58,40 +58,44 @@ void kernel(const KernelArgs& args) {
       a.dtype, [&](auto zero) { factor_apart(a, reinterpret_cast<decltype(zero)*>(args.out[0].data)); });
 }
 
-template <class T> void factor_together(const TalkArgs& args) {
-  const auto& how = args.local.params.as<FactorParams>();
-  const Team team(args, dims);
-  const Grid grid(team.device_ids, grid_shape(how, static_cast<int>(team.device_ids.size())));
-  const Tile &a = args.local.in[0], &l = args.local.out[0];
+template <class T, class Args> void factor_together(const Args& args) {
+  const KernelArgs& local = local_of(args);
+  const auto& how = local.params.template as<FactorParams>();
+  const MatrixGroup team(args, dims);
+  const Grid grid(team.device_ids, grid_shape(how, team.ranks(), team.order), team.order);
+  const Tile &a = local.in[0], &l = local.out[0];
   const std::int64_t n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0), out = team.tiles_of(args, true, 0);
-  const BlockCyclic layout = layout_of(how, n, grid.all->size());
+  const BlockCyclic layout = layout_of(how, n, team.ranks(), team.order);
   std::int64_t bad_matrix = -1, bad_pivot = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    if (!magnitude_of(grid, in, Team::matrix<T>(a, i), Part::lower).is_finite()) {
-      fill_nan(grid, out, Team::matrix<T>(l, i), Part::lower);
+    if (!magnitude_of(grid, in, MatrixGroup::matrix<T>(a, i), Part::lower).is_finite()) {
+      fill_nan(grid, out, MatrixGroup::matrix<T>(l, i), Part::lower);
       continue;
     }
     GridMatrix<T> matrix(grid, layout, 0, true);
-    load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld, Part::lower);
+    load(grid, in, MatrixGroup::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld, Part::lower);
     const std::int64_t bad = cholesky(grid, matrix);
-    if (bad >= 0 && gives_nan(args.local)) {
-      fill_nan(grid, out, Team::matrix<T>(l, i), Part::lower);
+    if (bad >= 0 && gives_nan(local)) {
+      fill_nan(grid, out, MatrixGroup::matrix<T>(l, i), Part::lower);
       continue;
     }
     if (bad >= 0 && bad_matrix < 0) bad_matrix = i, bad_pivot = bad;
-    store(grid, out, Team::matrix<T>(l, i), layout, matrix.values.data(), matrix.ld, Part::lower);
+    store(grid, out, MatrixGroup::matrix<T>(l, i), layout, matrix.values.data(), matrix.ld, Part::lower);
   }
   if (bad_matrix >= 0) throw_not_positive_definite(a, bad_matrix, bad_pivot);
 }
 
-void talk(const TalkArgs& args) {
+void communicate(const CommunicationArgs& args) {
   kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
 }
+void ordered_kernel(const KernelArgs& args) {
+  kernels::visit_inexact(args.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
+}
 
-// With phi(X) the lower triangle, its diagonal halved:  S = L^-H phi(L^H gL) L^-1  (Murray 2016). Only the
-// lower triangle was read, so it
-// gets what a symmetric change of both triangles would do: tril(S + S^H), the diagonal once.
+// With phi(X) = the lower triangle with halved diagonal: S = L^-H phi(L^H gL) L^-1 (Murray 2016). Only the
+// lower triangle was read, so its cotangent is that of a symmetric change of both triangles: tril(S + S^H),
+// the diagonal once.
 Cotangents vjp(const VjpArgs& v) {
   const bool is_complex_matrix = is_complex(v.out[0].dtype());
   const Array& l = v.out[0];
@@ -116,10 +120,16 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
       [&] { return kernels::cholesky_workspace(in[0].dtype, batch_count(in[0]), extent(in[0], 1)); });
 }
 
-const OpDef cholesky_op =
-    factorization<dims>({.name = "cholesky", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
+extern const OpDef ordered_cholesky_op;
+const OpDef cholesky_op = with_ordered<ordered_cholesky_op>(factorization<dims>(
+    {.name = "cholesky", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
+const OpDef ordered_cholesky_op = ordered_record(cholesky_op, ordered_kernel);
 const Registered registered(cholesky_op);
 const TakesWorkspace takes(cholesky_op, workspace);
+const TakesWorkspace ordered_takes(ordered_cholesky_op,
+                                   [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+                                     return ordered_workspace(dims, in, out, p);
+                                   });
 
 }  // namespace
 

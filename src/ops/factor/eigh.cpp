@@ -15,28 +15,27 @@ bool is_alone(std::int64_t n, int ranks, bool vectors) {
 BlockCyclic layout_of(std::int64_t n, int ranks, bool vectors) {
   const GridShape grid = grid_for(ranks);
   return is_alone(n, ranks, vectors) ? one_block(grid, n, n)
-                                     : dealt(grid, n, n, block_for(n, grid.columns, 64));
+                                     : block_cyclic(grid, n, n, block_for(n, grid.columns, 64));
 }
-Received received(const Joint& joint, int me) {
-  const std::int64_t n = extent(joint.in[0], 1);
-  const bool vectors = joint.out.size() == 2;
-  const BlockCyclic layout = layout_of(n, joint.ranks, vectors);
-  Received heard;
-  heard.dealt.add(loaded_from_others(joint.in_tiles[0], layout, me) * joint.itemsize);
-  if (vectors) heard.dealt.add(stored_from_others(joint.out_tiles[1], layout, me) * joint.itemsize);
-  if (!is_alone(n, joint.ranks, vectors))
-    hear_scalapack(heard, {layout, me, joint.itemsize});
+ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
+  const std::int64_t n = extent(plan.in[0], 1);
+  const bool vectors = plan.out.size() == 2;
+  const BlockCyclic layout = layout_of(n, plan.ranks, vectors);
+  ReceivedBytes traffic;
+  traffic.redistributed.add(loaded_from_others(plan.in_tiles[0], layout, me) * plan.itemsize);
+  if (vectors) traffic.redistributed.add(stored_from_others(plan.out_tiles[1], layout, me) * plan.itemsize);
+  if (!is_alone(n, plan.ranks, vectors))
+    predict_scalapack(traffic, {layout, me, plan.itemsize});
   else if (n > 0)
-    hear_values(heard, me, n * static_cast<std::int64_t>(itemsize(joint.out[0].dtype)));
-  return heard;
+    predict_values(traffic, me, n * static_cast<std::int64_t>(itemsize(plan.out[0].dtype)));
+  return traffic;
 }
-// The matrix, its vectors, and a workspace of two more.
-std::int64_t memory(const Joint& joint) {
-  return 4 *
-         part_elements(layout_of(extent(joint.in[0], 1), joint.ranks, joint.out.size() == 2), joint.itemsize);
+// Memory for the matrix, its vectors, and a workspace of two more.
+std::int64_t memory(const MatrixGroupPlan& plan) {
+  return 4 * part_elements(layout_of(extent(plan.in[0], 1), plan.ranks, plan.out.size() == 2), plan.itemsize);
 }
-const MatrixDims dims("B.. n n -> B.. n, B.. n n | whole n", {received, memory}),
-    value_dims("B.. n n -> B.. n | whole n", {received, memory});
+const MatrixDims dims("B.. n n -> B.. n, B.. n n | whole n", {predicted, memory}),
+    value_dims("B.. n n -> B.. n | whole n", {predicted, memory});
 
 template <bool vectors> std::vector<Type> infer(std::span<const Type> in, const Params&) {
   std::vector<Type> out{{with_matrix_dims(in[0].shape, {extent(in[0], 1)}), real_dtype(in[0].dtype)}};
@@ -51,7 +50,7 @@ template <bool vectors> void kernel(const KernelArgs& args) {
   if (breakdown.happened()) throw_not_converged(a, breakdown.matrix);
 }
 
-// A matrix that the first rank works on alone.
+// Factors a matrix on the first rank alone.
 template <class T, bool with_vectors> bool eigh_alone(const Grid& grid, std::int64_t n, const Tiles& in,
                                                       const T* a, real_of<T>* w, const Tiles& v_tiles, T* v) {
   OnFirst<T> matrix(grid, n, n), vectors(grid, n, with_vectors ? n : 0);
@@ -75,42 +74,42 @@ template <class T, bool with_vectors> bool eigh_on_grid(const Grid& grid, std::i
   return converged;
 }
 
-template <class T, bool vectors> void eigh_together(const TalkArgs& args) {
-  const Team team(args, vectors ? dims : value_dims);
+template <class T, bool vectors> void eigh_together(const CommunicationArgs& args) {
+  const MatrixGroup team(args, vectors ? dims : value_dims);
   const Grid grid(team.device_ids, grid_for(static_cast<int>(team.device_ids.size())));
   const Tile &a = args.local.in[0], &w = args.local.out[0];
   const std::int64_t n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0);
   std::int64_t failed_matrix = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    real_of<T>* values = Team::matrix<real_of<T>>(w, i, 1);
-    if (!magnitude_of(grid, in, Team::matrix<T>(a, i), Part::lower).is_finite()) {
-      kernels::fill_nan(values, n);  // the iterations might not end
+    real_of<T>* values = MatrixGroup::matrix<real_of<T>>(w, i, 1);
+    if (!magnitude_of(grid, in, MatrixGroup::matrix<T>(a, i), Part::lower).is_finite()) {
+      kernels::fill_nan(values, n);  // iterations on NaN might not end
       if constexpr (vectors)
-        fill_nan(grid, team.tiles_of(args, true, 1), Team::matrix<T>(args.local.out[1], i));
+        fill_nan(grid, team.tiles_of(args, true, 1), MatrixGroup::matrix<T>(args.local.out[1], i));
       continue;
     }
     if (n == 0) continue;
     const auto work =
         is_alone(n, grid.all->size(), vectors) ? eigh_alone<T, vectors> : eigh_on_grid<T, vectors>;
     const Tiles v_tiles = vectors ? team.tiles_of(args, true, 1) : Tiles();
-    T* const v = vectors ? Team::matrix<T>(args.local.out[1], i) : nullptr;
-    const bool converged = work(grid, n, in, Team::matrix<T>(a, i), values, v_tiles, v);
+    T* const v = vectors ? MatrixGroup::matrix<T>(args.local.out[1], i) : nullptr;
+    const bool converged = work(grid, n, in, MatrixGroup::matrix<T>(a, i), values, v_tiles, v);
     if (!converged && failed_matrix < 0) failed_matrix = i;
   }
   if (failed_matrix >= 0) throw_not_converged(a, failed_matrix);
 }
 
-template <bool vectors> void talk(const TalkArgs& args) {
+template <bool vectors> void communicate(const CommunicationArgs& args) {
   kernels::visit_inexact(args.local.in[0].dtype,
                          [&](auto zero) { eigh_together<decltype(zero), vectors>(args); });
 }
 
-// a (..., n) as the columns' factors: (..., 1, n).
+// Values a (..., n) as factors of the columns: (..., 1, n).
 Array along_columns(const Array& values, Dtype dtype) { return astype(expand_dims(values, -2), dtype); }
 
-// S = V (diag(gw) + E o V^H gV) V^H with E_ij = 1 / (w_j - w_i) off the diagonal. Only the lower triangle
-// was read, so it gets what a Hermitian change of both would do: tril(S + S^H), the diagonal once.
+// S = V (diag(gw) + E o V^H gV) V^H with E_ij = 1 / (w_j - w_i) off the diagonal. Only the lower triangle was
+// read, so its cotangent is that of a Hermitian change of both: tril(S + S^H), the diagonal once.
 Array lower_cotangent(const Array& w, const Array& v, const Array& gw, const Array& gv) {
   const Dtype dtype = v.dtype();
   const Array mask = diagonal_mask(v, dtype);
@@ -149,11 +148,12 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
       [&] { return kernels::eigh_workspace(in[0].dtype, batch_count(in[0]), extent(in[0], 1), vectors); });
 }
 
-const OpDef eigh_op = factorization<dims>(
-    {.name = "eigh", .infer = infer<true>, .vjp = vjp_vectors, .flops = flops}, kernel<true>, talk<true>);
+const OpDef eigh_op =
+    factorization<dims>({.name = "eigh", .infer = infer<true>, .vjp = vjp_vectors, .flops = flops},
+                        kernel<true>, communicate<true>);
 const OpDef eigvalsh_op =
     factorization<value_dims>({.name = "eigvalsh", .infer = infer<false>, .vjp = vjp_values, .flops = flops},
-                              kernel<false>, talk<false>);
+                              kernel<false>, communicate<false>);
 const Registered registered(eigh_op), registered_values(eigvalsh_op);
 const TakesWorkspace takes(eigh_op, workspace<true>), takes_for_values(eigvalsh_op, workspace<false>);
 

@@ -21,7 +21,7 @@ MeshAxes without(MeshAxes axes, const MeshAxes& taken) {
   return axes;
 }
 
-// The axes over which dims that an algorithm needs whole are split, ascending.
+// The axes that split dims which an algorithm needs unsplit, ascending.
 std::vector<int> team_axes(const MatrixDims& dims, std::span<const DimAxes> layouts) {
   std::vector<int> axes;
   for (std::size_t i = 0; i < dims.in.size(); ++i) {
@@ -70,13 +70,13 @@ MatrixDims::MatrixDims(const char* sentence, Forecast forecast, int like, Tall t
   for (std::size_t i = 0; i < rule.text.operands(true); ++i) out.push_back(rule.text.letters(true, i));
 }
 
-Placement place_factorization(const MatrixDims& dims, const PlaceArgs& args) {
+Placement place_factorization(const MatrixDims& dims, const PlacementArgs& args) {
   std::vector<std::optional<Sharding>> shardings(args.shardings.begin(), args.shardings.end());
   const bool uncommitted =
       std::none_of(shardings.begin(), shardings.end(), [](const auto& s) { return s.has_value(); });
   const auto like = static_cast<std::size_t>(dims.like);
   if (uncommitted && args.wanted && dims.out[0].size() == dims.in[like].size()) shardings[like] = args.wanted;
-  std::optional<std::size_t> lead;  // the largest operand that lies somewhere
+  std::optional<std::size_t> lead;  // the largest operand that has a layout
   std::vector<DimAxes> layouts;
   const auto bytes = [&](std::size_t i) { return args.in[i].shape.elements(); };
   for (std::size_t i = 0; i < shardings.size(); ++i) {
@@ -94,7 +94,7 @@ Placement place_factorization(const MatrixDims& dims, const PlaceArgs& args) {
     if (shardings[i]) {
       for (std::size_t d = batch_ndim; d < layouts[i].size(); ++d)
         layout.push_back(without(layouts[i][d], taken));
-    } else {  // goes where the other operand's rows are
+    } else {  // gets the layout of the other operand's rows
       const auto &rows = layouts[*lead][batch_ndim], &columns = layouts[*lead][batch_ndim + 1];
       layout.push_back(rows.empty() && dims.in[*lead] == "nn" ? columns : rows);
       layout.emplace_back();
@@ -108,7 +108,7 @@ Placement place_factorization(const MatrixDims& dims, const PlaceArgs& args) {
 
 namespace {
 
-// A factorization that is being written: its operands as they lie, and where the op wants them.
+// A factorization that is being lowered: its operands' layouts, and those that the op needs.
 struct Lowering {
   const MatrixDims& dims;
   ProgramBuilder& builder;
@@ -117,7 +117,7 @@ struct Lowering {
   std::vector<Type> in_types = {}, out_types = {};
   std::vector<DimAxes> layouts = {};
   Placement placed = {};
-  MeshAxes axes = {};  // that split the matrices: their ranks work together
+  MeshAxes axes = {};  // axes that split the matrices: their ranks work together
   std::size_t lead = 0;
 
   Mesh mesh() const { return builder.value(inputs[0]).layout.mesh(); }
@@ -143,7 +143,7 @@ Lowering lowering_of(const MatrixDims& dims, ProgramBuilder& builder, const Node
   return l;
 }
 
-// The batch dim with the largest blocks, if each of the team's ranks can have whole matrices of it.
+// The batch dim with the largest blocks, if it gives each rank of the group whole matrices.
 std::optional<std::size_t> dim_to_spread(const Lowering& l) {
   std::size_t widest = l.lead;
   std::int64_t most = 0;
@@ -153,7 +153,7 @@ std::optional<std::size_t> dim_to_spread(const Lowering& l) {
   return most >= l.ranks() ? std::optional(widest) : std::nullopt;
 }
 
-// Each rank of the team takes some of the matrices whole.
+// Scatters the matrices over the ranks of the group, each on one rank.
 std::vector<int> spread_over_batch(const Lowering& l, std::size_t dim) {
   const auto spread = [&](DimAxes layout) {
     for (std::size_t d = l.lead; d < layout.size(); ++d) layout[d] = without(layout[d], l.axes);
@@ -187,76 +187,82 @@ std::int64_t matrices_held(const Lowering& l) {
   return matrices;
 }
 
-// The traffic of a tall matrix: triangles travel; rows only where columns are split too.
-std::vector<TalkCost> cost_of_tall(const Lowering& l, const TallTalk& talk) {
+// The traffic of a tall matrix: triangles, and rows only if columns are split too.
+std::vector<CommunicationCost> cost_of_tall(const Lowering& l, const TallTraffic& tall) {
   const int ranks = l.ranks();
   auto costs =
-      tall_costs(l.in_types[0], l.axes, ranks, talk.vectors, talk.broadcast_elements, matrices_held(l));
+      tall_costs(l.in_types[0], l.axes, ranks, tall.vectors, tall.broadcast_elements, matrices_held(l));
   if (l.placed.inputs[0].dim_axes(l.in_types[0].shape.ndim()).back().empty()) return costs;
-  auto dealt = shard_bytes({l.in_types[0]}, {l.placed.inputs[0]});
-  if (talk.vectors) dealt += shard_bytes({l.out_types[0]}, {l.placed.outputs[0]});
-  costs.push_back({"all-to-all", l.axes, dealt * (ranks - 1) / ranks, 1});
+  auto redistributed = shard_bytes({l.in_types[0]}, {l.placed.inputs[0]});
+  if (tall.vectors) redistributed += shard_bytes({l.out_types[0]}, {l.placed.outputs[0]});
+  costs.push_back({"all-to-all", l.axes, redistributed * (ranks - 1) / ranks, 1});
   return costs;
 }
 
-// The ranks' boxes, with the indices that no rank of the team holds left out: columns of right-hand sides
-// may be split over other ranks too.
+// The ranks' boxes without the indices that no rank of the group holds: columns of right-hand sides may be
+// split over other ranks too.
 Tiles tiles_among(const std::vector<int>& device_ids, const Shape& global, const Sharding& layout);
 
-// The grid of the mesh's first device, the same as every other's.
-Joint joint_of(const Lowering& l) {
+// The grid of the mesh's first device; all devices have the same.
+MatrixGroupPlan plan_of(const Lowering& l) {
   const auto ids = group_along(l.mesh(), l.axes, l.mesh().device_ids()[0]);
-  Joint joint{l.in_types,
-              l.out_types,
-              *l.node.params,
-              l.ranks(),
-              {},
-              {},
-              static_cast<std::int64_t>(itemsize(l.in_types[0].dtype))};
+  MatrixGroupPlan plan{l.in_types,
+                       l.out_types,
+                       *l.node.params,
+                       l.ranks(),
+                       {},
+                       {},
+                       static_cast<std::int64_t>(itemsize(l.in_types[0].dtype)),
+                       order_of(*l.node.op)};
   const auto tiles_of = [&](const Type& type, const Sharding& layout, const std::string& letters) {
     return letters.size() == 2 ? tiles_among(ids, type.shape, layout) : Tiles();
   };
   for (std::size_t i = 0; i < l.in_types.size(); ++i)
-    joint.in_tiles.push_back(tiles_of(l.in_types[i], l.placed.inputs[i], l.dims.in[i]));
+    plan.in_tiles.push_back(tiles_of(l.in_types[i], l.placed.inputs[i], l.dims.in[i]));
   for (std::size_t i = 0; i < l.out_types.size(); ++i)
-    joint.out_tiles.push_back(tiles_of(l.out_types[i], l.placed.outputs[i], l.dims.out[i]));
-  return joint;
+    plan.out_tiles.push_back(tiles_of(l.out_types[i], l.placed.outputs[i], l.dims.out[i]));
+  return plan;
 }
 
-// Who receives most; of very many ranks a few are asked.
-Received busiest(const Joint& joint, const Forecast& forecast) {
+// The traffic of the rank that receives most; for very many ranks only a few are computed.
+ReceivedBytes busiest(const MatrixGroupPlan& plan, const Forecast& forecast) {
   constexpr int most_asked = 64;
-  const int step = joint.ranks <= most_asked ? 1 : joint.ranks / 4 - 1;
-  Received most;
-  for (int rank = 0; rank < joint.ranks; rank += step)
-    if (auto heard = forecast.received(joint, rank); rank == 0 || heard.bytes() > most.bytes()) most = heard;
+  const int step = plan.ranks <= most_asked ? 1 : plan.ranks / 4 - 1;
+  ReceivedBytes most;
+  for (int rank = 0; rank < plan.ranks; rank += step)
+    if (auto traffic = forecast.predicted(plan, rank); rank == 0 || traffic.bytes() > most.bytes())
+      most = traffic;
   return most;
 }
 
-// The traffic of factoring together: each rank's shards to the block-cyclic layout and back, and panels along
-// the rows and columns of the grid, or sums.
-std::vector<TalkCost> cost_together(const Lowering& l) {
-  if (l.dims.tall != nullptr)
-    if (const auto talk = l.dims.tall(l.in_types[0], *l.node.params, l.ranks()))
-      return cost_of_tall(l, *talk);
-  const Received heard = busiest(joint_of(l), l.dims.forecast);
+std::optional<TallTraffic> tall_traffic(const Lowering& l) {
+  if (l.dims.tall == nullptr || order_of(*l.node.op) == kernels::SumOrder::fixed) return std::nullopt;
+  return l.dims.tall(l.in_types[0], *l.node.params, l.ranks());
+}
+
+// The traffic of a joint factorization: each rank's shards to the block-cyclic layout and back, and panels
+// along the rows and columns of the grid, or sums.
+std::vector<CommunicationCost> cost_together(const Lowering& l) {
+  if (const auto tall = tall_traffic(l)) return cost_of_tall(l, *tall);
+  const ReceivedBytes traffic = busiest(plan_of(l), l.dims.forecast);
   const std::int64_t matrices = matrices_held(l);
-  std::vector<TalkCost> costs;
-  for (const auto& [kind, of_kind] :
-       {std::pair{"all-to-all", heard.dealt}, {"broadcast", heard.broadcast}, {"all-reduce", heard.reduced}})
+  std::vector<CommunicationCost> costs;
+  for (const auto& [kind, of_kind] : {std::pair{"all-to-all", traffic.redistributed},
+                                      {"broadcast", traffic.broadcast},
+                                      {"all-reduce", traffic.reduced}})
     if (of_kind.calls > 0)
       costs.push_back({kind, l.axes, matrices * of_kind.bytes, matrices * of_kind.calls});
   return costs;
 }
 
-// Beside operands and results. Matrices are worked on one after the other.
+// Bytes besides operands and results. Matrices are factored one after the other.
 std::int64_t memory_together(const Lowering& l) {
-  const Joint joint = joint_of(l);
-  if (l.dims.tall != nullptr && l.dims.tall(l.in_types[0], *l.node.params, joint.ranks)) {
+  const MatrixGroupPlan plan = plan_of(l);
+  if (tall_traffic(l)) {
     const std::int64_t m = extent(l.in_types[0], 2), n = extent(l.in_types[0], 1);
-    return (block_size(m, joint.ranks) * n + 6 * n * n) * joint.itemsize;
+    return (block_size(m, plan.ranks) * n + 6 * n * n) * plan.itemsize;
   }
-  return l.dims.forecast.elements(joint) * joint.itemsize;
+  return l.dims.forecast.elements(plan) * plan.itemsize;
 }
 
 }  // namespace
@@ -267,12 +273,46 @@ std::vector<int> lower_factorization(const MatrixDims& dims, ProgramBuilder& bui
   if (l.axes.empty()) return builder.kernel(*node.op, node.params, l.inputs, l.out_types, l.placed.outputs);
   if (const auto dim = dim_to_spread(l)) return spread_over_batch(l, *dim);
   auto results =
-      builder.talk(*node.op, node.params, l.inputs, l.out_types, l.placed.outputs, cost_together(l));
-  builder.program().instructions.back().as<TalkCall>()->temporary_bytes = memory_together(l);
+      builder.communicate(*node.op, node.params, l.inputs, l.out_types, l.placed.outputs, cost_together(l));
+  builder.program().instructions.back().as<CommunicatingCall>()->temporary_bytes = memory_together(l);
   return results;
 }
 
-Team::Team(const TalkArgs& args, const MatrixDims& dims) {
+OpDef ordered_record(OpDef own, KernelFunction kernel) {
+  std::get<Lower>(own.runs).kernel = kernel;
+  own.same_bits = SameBits::made_for_it;
+  own.instead = nullptr;
+  return own;
+}
+
+std::int64_t ordered_workspace(const MatrixDims& dims, std::span<const Type> in, std::span<const Type> out,
+                               const Params& params) {
+  MatrixGroupPlan plan{
+      in, out, params, 1, {}, {}, static_cast<std::int64_t>(itemsize(in[0].dtype)), kernels::SumOrder::fixed};
+  const auto whole = [](std::span<const Type> types, const std::vector<std::string>& letters) {
+    std::vector<Tiles> tiles(types.size());
+    for (std::size_t i = 0; i < types.size(); ++i)
+      if (letters[i].size() == 2) tiles[i].held = {{{0, extent(types[i], 2)}, {0, extent(types[i], 1)}}};
+    return tiles;
+  };
+  plan.in_tiles = whole(in, dims.in), plan.out_tiles = whole(out, dims.out);
+  return dims.forecast.elements(plan) * plan.itemsize;
+}
+
+MatrixGroup::MatrixGroup(const KernelArgs& args, const MatrixDims&)
+    : device_ids{comm::world().rank()}, matrices(batch_count(args.in[0])), order(order_of(args.op)) {}
+
+Tiles MatrixGroup::tiles_of(const KernelArgs& args, bool output, std::size_t operand) const {
+  const Tile& mine = (output ? args.out : args.in)[operand];
+  Tiles tiles;
+  tiles.held = {{{0, extent(mine, 2)}, {0, extent(mine, 1)}}};
+  if (tiles.held[0].is_empty()) tiles.held[0] = {};
+  tiles.row_step = extent(mine, 1);
+  return tiles;
+}
+
+MatrixGroup::MatrixGroup(const CommunicationArgs& args, const MatrixDims& dims)
+    : order(order_of(args.local.op)) {
   comm::counts_itself();
   std::vector<DimAxes> layouts;
   for (std::size_t i = 0; i < args.in_layouts.size(); ++i)
@@ -281,7 +321,7 @@ Team::Team(const TalkArgs& args, const MatrixDims& dims) {
   matrices = batch_count(args.local.in[0]);
 }
 
-Tiles Team::tiles_of(const TalkArgs& args, bool output, std::size_t operand) const {
+Tiles MatrixGroup::tiles_of(const CommunicationArgs& args, bool output, std::size_t operand) const {
   const Tile& mine = (output ? args.local.out : args.local.in)[operand];
   Tiles tiles = tiles_among(device_ids, mine.global, (output ? args.out_layouts : args.in_layouts)[operand]);
   tiles.row_step = extent(mine, 1);
@@ -331,10 +371,16 @@ std::int64_t panel_elements(const BlockCyclic& layout) {
   return 2 * (layout.rows.count(0) + width) * width;
 }
 
-GridShape grid_shape(const FactorParams& params, int ranks) {
+GridShape grid_shape(const FactorParams& params, int ranks, kernels::SumOrder order) {
+  if (order == kernels::SumOrder::fixed) return {1, ranks};
   if (params.grid_rows > 0 && ranks % params.grid_rows == 0)
     return {params.grid_rows, ranks / params.grid_rows};
   return grid_for(ranks);
+}
+
+std::int64_t block_size_of(std::int64_t extent, int parts, kernels::SumOrder order) {
+  return order == kernels::SumOrder::fixed ? widest_block(extent)
+                                           : block_for(extent, parts, widest_block(extent));
 }
 
 std::int64_t batch_count(const Tile& tile, int matrix_ndim) {
@@ -385,10 +431,10 @@ std::string condition_text(const Tile& tile, std::int64_t element, double rcond)
 void throw_ill_conditioned(const Tile& tile, std::int64_t element, double rcond) {
   throw LinAlgError(condition_text(tile, element, rcond));
 }
-void warn_of_condition(const Tile& tile, std::int64_t element, double rcond, Speaker speaker) {
-  if (std::exchange(state<ConditionWarning>().was_given, true) || speaker == Speaker::another) return;
-  (speaker == Speaker::first_rank ? log_once : log)(LogLevel::warn,
-                                                    "solve: " + condition_text(tile, element, rcond));
+void warn_of_condition(const Tile& tile, std::int64_t element, double rcond, Reporter reporter) {
+  if (std::exchange(state<ConditionWarning>().was_given, true) || reporter == Reporter::another) return;
+  (reporter == Reporter::first_rank ? log_once : log)(LogLevel::warn,
+                                                      "solve: " + condition_text(tile, element, rcond));
 }
 void throw_not_converged(const Tile& tile, std::int64_t element) {
   throw LinAlgError(batch_element_text(tile, element) +

@@ -1,18 +1,19 @@
 // The factorizations as recorded ops, on batches of matrices of one inexact dtype with equal batch dims.
 // src/linalg builds NumPy's functions from them.
 #pragma once
+#include <tessera/ops/choices.hpp>
+
 #include "ops/build.hpp"
 
 namespace tessera::factor {
 
-// The way of solve with a matrix whose condition leaves no digit of the solution.
-enum class IllConditioned { accept, warn, refuse };
+using linalg::IllConditioned;
 struct SolveHow {
   std::int64_t block = 0;                                   // of the block-cyclic layout; 0: chosen
   int grid_rows = 0;                                        // of the process grid; 0: chosen
-  bool refuse_singular = false;                             // of lu_factor: LinAlgError where a pivot is zero
-  bool nan_for_failure = false;                             // of cholesky: NaN instead of LinAlgError
-  IllConditioned ill_conditioned = IllConditioned::accept;  // of solve
+  bool refuse_singular = false;                             // for lu_factor: LinAlgError for a zero pivot
+  bool nan_for_failure = false;                             // for cholesky: NaN instead of LinAlgError
+  IllConditioned ill_conditioned = IllConditioned::accept;  // for solve
 };
 Array solve(const Array& a, const Array& b, SolveHow);        // b: (..., n, k)
 std::pair<Array, Array> lu_factor(const Array& a, SolveHow);  // lu, pivots
@@ -35,13 +36,13 @@ struct SvdParts {
 };
 SvdParts svd(const Array& a, bool full_matrices);
 Array svdvals(const Array& a);
-// int32 (..., k) exchanges -> int32 (..., m): which row of A stands at each row of L U.
+// Converts int32 (..., k) exchanges to int32 (..., m): the row of A at each row of L U.
 Array pivots_to_permutation(const Array& pivots, std::int64_t rows);
 
 // Building blocks for vjp rules.
 Array adjoint(const Array& a);  // swaps the last two dims and conjugates
 Array transposed(const Array& a);
-Array lower_part(const Array& a, int k = 0);  // NumPy's tril; layouts stay
+Array lower_part(const Array& a, int k = 0);  // NumPy's tril; keeps the layout
 Array upper_part(const Array& a, int k = 0);
 Array diagonal_mask(const Array& like,
                     Dtype);  // ones where row == column, in the shape of like's last two dims

@@ -8,8 +8,8 @@
 
 namespace tessera::factor {
 
-Grid::Grid(const std::vector<int>& device_ids, GridShape grid_shape)
-    : shape(grid_shape), all(&comm::group(device_ids)) {
+Grid::Grid(const std::vector<int>& device_ids, GridShape grid_shape, kernels::SumOrder sums)
+    : shape(grid_shape), order(sums), all(&comm::group(device_ids)) {
   rank = all->rank();
   row = rank / shape.columns;
   column = rank % shape.columns;
@@ -29,7 +29,7 @@ Tiles Tiles::transposed() const {
 
 namespace {
 
-// Copies a run x run rectangle; the tile is usually row-major where the other side is column-major.
+// Copies the rectangle of two runs; the tile is usually row-major and the other side column-major.
 template <class T, bool to_tile, class Tile, class Other>
 void copy_rectangle(Tile* tile, const Tiles& tiles, std::int64_t rows, std::int64_t columns, Other* other,
                     std::int64_t ld) {
@@ -67,13 +67,13 @@ Moved moved(const BlockCyclic& layout, int grid_rank, const Rectangle& box, Part
   return {meet(layout, grid_rank, box), part, box.rows.start, box.columns.start};
 }
 
-// Walks its rectangles in the order of the message: f(run of rows, run of columns, place in the message). Of
-// a triangle each rectangle keeps the rows that have a part in it.
+// Walks the rectangles in message order: f(run of rows, run of columns, offset in the message). In a triangle
+// each rectangle keeps only the rows that intersect it.
 template <class F> void walk(const Moved& moved, F&& f) {
   std::int64_t offset = 0;
-  for (const Run& columns : moved.meeting.columns) {
+  for (const CyclicRun& columns : moved.meeting.columns) {
     const std::int64_t first = moved.first_column + columns.in_box, last = first + columns.size - 1;
-    for (Run rows : moved.meeting.rows) {
+    for (CyclicRun rows : moved.meeting.rows) {
       const std::int64_t start = moved.first_row + rows.in_box;
       if (moved.part == Part::lower && start < first) {
         const std::int64_t above = std::min(first - start, rows.size);
@@ -89,13 +89,15 @@ template <class F> void walk(const Moved& moved, F&& f) {
 
 std::int64_t Moved::elements() const {
   std::int64_t total = 0;
-  walk(*this, [&](const Run& rows, const Run& columns, std::int64_t) { total += rows.size * columns.size; });
+  walk(*this, [&](const CyclicRun& rows, const CyclicRun& columns, std::int64_t) {
+    total += rows.size * columns.size;
+  });
   return total;
 }
 
 template <class T, bool to_tile, class Tile, class Other>
 void tile_and_message(const Tiles& tiles, const Moved& moved, Tile* tile, Other* message) {
-  walk(moved, [&](const Run& rows, const Run& columns, std::int64_t offset) {
+  walk(moved, [&](const CyclicRun& rows, const CyclicRun& columns, std::int64_t offset) {
     copy_rectangle<T, to_tile>(tile + rows.in_box * tiles.row_step + columns.in_box * tiles.column_step,
                                tiles, rows.size, columns.size, message + offset, rows.size);
   });
@@ -103,7 +105,7 @@ void tile_and_message(const Tiles& tiles, const Moved& moved, Tile* tile, Other*
 
 template <class T, bool to_tile, class Tile, class Local>
 void tile_and_local(const Tiles& tiles, const Moved& moved, Tile* tile, Local* local, std::int64_t ld) {
-  walk(moved, [&](const Run& rows, const Run& columns, std::int64_t) {
+  walk(moved, [&](const CyclicRun& rows, const CyclicRun& columns, std::int64_t) {
     copy_rectangle<T, to_tile>(tile + rows.in_box * tiles.row_step + columns.in_box * tiles.column_step,
                                tiles, rows.size, columns.size, local + rows.in_part + columns.in_part * ld,
                                ld);
@@ -112,7 +114,7 @@ void tile_and_local(const Tiles& tiles, const Moved& moved, Tile* tile, Local* l
 
 template <class T, bool to_local, class Local, class Message>
 void local_and_message(const Moved& moved, Local* local, std::int64_t ld, Message* message) {
-  walk(moved, [&](const Run& rows, const Run& columns, std::int64_t offset) {
+  walk(moved, [&](const CyclicRun& rows, const CyclicRun& columns, std::int64_t offset) {
     for (std::int64_t j = 0; j < columns.size; ++j) {
       Local* column = local + rows.in_part + (columns.in_part + j) * ld;
       Message* packed = message + offset + j * rows.size;
@@ -139,7 +141,7 @@ template <class T> void clear_outside(const Tiles& tiles, const Rectangle& box, 
   }
 }
 
-// visit(values, count) of this rank's part, row by row.
+// Calls visit(values, count) for this rank's part, row by row.
 template <class T, class F>
 void each_row(const Tiles& tiles, const Rectangle& box, T* tile, Part part, F&& visit) {
   for (std::int64_t row = box.rows.start; row < box.rows.stop; ++row) {
@@ -178,6 +180,7 @@ kernels::Magnitude magnitude_of_part(const Grid& grid, const Tiles& tiles, const
 }
 
 void combine(const Grid& grid, std::span<kernels::Magnitude> found) {
+  if (grid.all->size() == 1) return;
   std::vector<double> largest, sums;
   for (const auto& one : found) {
     largest.push_back(one.largest);
@@ -220,7 +223,7 @@ template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile
     local_and_message<T, true>(received, local, ld, static_cast<const T*>(incoming.data()));
     departure.wait();
   }
-  comm::count("all-to-all", received_bytes);
+  if (ranks > 1) comm::count("all-to-all", received_bytes);
 }
 
 template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, const BlockCyclic& layout,
@@ -247,7 +250,7 @@ template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, con
     tile_and_message<T, true>(tiles, received, tile, static_cast<const T*>(incoming.data()));
     departure.wait();
   }
-  comm::count("all-to-all", received_bytes);
+  if (ranks > 1) comm::count("all-to-all", received_bytes);
   clear_outside(tiles, mine, tile, part);
 }
 

@@ -1,5 +1,5 @@
-// The ranks that hold one matrix together, arranged as a process grid, and the way of a matrix between the
-// tiles that the sharding gives and the block-cyclic layout that the factorizations work in.
+// The ranks that hold one matrix together, as a process grid, and the redistribution of a matrix between the
+// tiles of its sharding and the block-cyclic layout of the factorizations.
 #pragma once
 #include <algorithm>
 #include <complex>
@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "comm/collectives/point_to_point.hpp"
+#include "kernels/dense/panel_product.hpp"
 #include "kernels/factor/lapack_calls.hpp"
 #include "kernels/factor/magnitude.hpp"
 #include "ops/factor/block_cyclic.hpp"
-#include "ops/factor/traffic/conversation.hpp"
+#include "ops/factor/traffic/traffic.hpp"
 #include "types/pooled.hpp"
 
 namespace tessera::factor {
@@ -20,10 +21,11 @@ using kernels::complex_type;
 using kernels::real_of;
 namespace lapack = kernels::lapack;
 
-// Rank r of `all` stands at row r / columns, column r % columns. Making one is collective over its ranks.
+// Rank r of `all` is at row r / columns, column r % columns. The constructor is collective over its ranks.
 struct Grid {
-  Grid(const std::vector<int>& device_ids, GridShape shape);
+  Grid(const std::vector<int>& device_ids, GridShape shape, kernels::SumOrder order = kernels::SumOrder::any);
   GridShape shape;
+  kernels::SumOrder order;  // of the sums of the algorithms that run on it; fixed on one grid row alone
   const comm::Communicator* all;
   const comm::Communicator* along_row;     // my row: one rank per grid column
   const comm::Communicator* along_column;  // my column: one rank per grid row
@@ -35,7 +37,7 @@ template <class T> std::int64_t leading_dimension(std::int64_t rows) {
   const std::int64_t lines = std::max<std::int64_t>((rows + line - 1) / line, 1);
   return (lines % 8 == 0 ? lines + 1 : lines) * line;
 }
-// How many columns of so many rows stay in the cache that the cores share.
+// The number of columns of this length that fit the cache shared by the cores.
 template <class T> std::int64_t columns_at_once(std::int64_t rows) {
   constexpr std::int64_t bytes = 6 << 20;
   return std::clamp<std::int64_t>(
@@ -44,7 +46,7 @@ template <class T> std::int64_t columns_at_once(std::int64_t rows) {
 
 // This rank's part of a block-cyclic matrix, column-major.
 template <class T> struct GridMatrix {
-  // `padded`: columns start in different sets of the caches also when there is a power of two of rows.
+  // `padded`: columns start in different cache sets even if the number of rows is a power of two.
   GridMatrix(const Grid& grid, BlockCyclic layout, std::int64_t extra_columns = 0, bool padded = false)
       : layout(layout),
         rows(layout.rows.count(grid.row)),
@@ -61,25 +63,25 @@ template <class T> struct GridMatrix {
   const T* at(std::int64_t row, std::int64_t column) const { return values.data() + column * ld + row; }
 };
 
-// The tiles of the grid's ranks, in grid order. element (i, j) of a rank's rectangle lies at data[i *
-// row_step + j * column_step].
+// The tiles of the grid's ranks, in grid order. Element (i, j) of a rank's rectangle is at data[i * row_step
+// + j * column_step].
 struct Tiles {
   std::vector<Rectangle> held;
   std::int64_t row_step = 0, column_step = 1;
   bool conjugate = false;
-  // The tiles seen as tiles of the transposed matrix.
+  // The tiles as tiles of the transposed matrix.
   Tiles transposed() const;
 };
 
-// Which elements move: all, or a triangle with the diagonal (and what shares a block with it). store writes
-// zeros for the others.
+// The elements that are moved: all, or a triangle with the diagonal (and the elements that share a block with
+// it). store writes zeros for the others.
 enum class Part { all, lower, upper };
 
-// The range of this rank's part of a matrix, or of a triangle with the diagonal.
+// The magnitude of this rank's part of a matrix, or of a triangle with the diagonal.
 template <class T>
 kernels::Magnitude magnitude_of_part(const Grid&, const Tiles&, const T* tile, Part = Part::all);
-// Combines what the ranks found: the same result on every rank. An element that several ranks hold counts as
-// often. Collective.
+// Combines the ranks' magnitudes to the same result on every rank. An element on several ranks counts several
+// times. Collective.
 void combine(const Grid&, std::span<kernels::Magnitude>);
 template <class T>
 kernels::Magnitude magnitude_of(const Grid& grid, const Tiles& tiles, const T* tile, Part part = Part::all) {
@@ -87,10 +89,10 @@ kernels::Magnitude magnitude_of(const Grid& grid, const Tiles& tiles, const T* t
   combine(grid, {&found, 1});
   return found;
 }
-// This rank's part of a matrix without numbers: NaN, and zeros beside the triangle.
+// Fills this rank's part of a matrix with NaN, and with zeros outside the triangle.
 template <class T> void fill_nan(const Grid&, const Tiles&, T* tile, Part = Part::all);
 
-// Times 2^exponent: all of it, or the upper triangle with the diagonal.
+// Multiplies all of the matrix, or its upper triangle with the diagonal, by 2^exponent.
 template <class T> void scale(const Grid& grid, GridMatrix<T>& matrix, int exponent, Part part) {
   if (exponent == 0) return;
   for (std::int64_t j = 0; j < matrix.columns; ++j) {
@@ -102,13 +104,13 @@ template <class T> void scale(const Grid& grid, GridMatrix<T>& matrix, int expon
   }
 }
 
-// Tiles -> grid and back. One message per pair of ranks, a round per distance between them, so that the
-// messages in memory at one time are a fraction of a shard.
+// Moves tiles to the grid and back. One message per pair of ranks, one round per distance between ranks, so
+// that only a fraction of a shard is in messages at one time.
 template <class T> void load(const Grid&, const Tiles&, const T* tile, const BlockCyclic&, T* local,
                              std::int64_t ld, Part = Part::all);
 template <class T> void store(const Grid&, const Tiles&, T* tile, const BlockCyclic&, const T* local,
                               std::int64_t ld, Part = Part::all);
-// How many elements rank `me` of the grid gets from others in them.
+// The number of elements that rank `me` of the grid receives in load and in store.
 std::int64_t loaded_from_others(const Tiles&, const BlockCyclic&, int me, Part = Part::all);
 std::int64_t stored_from_others(const Tiles&, const BlockCyclic&, int me, Part = Part::all);
 

@@ -1,13 +1,14 @@
 // Cholesky on a process grid: right-looking, the next panel factored ahead.
 //
 //   panel k, in its grid column:   L_kk = chol(A_kk), sent down the column;  L_ik = A_ik L_kk^-H
-//   then to everybody:             the panel's rows along each grid row; of those, the rows that match a
+//   then to all ranks:             the panel's rows along each grid row; of those, the rows that match a
 //     grid column's own columns along it
 //   update, lower triangle:        A_ij -= L_ik L_jk^H
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
 #include "kernels/dense/panel_product.hpp"
+#include "kernels/factor/ordered_columns.hpp"
 #include "kernels/factor/panel_factor.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 
@@ -27,8 +28,8 @@ template <class T> class Cholesky {
     for (std::int64_t start = 0; start < n; start += block) {
       current.arrival.wait();
       const auto bad = static_cast<std::int64_t>(real_part(current.status()));
-      if (bad >= 0) return bad;  // every rank of the panel's grid row and column sees the same
-      current.packed.pack(current.rows_below, current.width, {current.below(), 1, current.ld()});
+      if (bad >= 0) return bad;  // every rank of the panel's grid row and column gets the same
+      current.packed.pack(current.rows_below, current.width, {current.below(), 1, current.ld()}, grid_.order);
       match_columns(current);
       const std::int64_t after = start + current.width, next_width = std::min(block, n - after);
       std::int64_t first = columns_.count_below(grid_.column, after);
@@ -50,8 +51,8 @@ template <class T> class Cholesky {
   }
 
  private:
-  // [status: first pivot that is not positive, or -1][rows of L below the diagonal block, as this grid row
-  // holds them]
+  // Message: [status: first pivot that is not positive, or -1][the rows of L below the diagonal block that
+  // this grid row holds]
   struct Panel {
     std::int64_t start = 0, width = 0, first_below = 0, rows_below = 0;
     std::vector<T> values;
@@ -70,7 +71,7 @@ template <class T> class Cholesky {
       return value;
   }
 
-  // Clears the upper triangle of the diagonal blocks; what lies above them is never read.
+  // Clears the upper triangle of the diagonal blocks; elements above these blocks are never read.
   void clear_upper() {
     for (std::int64_t j = 0; j < a_.columns; ++j) {
       const std::int64_t column = columns_.global(grid_.column, j);
@@ -80,30 +81,36 @@ template <class T> class Cholesky {
     }
   }
 
+  // Factors a diagonal block in place.
+  std::int64_t bad_pivot_of(std::int64_t width, T* block) const {
+    if (grid_.order == kernels::SumOrder::fixed) return kernels::ordered::cholesky_block(width, block, a_.ld);
+    return lapack::potrf('L', static_cast<int>(width), block, static_cast<int>(a_.ld)) - 1;
+  }
+
   void make(std::int64_t start, std::int64_t width, Panel& panel) {
     panel.start = start, panel.width = width;
     panel.first_below = rows_.count_below(grid_.row, start + width);
     panel.rows_below = a_.rows - panel.first_below;
     panel.values.resize(1 + panel.rows_below * width);
-    const int owner_column = columns_.owner(start), owner_row = rows_.owner(start),
-              w = static_cast<int>(width);
+    const int owner_column = columns_.owner(start), owner_row = rows_.owner(start);
     if (owner_column == grid_.column) {
       const std::int64_t column = columns_.local(start);
       std::vector<T> diagonal(width * width + 1);  // L_kk and the status
       T& status = diagonal.back();
       if (owner_row == grid_.row) {
         T* block = a_.at(rows_.local(start), column);
-        const int info = lapack::potrf('L', w, block, static_cast<int>(a_.ld));
+        const std::int64_t bad = bad_pivot_of(width, block);
         for (std::int64_t j = 0; j < width; ++j)
           std::copy(block + j * a_.ld, block + j * a_.ld + width, diagonal.data() + j * width);
-        status = T(static_cast<real_of<T>>(info > 0 ? start + info - 1 : -1));
+        status = T(static_cast<real_of<T>>(bad >= 0 ? start + bad : -1));
       }
       if (grid_.shape.rows > 1)
         counted::broadcast(*grid_.along_column, diagonal.data(),
                            static_cast<std::int64_t>(diagonal.size() * sizeof(T)), owner_row);
       panel.status() = status;
       T* below = a_.at(panel.first_below, column);
-      kernels::solve_adjoint_right(panel.rows_below, width, diagonal.data(), width, below, a_.ld);
+      kernels::solve_adjoint_right(panel.rows_below, width, diagonal.data(), width, below, a_.ld,
+                                   grid_.order);
       for (std::int64_t j = 0; j < width; ++j)
         std::copy(below + j * a_.ld, below + j * a_.ld + panel.rows_below,
                   panel.below() + j * panel.rows_below);
@@ -114,10 +121,10 @@ template <class T> class Cholesky {
                                    static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner_column);
   }
 
-  // Every rank holds the panel's rows of its grid row; its columns need other rows, which ranks of its grid
-  // column hold.
+  // Completes the panel: a rank has the panel's rows of its grid row, but its columns need rows that other
+  // ranks of its grid column hold.
   void match_columns(Panel& panel) {
-    if (grid_.shape.rows == 1) return;  // it holds them all
+    if (grid_.shape.rows == 1) return;  // every rank has all of them
     panel.first_column = columns_.count_below(grid_.column, panel.start + panel.width);
     panel.matched = a_.columns - panel.first_column;
     panel.matching.resize(std::max<std::int64_t>(panel.matched * panel.width, 1));
@@ -157,7 +164,7 @@ template <class T> class Cholesky {
     }
   }
 
-  // At most a block of my columns, from the first row that is not above the first of them.
+  // Updates at most a block of my columns, from the first row on or below the first column's diagonal.
   void update(Panel& panel, std::int64_t first, std::int64_t count) {
     if (count <= 0) return;
     const bool alone = grid_.shape.rows == 1;
@@ -170,7 +177,7 @@ template <class T> class Cholesky {
     panel.packed.subtract_product(top - panel.first_below, a_.rows - top, count,
                                   {rows_of_columns, ld, 1, true}, a_.at(top, first), a_.ld,
                                   alone ? top - panel.first_below : kernels::PackedPanel<T>::no_diagonal);
-    for (std::int64_t c = first; c < first + count; ++c) {  // what the rectangle covered above the diagonal
+    for (std::int64_t c = first; c < first + count; ++c) {  // clear above the diagonal
       const std::int64_t above = rows_.count_below(grid_.row, columns_.global(grid_.column, c));
       if (above > top) std::fill(a_.at(top, c), a_.at(above, c), T(0));
     }
@@ -186,7 +193,7 @@ template <class T> class Cholesky {
 
 template <class T> std::int64_t cholesky(const Grid& grid, GridMatrix<T>& a) {
   std::int64_t bad = Cholesky<T>(grid, a).run();
-  comm::all_reduce(*grid.all, ReduceKind::max, int64, &bad, &bad, 1);
+  if (grid.all->size() > 1) comm::all_reduce(*grid.all, ReduceKind::max, int64, &bad, &bad, 1);
   return bad;
 }
 

@@ -2,12 +2,10 @@
 //
 //         done | panel | trailing columns | right-hand sides
 //      k0 ---- +-------+------------------+--
-//              | L\U   |  U := L^-1 rows that the pivots chose      1. panel k is on every rank of a grid
-//                row (broadcast)
-//              |  L    |  A := A - L U                              2. update the columns of panel k + 1
-//                first, factor it, start its
-//              broadcast
-//                                                                   3. update the other columns meanwhile
+//              | L\U   |  U := L^-1 (pivot rows)      1. panel k is on every rank of a grid row (broadcast)
+//              |  L    |  A := A - L U                2. update the columns of panel k + 1 first, factor it,
+//                                                        start its broadcast
+//                                                     3. update the other columns meanwhile
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -27,13 +25,13 @@ template <class T> double magnitude(const T& value) {
     return std::abs(static_cast<double>(value));
 }
 
-// A factored panel as it travels: [first zero pivot][pivots][top: L\U of its diagonal block][the rows of L
-// below that this grid row holds].
+// A factored panel as sent: [first zero pivot][pivots][top: L\U of its diagonal block][the rows of L below
+// that this grid row holds].
 template <class T> struct Panel {
   std::int64_t start = 0, width = 0, first_below = 0, rows_below = 0;
   std::vector<std::byte> bytes;
   comm::Pending arrival;
-  kernels::PackedPanel<T> packed;  // the rows below, once they are here
+  kernels::PackedPanel<T> packed;  // the rows below, once they have arrived
 
   void shape(std::int64_t start_, std::int64_t width_, std::int64_t first_below_, std::int64_t rows_below_) {
     start = start_, width = width_, first_below = first_below_, rows_below = rows_below_;
@@ -46,7 +44,9 @@ template <class T> struct Panel {
   std::int64_t* pivots() { return reinterpret_cast<std::int64_t*>(bytes.data()) + 1; }
   T* top() { return reinterpret_cast<T*>(bytes.data() + header_bytes()); }
   T* below() { return top() + width * width; }
-  void pack() { packed.pack(rows_below, width, {below(), 1, std::max<std::int64_t>(rows_below, 1)}); }
+  void pack(kernels::SumOrder order) {
+    packed.pack(rows_below, width, {below(), 1, std::max<std::int64_t>(rows_below, 1)}, order);
+  }
 };
 
 template <class T> class Lu {
@@ -66,7 +66,7 @@ template <class T> class Lu {
     if (steps > 0) make(0, std::min(block, steps), current);
     for (std::int64_t start = 0; start < steps; start += block) {
       current.arrival.wait();
-      current.pack();
+      current.pack(grid_.order);
       if (zero_pivot < 0) zero_pivot = current.zero_pivot();
       std::copy(current.pivots(), current.pivots() + current.width, pivots.begin() + start);
       const std::int64_t after = start + current.width, next_width = std::min(block, steps - after);
@@ -87,7 +87,7 @@ template <class T> class Lu {
   }
 
  private:
-  // Factors the panel where it lies and starts its broadcast; the other grid columns start to receive it.
+  // Factors the panel in place and starts its broadcast; the other grid columns start to receive it.
   void make(std::int64_t start, std::int64_t width, Panel<T>& panel) {
     const std::int64_t first_below = rows_.count_below(grid_.row, start + width);
     panel.shape(start, width, first_below, a_.rows - first_below);
@@ -111,15 +111,15 @@ template <class T> class Lu {
   void factor_alone(Panel<T>& panel, T* columns) {
     const std::int64_t start = panel.start, width = panel.width;
     const std::int64_t zero_pivot =
-        kernels::lu_panel(a_.rows - start, width, columns + start, a_.ld, panel.pivots());
+        kernels::lu_panel(a_.rows - start, width, columns + start, a_.ld, panel.pivots(), grid_.order);
     if (zero_pivot >= 0) panel.zero_pivot() = start + zero_pivot;
     for (std::int64_t i = 0; i < width; ++i) panel.pivots()[i] += start;
     for (std::int64_t j = 0; j < width; ++j)
       std::copy(columns + start + j * a_.ld, columns + start + j * a_.ld + width, panel.top() + j * width);
   }
 
-  // ---- a panel whose rows are spread over the grid rows ----
-  // Every rank keeps a copy of the panel's top block, so that nothing but pivot rows needs to travel.
+  // ---- a panel whose rows are scattered over the grid rows ----
+  // Every rank keeps a copy of the panel's top block, so that only pivot rows are sent.
 
   struct Candidate {
     double magnitude;
@@ -135,7 +135,7 @@ template <class T> class Lu {
     factor_part(panel, columns, 0, panel.width);
   }
 
-  // The first of my rows that stand below row c of the top block.
+  // The first of my rows below row c of the top block.
   std::int64_t first_below(std::int64_t c) const { return first_row_ + (owns_top_ ? c : 0); }
 
   void factor_part(Panel<T>& panel, T* columns, std::int64_t from, std::int64_t width) {
@@ -164,15 +164,15 @@ template <class T> class Lu {
     factor_part(panel, columns, middle, right);
   }
 
-  // One exchange finds the largest entry of column c and brings its row to everybody, and row c to where
-  // that one stood.
+  // One exchange finds the largest entry of column c, sends its row to all ranks, and moves row c to that
+  // row's position.
   void choose_pivot(Panel<T>& panel, T* columns, std::int64_t c) {
     const std::int64_t ld = a_.ld, w = panel.width, wanted_row = panel.start + c;
     std::int64_t best_row = -1;
     double best = -1;
     for (std::int64_t i = first_below(c); i < a_.rows; ++i)
       if (const double m = magnitude(columns[i + c * ld]); m > best) best = m, best_row = i;
-    if (best_row < 0 && first_below(c) < a_.rows) best_row = first_below(c), best = 0;  // NaN everywhere
+    if (best_row < 0 && first_below(c) < a_.rows) best_row = first_below(c), best = 0;  // only NaN
     const Candidate mine{best, best_row < 0 ? rows_.extent : rows_.global(grid_.row, best_row)};
     std::memcpy(mine_.data(), &mine, sizeof mine);
     T* own_rows = reinterpret_cast<T*>(mine_.data() + sizeof mine);
@@ -220,8 +220,8 @@ template <class T> class Lu {
   // ---- the columns right of a panel ----
 
   void update_rest(Panel<T>& panel, std::int64_t first, Panel<T>& next) {
-    // Columns between two looks at the next panel's broadcast: as many as stay cached from the exchange of
-    // rows to the product.
+    // The columns between two polls of the next panel's broadcast: as many as stay cached from the row
+    // exchange to the product.
     const std::int64_t chunk = columns_at_once<T>(panel.rows_below);
     const std::int64_t count = all_columns_ - first;
     if (grid_.shape.rows > 1) return update(panel, first, count);
@@ -235,7 +235,7 @@ template <class T> class Lu {
     if (count <= 0 && grid_.shape.rows == 1) return;
     T* u = exchange_rows(panel, first, count, &upper_);
     const std::int64_t ld_u = grid_.shape.rows == 1 ? a_.ld : panel.width;
-    kernels::solve_unit_lower(panel.width, count, panel.top(), panel.width, u, ld_u);
+    kernels::solve_unit_lower(panel.width, count, panel.top(), panel.width, u, ld_u, grid_.order);
     if (grid_.shape.rows > 1 && rows_.owner(panel.start) == grid_.row)
       for (std::int64_t j = 0; j < count; ++j)
         std::copy(u + j * ld_u, u + j * ld_u + panel.width, a_.at(rows_.local(panel.start), first + j));
@@ -243,10 +243,9 @@ template <class T> class Lu {
                                   a_.ld);
   }
 
-  // Applies the panel's row exchanges to some columns. Returns the top rows afterwards: in place when the
-  // grid has one row, else in
-  // *top_rows, which every rank of the grid column receives (they all need U). Without top_rows they are
-  // written back only.
+  // Applies the panel's row exchanges to some columns. Returns the top rows afterwards: in place if the grid
+  // has one row, else in *top_rows, which every rank of the grid column receives (all need U). Without
+  // top_rows they are only written back.
   T* exchange_rows(Panel<T>& panel, std::int64_t first, std::int64_t count, std::vector<T>* top_rows) {
     if (grid_.shape.rows == 1) {
       kernels::exchange_rows(count, a_.at(0, first), a_.ld, panel.start, panel.width, panel.pivots());
@@ -256,14 +255,14 @@ template <class T> class Lu {
                                  top_rows == nullptr);
   }
 
-  // Which original row ends where: only the top rows and the pivots' rows move.
+  // The original row at each position after the exchanges: only the top rows and the pivots' rows move.
   struct Moves {
     std::vector<std::int64_t> top_source;                          // of top row i
-    std::vector<std::pair<std::int64_t, std::int64_t>> displaced;  // (top row that leaves, row where it goes)
+    std::vector<std::pair<std::int64_t, std::int64_t>> displaced;  // (top row that leaves, its new row)
   };
   Moves moves_of(Panel<T>& panel) {
     Moves moves;
-    std::vector<std::pair<std::int64_t, std::int64_t>> outside;  // row outside the top, what it holds now
+    std::vector<std::pair<std::int64_t, std::int64_t>> outside;  // row outside the top, its current content
     moves.top_source.resize(panel.width);
     for (std::int64_t i = 0; i < panel.width; ++i) moves.top_source[i] = panel.start + i;
     for (std::int64_t i = 0; i < panel.width; ++i) {
@@ -286,7 +285,7 @@ template <class T> class Lu {
                            bool write_back) {
     const Moves moves = moves_of(panel);
     const int ranks = grid_.shape.rows, top_owner = rows_.owner(panel.start);
-    std::vector<std::vector<std::int64_t>> sent(ranks);  // rows that each grid row shows to all
+    std::vector<std::vector<std::int64_t>> sent(ranks);  // rows that each grid row sends to all
     for (const auto source : moves.top_source) sent[rows_.owner(source)].push_back(source);
     for (const auto& [source, to] : moves.displaced) sent[top_owner].push_back(source);
     std::vector<std::int64_t> bytes_of, offset_of;
@@ -332,7 +331,7 @@ template <class T> class Lu {
   GridMatrix<T>& a_;
   const CyclicDim rows_, columns_;
   const std::int64_t all_columns_;
-  std::int64_t first_row_ = 0;  // of mine in the panel
+  std::int64_t first_row_ = 0;  // my first row in the panel
   bool owns_top_ = false;
   std::size_t message_bytes_ = 0;
   std::vector<std::byte> mine_, everybodys_;

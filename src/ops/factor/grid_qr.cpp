@@ -1,9 +1,9 @@
-// Householder QR with whole columns dealt over the ranks: panels are factored without communication,
-// reflectors travel.
+// Householder QR with whole columns scattered over the ranks: panels are factored without communication,
+// reflectors are broadcast.
 //
-//   panel k  = I - V T V^H:   V (from the panel's first row down) and T go to everybody, who apply them to
+//   panel k  = I - V T V^H:   V (from the panel's first row down) and T go to all ranks, which apply them to
 //     their columns on the right;
-//   the columns of Q are then made the other way round, from the last panel to the first.
+//   the columns of Q are then made in reverse order, from the last panel to the first.
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
@@ -25,7 +25,7 @@ template <class T> class Qr {
     Reflectors current, next;
     if (steps_ > 0) make(0, current);
     for (std::int64_t start = 0; start < steps_; start += columns_.block) {
-      current.wait();
+      current.wait(grid_.order);
       const std::int64_t after = start + current.width;
       std::int64_t first = columns_.count_below(grid_.column, after);
       if (after < steps_) {
@@ -46,8 +46,8 @@ template <class T> class Qr {
     }
   }
 
-  // The columns of Q, from the last panel to the first; q may be a itself: what a panel needs of a is on its
-  // way when its columns are overwritten.
+  // Makes the columns of Q, from the last panel to the first; q may be a itself: a panel's broadcast starts
+  // before its columns of a are overwritten.
   void write_q(GridMatrix<T>& q) {
     const bool in_place = q.values.data() == a_.values.data();
     const std::int64_t panels = (steps_ + columns_.block - 1) / columns_.block;
@@ -57,10 +57,10 @@ template <class T> class Qr {
     if (panels > 0) send((panels - 1) * columns_.block, panel);
     for (std::int64_t p = panels; p-- > 0;) {
       const std::int64_t start = p * columns_.block;
-      panel.wait();
+      panel.wait(grid_.order);
       if (p > 0) send(start - columns_.block, next);
-      const std::int64_t first = q.layout.columns.count_below(
-          grid_.column, start);  // columns before it are zero where the reflectors act
+      const std::int64_t first =
+          q.layout.columns.count_below(grid_.column, start);  // earlier columns are zero in these rows
       if (in_place) set_identity(q, first, columns_.count_below(grid_.column, start + panel.width));
       const std::int64_t chunk = columns_at_once<T>(panel.rows);
       for (std::int64_t c = first; c < q_columns; c += chunk) {
@@ -77,12 +77,12 @@ template <class T> class Qr {
     std::int64_t rows = 0, width = 0;
     std::vector<T> values;
     comm::Pending arrival;
-    kernels::PackedReflectors<T> packed;  // once they are here
+    kernels::PackedReflectors<T> packed;  // once they have arrived
     T* v() { return values.data(); }
     T* t() { return values.data() + rows * width; }
-    void wait() {
+    void wait(kernels::SumOrder order) {
       arrival.wait();
-      packed.pack(rows, width, v(), rows);
+      packed.pack(rows, width, v(), rows, order);
     }
   };
   void set_identity(GridMatrix<T>& q, std::int64_t first, std::int64_t end) {
@@ -97,7 +97,8 @@ template <class T> class Qr {
     if (columns_.owner(start) == grid_.column) {
       const std::int64_t width = width_at(start);
       auto& t = triangles_.emplace_back(width * width);
-      kernels::qr_panel(rows_ - start, width, a_.at(start, columns_.local(start)), a_.ld, t.data(), width);
+      kernels::qr_panel(rows_ - start, width, a_.at(start, columns_.local(start)), a_.ld, t.data(), width,
+                        grid_.order);
     }
     send(start, panel);
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
+#include "kernels/factor/panel_factor.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 
 namespace tessera::factor {
@@ -11,7 +12,7 @@ template <class T> std::int64_t bytes(std::int64_t elements) {
   return elements * static_cast<std::int64_t>(sizeof(T));
 }
 
-// f(first index of the block, its width) from the corner where substitution starts.
+// Calls f(first index of the block, its width) for each block, from the corner where substitution starts.
 template <class F> void for_blocks(const CyclicDim& dim, bool forward, F&& f) {
   const std::int64_t blocks = (dim.extent + dim.block - 1) / dim.block;
   for (std::int64_t i = 0; i < blocks; ++i) {
@@ -20,7 +21,7 @@ template <class F> void for_blocks(const CyclicDim& dim, bool forward, F&& f) {
   }
 }
 
-// My rows that a block's solution still has to be subtracted from: those beyond it in the direction of
+// My rows from which a block's solution still has to be subtracted: those after it in the direction of
 // substitution.
 struct Rest {
   std::int64_t first, count;
@@ -33,8 +34,8 @@ Rest rest_of(const Grid& grid, const GridMatrix<T>& a, bool lower, std::int64_t 
 
 }  // namespace
 
-RightSides::RightSides(GridShape grid, const CyclicDim& rows, std::int64_t k)
-    : few(is_few(grid, rows.block, k)) {
+RightSides::RightSides(GridShape grid, const CyclicDim& rows, std::int64_t k, kernels::SumOrder order)
+    : few(order == kernels::SumOrder::any && is_few(grid, rows.block, k)) {
   const int parts = grid.columns;
   layout.rows = rows;
   layout.columns = {
@@ -43,8 +44,8 @@ RightSides::RightSides(GridShape grid, const CyclicDim& rows, std::int64_t k)
       parts};
 }
 
-// Per block: its column of A to every rank of the grid row, the block's solution down the grid column, one
-// product.
+// Per block: broadcast its column of A along the grid row and the block's solution down the grid column, then
+// one product.
 template <class T> void substitute(const Grid& grid, const GridMatrix<T>& a, bool lower, bool unit_diagonal,
                                    T* b, std::int64_t ldb, std::int64_t local_columns) {
   const auto &rows = a.layout.rows, &columns = a.layout.columns;
@@ -54,7 +55,7 @@ template <class T> void substitute(const Grid& grid, const GridMatrix<T>& a, boo
     const int w = static_cast<int>(width), owner_row = rows.owner(start), owner_column = columns.owner(start);
     const Rest rest = rest_of(grid, a, lower, start, width);
     const bool holds_block = owner_row == grid.row;
-    // The diagonal block stands before the rest (lower) or after it (upper).
+    // The diagonal block precedes the rest (lower) or follows it (upper).
     const std::int64_t first = holds_block ? (lower ? rows.local(start) : 0) : rest.first,
                        count = rest.count + (holds_block ? width : 0);
     panel.resize(std::max<std::int64_t>(count, 1) * width);
@@ -69,21 +70,29 @@ template <class T> void substitute(const Grid& grid, const GridMatrix<T>& a, boo
     const int ld = static_cast<int>(std::max<std::int64_t>(count, 1));
     if (holds_block) {
       T* block = b + rows.local(start);
-      lapack::trsm(lower, 'N', unit_diagonal, w, k, panel.data() + (lower ? 0 : rest.count), ld, block,
-                   static_cast<int>(ldb));
+      const T* const corner = panel.data() + (lower ? 0 : rest.count);
+      if (grid.order == kernels::SumOrder::fixed)
+        kernels::solve_ordered_triangle(lower, unit_diagonal, width, local_columns, corner,
+                                        std::max<std::int64_t>(count, 1), block, ldb);
+      else
+        lapack::trsm(lower, 'N', unit_diagonal, w, k, corner, ld, block, static_cast<int>(ldb));
       for (std::int64_t j = 0; j < local_columns; ++j)
         std::copy(block + j * ldb, block + j * ldb + width, solution.data() + j * width);
     }
     if (grid.shape.rows > 1 && local_columns > 0)
       counted::broadcast(*grid.along_column, solution.data(), bytes<T>(width * local_columns), owner_row);
-    lapack::gemm<T>('N', 'N', static_cast<int>(rest.count), k, w, T(-1),
-                    panel.data() + (lower && holds_block ? width : 0), ld, solution.data(), w, T(1),
+    const T* const left = panel.data() + (lower && holds_block ? width : 0);
+    if (grid.order == kernels::SumOrder::fixed)
+      return kernels::product<T>(rest.count, local_columns, width, T(-1),
+                                 {left, 1, std::max<std::int64_t>(count, 1)}, {solution.data(), 1, width},
+                                 true, b + rest.first, ldb, grid.order);
+    lapack::gemm<T>('N', 'N', static_cast<int>(rest.count), k, w, T(-1), left, ld, solution.data(), w, T(1),
                     b + rest.first, static_cast<int>(ldb));
   });
 }
 
-// Per block: what the grid columns have subtracted so far is summed along the grid row, the owner of the
-// diagonal block solves, and its grid column multiplies its rows of that column of A.
+// Per block: the grid row sums what its ranks have subtracted so far, the owner of the diagonal block solves,
+// and its grid column multiplies its rows of that column of A.
 template <class T> void substitute_few(const Grid& grid, const GridMatrix<T>& a, bool lower,
                                        bool unit_diagonal, T* b, std::int64_t ldb, std::int64_t k64) {
   if (k64 == 0) return;

@@ -1,4 +1,4 @@
-// LU with partial pivoting, and what its exchanges come to as a permutation.
+// LU with partial pivoting, and its row exchanges as a permutation.
 #include <algorithm>
 #include <numeric>
 
@@ -20,28 +20,29 @@ struct LuParams {
   }
 };
 
-BlockCyclic layout_of(const FactorParams& how, std::int64_t m, std::int64_t n, int ranks) {
-  const GridShape grid = grid_shape(how, ranks);
-  const std::int64_t k = std::min(m, n);
-  return dealt(grid, m, n, how.block > 0 ? how.block : block_for(k, grid.columns, widest_block(k)));
+BlockCyclic layout_of(const FactorParams& how, std::int64_t m, std::int64_t n, int ranks,
+                      kernels::SumOrder order) {
+  const GridShape grid = grid_shape(how, ranks, order);
+  return block_cyclic(grid, m, n,
+                      how.block > 0 ? how.block : block_size_of(std::min(m, n), grid.columns, order));
 }
-BlockCyclic layout_of(const Joint& joint) {
-  return layout_of(joint.params.as<LuParams>().how, extent(joint.in[0], 2), extent(joint.in[0], 1),
-                   joint.ranks);
+BlockCyclic layout_of(const MatrixGroupPlan& plan) {
+  return layout_of(plan.params.as<LuParams>().how, extent(plan.in[0], 2), extent(plan.in[0], 1), plan.ranks,
+                   plan.order);
 }
-Received received(const Joint& joint, int me) {
-  const BlockCyclic layout = layout_of(joint);
-  Received heard;
-  heard.dealt.add(loaded_from_others(joint.in_tiles[0], layout, me) * joint.itemsize);
-  heard.dealt.add(stored_from_others(joint.out_tiles[0], layout, me) * joint.itemsize);
-  hear_lu(heard, {layout, me, joint.itemsize}, 0, true);
-  return heard;
+ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
+  const BlockCyclic layout = layout_of(plan);
+  ReceivedBytes traffic;
+  traffic.redistributed.add(loaded_from_others(plan.in_tiles[0], layout, me) * plan.itemsize);
+  traffic.redistributed.add(stored_from_others(plan.out_tiles[0], layout, me) * plan.itemsize);
+  predict_lu(traffic, {layout, me, plan.itemsize}, 0, true);
+  return traffic;
 }
-std::int64_t memory(const Joint& joint) {
-  const BlockCyclic layout = layout_of(joint);
-  return part_elements(layout, joint.itemsize) + panel_elements(layout);
+std::int64_t memory(const MatrixGroupPlan& plan) {
+  const BlockCyclic layout = layout_of(plan);
+  return part_elements(layout, plan.itemsize) + panel_elements(layout);
 }
-const MatrixDims dims("B.. m n -> B.. m n, B.. k | whole m n k", {received, memory});
+const MatrixDims dims("B.. m n -> B.. m n, B.. k | whole m n k", {predicted, memory});
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) {
   const auto m = extent(in[0], 2), n = extent(in[0], 1);
@@ -57,50 +58,54 @@ void kernel(const KernelArgs& args) {
   kernels::visit_inexact(a.dtype, [&](auto zero) {
     for (std::int64_t i = 0; i < batch_count(a); ++i)
       for (std::int64_t j = 0; j < std::min(m, n); ++j)
-        if (Team::matrix<decltype(zero)>(args.out[0], i)[j * n + j] == zero) throw_singular(a, i, j);
+        if (MatrixGroup::matrix<decltype(zero)>(args.out[0], i)[j * n + j] == zero) throw_singular(a, i, j);
   });
 }
 
-template <class T> void factor_together(const TalkArgs& args) {
-  const auto& params = args.local.params.as<LuParams>();
+template <class T, class Args> void factor_together(const Args& args) {
+  const KernelArgs& local = local_of(args);
+  const auto& params = local.params.template as<LuParams>();
   const auto& how = params.how;
-  const Team team(args, dims);
-  const Grid grid(team.device_ids, grid_shape(how, static_cast<int>(team.device_ids.size())));
-  const Tile &a = args.local.in[0], &lu_tile = args.local.out[0], &exchanged = args.local.out[1];
+  const MatrixGroup team(args, dims);
+  const Grid grid(team.device_ids, grid_shape(how, team.ranks(), team.order), team.order);
+  const Tile &a = local.in[0], &lu_tile = local.out[0], &exchanged = local.out[1];
   const std::int64_t m = a.global[a.global.size() - 2], n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0), out = team.tiles_of(args, true, 0);
-  const BlockCyclic layout = layout_of(how, m, n, grid.all->size());
+  const BlockCyclic layout = layout_of(how, m, n, team.ranks(), team.order);
   std::vector<std::int64_t> pivots;
   std::int64_t bad_matrix = -1, bad_pivot = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    auto* exchanges = Team::matrix<std::int32_t>(exchanged, i, 1);
-    const auto magnitude = magnitude_of(grid, in, Team::matrix<T>(a, i));
+    auto* exchanges = MatrixGroup::matrix<std::int32_t>(exchanged, i, 1);
+    const auto magnitude = magnitude_of(grid, in, MatrixGroup::matrix<T>(a, i));
     if (!magnitude.is_finite()) {
-      fill_nan(grid, out, Team::matrix<T>(lu_tile, i));
+      fill_nan(grid, out, MatrixGroup::matrix<T>(lu_tile, i));
       std::iota(exchanges, exchanges + std::min(m, n), 0);
       continue;
     }
     GridMatrix<T> matrix(grid, layout, 0, true);
-    load(grid, in, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
+    load(grid, in, MatrixGroup::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
     const int exponent = kernels::exponent_to_scale<T>(magnitude);
     scale(grid, matrix, exponent, Part::all);
     const std::int64_t zero_pivot = lu(grid, matrix, 0, true, pivots);
     if (zero_pivot >= 0 && bad_matrix < 0) bad_matrix = i, bad_pivot = zero_pivot;
-    scale(grid, matrix, -exponent, Part::upper);  // L is that of the matrix as it was
-    store(grid, out, Team::matrix<T>(lu_tile, i), layout, matrix.values.data(), matrix.ld);
+    scale(grid, matrix, -exponent, Part::upper);  // undo the scaling in U; L has none
+    store(grid, out, MatrixGroup::matrix<T>(lu_tile, i), layout, matrix.values.data(), matrix.ld);
     std::transform(pivots.begin(), pivots.end(), exchanges,
                    [](std::int64_t p) { return static_cast<std::int32_t>(p); });
   }
   if (bad_matrix >= 0 && params.refuse_singular) throw_singular(a, bad_matrix, bad_pivot);
 }
 
-void talk(const TalkArgs& args) {
+void communicate(const CommunicationArgs& args) {
   kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
 }
+void ordered_kernel(const KernelArgs& args) {
+  kernels::visit_inexact(args.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
+}
 
-// With P^T A = [L1; L2] [U1, U2] and cotangents split alike (one of L2 and U2 is empty):
-//   phi = tril(L1^H gL1 - gU2 U2^H, -1) + triu(gU1 U1^H - L2^H gL2),   P^T gA = [L1^-H phi U1^-H, L1^-H gU2;
-//     gL2 U1^-H]
+// With P^T A = [L1; L2] [U1, U2] and cotangents split likewise (one of L2 and U2 is empty):
+//   phi = tril(L1^H gL1 - gU2 U2^H, -1) + triu(gU1 U1^H - L2^H gL2)
+//   P^T gA = [L1^-H phi U1^-H, L1^-H gU2; gL2 U1^-H]
 Cotangents vjp(const VjpArgs& v) {
   if (!v.cotangents[0].node()) return {Array()};
   const Array &lu = v.out[0], g = v.cotangents[0];
@@ -140,10 +145,16 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
   });
 }
 
-const OpDef lu_op =
-    factorization<dims>({.name = "lu_factor", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
+extern const OpDef ordered_lu_op;
+const OpDef lu_op = with_ordered<ordered_lu_op>(factorization<dims>(
+    {.name = "lu_factor", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
+const OpDef ordered_lu_op = ordered_record(lu_op, ordered_kernel);
 const Registered registered(lu_op);
 const TakesWorkspace takes(lu_op, workspace);
+const TakesWorkspace ordered_takes(ordered_lu_op,
+                                   [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+                                     return ordered_workspace(dims, in, out, p);
+                                   });
 
 struct PermutationParams {
   std::int64_t rows;
@@ -158,8 +169,8 @@ const OpDef permutation_op{
     .runs = Kernel{[](const KernelArgs& args) {
       const std::int64_t rows = args.params.as<PermutationParams>().rows, steps = extent(args.in[0], 1);
       for (std::int64_t i = 0; i < batch_count(args.in[0], 1); ++i) {
-        const auto* exchanged = Team::matrix<std::int32_t>(args.in[0], i, 1);
-        auto* permutation = Team::matrix<std::int32_t>(args.out[0], i, 1);
+        const auto* exchanged = MatrixGroup::matrix<std::int32_t>(args.in[0], i, 1);
+        auto* permutation = MatrixGroup::matrix<std::int32_t>(args.out[0], i, 1);
         std::iota(permutation, permutation + rows, 0);
         for (std::int64_t s = 0; s < steps; ++s)
           if (exchanged[s] >= 0 && exchanged[s] < rows) std::swap(permutation[s], permutation[exchanged[s]]);

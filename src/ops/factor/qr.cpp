@@ -1,5 +1,5 @@
-// QR: tall and narrow matrices by one QR per rank and triangles of those (tall.hpp), others by Householder
-// panels.
+// QR: tall and narrow matrices by one QR per rank and a reduction of triangles (tall.hpp), others by
+// Householder panels.
 #include <algorithm>
 
 #include "kernels/factor/lapack_workspace.hpp"
@@ -17,36 +17,40 @@ struct QrParams {
   template <class V> void fields(V&& visit) const { visit("complete", complete); }
 };
 
-// A tall matrix: r and the signs of its rows are sent to every rank.
-std::optional<TallTalk> tall_talk(const Type& a, const Params& p, int ranks) {
+// For a tall matrix: r and the signs of its rows are sent to every rank.
+std::optional<TallTraffic> tall_traffic(const Type& a, const Params& p, int ranks) {
   const std::int64_t m = extent(a, 2), n = extent(a, 1);
   if (!is_tall(m, n, ranks) || (p.as<QrParams>().complete && m != n)) return std::nullopt;
-  return TallTalk{true, triangle_elements(n) + n};
+  return TallTraffic{true, triangle_elements(n) + n};
 }
 // On a grid of one row.
-BlockCyclic layout_of(std::int64_t m, std::int64_t n, std::int64_t steps, int ranks) {
-  return dealt({1, ranks}, m, n, block_for(steps, ranks, 64));
+BlockCyclic layout_of(std::int64_t m, std::int64_t n, std::int64_t steps, int ranks,
+                      kernels::SumOrder order) {
+  constexpr std::int64_t widest = 64;
+  return block_cyclic({1, ranks}, m, n,
+                      order == kernels::SumOrder::fixed ? widest : block_for(steps, ranks, widest));
 }
-Received received(const Joint& joint, int me) {
-  const std::int64_t m = extent(joint.in[0], 2), n = extent(joint.in[0], 1), k = extent(joint.out[0], 1);
+ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
+  const std::int64_t m = extent(plan.in[0], 2), n = extent(plan.in[0], 1), k = extent(plan.out[0], 1);
   const auto layout = [&](std::int64_t rows, std::int64_t columns) {
-    return layout_of(rows, columns, std::min(m, n), joint.ranks);
+    return layout_of(rows, columns, std::min(m, n), plan.ranks, plan.order);
   };
-  Received heard;
-  heard.dealt.add(loaded_from_others(joint.in_tiles[0], layout(m, n), me) * joint.itemsize);
-  heard.dealt.add(stored_from_others(joint.out_tiles[1], layout(k, n), me, Part::upper) * joint.itemsize);
-  heard.dealt.add(stored_from_others(joint.out_tiles[0], layout(m, k), me) * joint.itemsize);
-  hear_qr(heard, {layout(m, n), me, joint.itemsize});
-  return heard;
+  ReceivedBytes traffic;
+  traffic.redistributed.add(loaded_from_others(plan.in_tiles[0], layout(m, n), me) * plan.itemsize);
+  traffic.redistributed.add(stored_from_others(plan.out_tiles[1], layout(k, n), me, Part::upper) *
+                            plan.itemsize);
+  traffic.redistributed.add(stored_from_others(plan.out_tiles[0], layout(m, k), me) * plan.itemsize);
+  predict_qr(traffic, {layout(m, n), me, plan.itemsize});
+  return traffic;
 }
-std::int64_t memory(const Joint& joint) {
-  const std::int64_t m = extent(joint.in[0], 2), n = extent(joint.in[0], 1), k = extent(joint.out[0], 1);
-  const auto layout = layout_of(m, n, std::min(m, n), joint.ranks);
-  const auto q = layout_of(m, k, std::min(m, n), joint.ranks);
-  return part_elements(layout, joint.itemsize) + panel_elements(layout) +
-         (k > n ? part_elements(q, joint.itemsize) : 0);
+std::int64_t memory(const MatrixGroupPlan& plan) {
+  const std::int64_t m = extent(plan.in[0], 2), n = extent(plan.in[0], 1), k = extent(plan.out[0], 1);
+  const auto layout = layout_of(m, n, std::min(m, n), plan.ranks, plan.order);
+  const auto q = layout_of(m, k, std::min(m, n), plan.ranks, plan.order);
+  return part_elements(layout, plan.itemsize) + panel_elements(layout) +
+         (k > n ? part_elements(q, plan.itemsize) : 0);
 }
-const MatrixDims dims("B.. m n -> B.. m k, B.. k n | whole m n k", {received, memory}, 0, tall_talk);
+const MatrixDims dims("B.. m n -> B.. m k, B.. k n | whole m n k", {predicted, memory}, 0, tall_traffic);
 
 std::vector<Type> infer(std::span<const Type> in, const Params& p) {
   const auto m = extent(in[0], 2), n = extent(in[0], 1), k = p.as<QrParams>().complete ? m : std::min(m, n);
@@ -64,14 +68,14 @@ template <class T> void factor_panels(const Grid& grid, const Tiles& in, const T
                                       T* q_tile, const Tiles& r_tiles, T* r_tile, std::int64_t m,
                                       std::int64_t n, std::int64_t k) {
   const auto layout = [&](std::int64_t rows, std::int64_t columns) {
-    return layout_of(rows, columns, std::min(m, n), grid.shape.columns);
+    return layout_of(rows, columns, std::min(m, n), grid.shape.columns, grid.order);
   };
   GridMatrix<T> matrix(grid, layout(m, n), 0, true);
   load(grid, in, a, matrix.layout, matrix.values.data(), matrix.ld);
   const auto store_r = [&] {
     store(grid, r_tiles, r_tile, layout(k, n), matrix.values.data(), matrix.ld, Part::upper);
   };
-  if (k <= n) {  // Q takes the place of the reflectors
+  if (k <= n) {  // Q overwrites the reflectors
     qr(grid, matrix, matrix, store_r);
     return store(grid, q_tiles, q_tile, layout(m, k), matrix.values.data(), matrix.ld);
   }
@@ -80,38 +84,43 @@ template <class T> void factor_panels(const Grid& grid, const Tiles& in, const T
   store(grid, q_tiles, q_tile, q.layout, q.values.data(), q.ld);
 }
 
-template <class T> void factor_together(const TalkArgs& args) {
-  const Team team(args, dims);
-  const int ranks = static_cast<int>(team.device_ids.size());
-  const Tile &a = args.local.in[0], &q = args.local.out[0], &r = args.local.out[1];
+template <class T, class Args> void factor_together(const Args& args) {
+  const KernelArgs& local = local_of(args);
+  const MatrixGroup team(args, dims);
+  const int ranks = team.ranks();
+  const Tile &a = local.in[0], &q = local.out[0], &r = local.out[1];
   const std::int64_t m = a.global[a.global.size() - 2], n = a.global.back(), k = q.global.back();
   const Tiles in = team.tiles_of(args, false, 0), q_tiles = team.tiles_of(args, true, 0),
               r_tiles = team.tiles_of(args, true, 1);
-  if (k == n && is_tall(m, n, ranks)) {
+  if (team.order == kernels::SumOrder::any && k == n && is_tall(m, n, ranks)) {
     const TallRows rows(team.device_ids, in, m, n);
     for (std::int64_t i = 0; i < team.matrices; ++i)
-      tall_qr(rows, static_cast<const T*>(Team::matrix<T>(a, i)), q_tiles, Team::matrix<T>(q, i), r_tiles,
-              Team::matrix<T>(r, i));
+      tall_qr(rows, static_cast<const T*>(MatrixGroup::matrix<T>(a, i)), q_tiles,
+              MatrixGroup::matrix<T>(q, i), r_tiles, MatrixGroup::matrix<T>(r, i));
     return;
   }
-  const Grid grid(team.device_ids, {1, ranks});
+  const Grid grid(team.device_ids, {1, ranks}, team.order);
   for (std::int64_t i = 0; i < team.matrices; ++i)
-    if (magnitude_of(grid, in, Team::matrix<T>(a, i)).is_finite()) {
-      factor_panels(grid, in, Team::matrix<T>(a, i), q_tiles, Team::matrix<T>(q, i), r_tiles,
-                    Team::matrix<T>(r, i), m, n, k);
+    if (magnitude_of(grid, in, MatrixGroup::matrix<T>(a, i)).is_finite()) {
+      factor_panels(grid, in, MatrixGroup::matrix<T>(a, i), q_tiles, MatrixGroup::matrix<T>(q, i), r_tiles,
+                    MatrixGroup::matrix<T>(r, i), m, n, k);
     } else {
-      fill_nan(grid, q_tiles, Team::matrix<T>(q, i));
-      fill_nan(grid, r_tiles, Team::matrix<T>(r, i), Part::upper);
+      fill_nan(grid, q_tiles, MatrixGroup::matrix<T>(q, i));
+      fill_nan(grid, r_tiles, MatrixGroup::matrix<T>(r, i), Part::upper);
     }
 }
 
-void talk(const TalkArgs& args) {
+void communicate(const CommunicationArgs& args) {
   kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
 }
+void ordered_kernel(const KernelArgs& args) {
+  kernels::visit_inexact(args.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
+}
 
-// gA = (gQ + Q copyltu(M)) R^-H with M = R gR^H - gQ^H Q, copyltu(M) = tril(M, -1) + tril(M, -1)^H + Re
-// diag(M)  (Liao et al. 2019).
-// A wide A = [X, Y] has R = [U, V]: gY = Q gV, and gQ grows by Y gV^H before the rule is applied to X = Q U.
+// gA = (gQ + Q copyltu(M)) R^-H with M = R gR^H - gQ^H Q and
+//   copyltu(M) = tril(M, -1) + tril(M, -1)^H + Re diag(M)  (Liao et al. 2019).
+// A wide A = [X, Y] has R = [U, V]: gY = Q gV, and Y gV^H is added to gQ before the rule is applied to X = Q
+// U.
 Cotangents vjp(const VjpArgs& v) {
   const Array &a = v.in[0], &q = v.out[0], &r_all = v.out[1];
   const auto m = extent(type_of(a), 2), n = extent(type_of(a), 1), k = std::min(m, n);
@@ -151,10 +160,16 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
   });
 }
 
-const OpDef qr_op =
-    factorization<dims>({.name = "qr", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
+extern const OpDef ordered_qr_op;
+const OpDef qr_op = with_ordered<ordered_qr_op>(
+    factorization<dims>({.name = "qr", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
+const OpDef ordered_qr_op = ordered_record(qr_op, ordered_kernel);
 const Registered registered(qr_op);
 const TakesWorkspace takes(qr_op, workspace);
+const TakesWorkspace ordered_takes(ordered_qr_op,
+                                   [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+                                     return ordered_workspace(dims, in, out, p);
+                                   });
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// a x = b by LU with partial pivoting: x lies as b.
+// Solves a x = b by LU with partial pivoting: x gets the layout of b.
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
@@ -22,49 +22,49 @@ struct SolveParams {
   }
 };
 
-BlockCyclic layout_of(const FactorParams& how, std::int64_t n, int ranks) {
-  const GridShape grid = grid_shape(how, ranks);
-  return dealt(grid, n, n, how.block > 0 ? how.block : block_for(n, grid.columns, widest_block(n)));
+BlockCyclic layout_of(const FactorParams& how, std::int64_t n, int ranks, kernels::SumOrder order) {
+  const GridShape grid = grid_shape(how, ranks, order);
+  return block_cyclic(grid, n, n, how.block > 0 ? how.block : block_size_of(n, grid.columns, order));
 }
-// A system as it lies on the grid: the right-hand sides with that of random signs.
+// The layouts of a system on the grid; the right-hand sides include that of random signs.
 struct OnGrid {
-  explicit OnGrid(const Joint& joint)
-      : layout(layout_of(joint.params.as<SolveParams>().how, extent(joint.in[0], 1), joint.ranks)),
-        right({layout.rows.parts, layout.columns.parts}, layout.rows, sides(joint)) {}
-  static std::int64_t sides(const Joint& joint) {
-    std::int64_t k = joint.params.as<SolveParams>().ill_conditioned != IllConditioned::accept;
+  explicit OnGrid(const MatrixGroupPlan& plan)
+      : layout(layout_of(plan.params.as<SolveParams>().how, extent(plan.in[0], 1), plan.ranks, plan.order)),
+        right({layout.rows.parts, layout.columns.parts}, layout.rows, sides(plan), plan.order) {}
+  static std::int64_t sides(const MatrixGroupPlan& plan) {
+    std::int64_t k = plan.params.as<SolveParams>().ill_conditioned != IllConditioned::accept;
     const std::int64_t signs = k;
-    for (const auto& box : joint.in_tiles[1].held) k = std::max(k, box.columns.stop + signs);
+    for (const auto& box : plan.in_tiles[1].held) k = std::max(k, box.columns.stop + signs);
     return k;
   }
   BlockCyclic layout;
   RightSides right;
 };
-Received received(const Joint& joint, int me) {
-  const OnGrid system(joint);
-  Received heard;
-  const Listener listener{system.layout, me, joint.itemsize};
-  heard.dealt.add(loaded_from_others(joint.in_tiles[0], system.layout, me) * joint.itemsize);
-  heard.dealt.add(loaded_from_others(joint.in_tiles[1], system.right.layout, me) * joint.itemsize);
-  heard.dealt.add(stored_from_others(joint.out_tiles[0], system.right.layout, me) * joint.itemsize);
-  hear_lu(heard, listener, system.right.layout.columns.count(listener.column()), false);
-  hear_substitution(heard, listener, system.right.layout, system.right.few, false);
-  return heard;
+ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
+  const OnGrid system(plan);
+  ReceivedBytes traffic;
+  const GridRank listener{system.layout, me, plan.itemsize};
+  traffic.redistributed.add(loaded_from_others(plan.in_tiles[0], system.layout, me) * plan.itemsize);
+  traffic.redistributed.add(loaded_from_others(plan.in_tiles[1], system.right.layout, me) * plan.itemsize);
+  traffic.redistributed.add(stored_from_others(plan.out_tiles[0], system.right.layout, me) * plan.itemsize);
+  predict_lu(traffic, listener, system.right.layout.columns.count(listener.column()), false);
+  predict_substitution(traffic, listener, system.right.layout, system.right.few, false);
+  return traffic;
 }
-std::int64_t memory(const Joint& joint) {
-  const OnGrid system(joint);
-  return part_elements(system.layout, joint.itemsize) + part_elements(system.right.layout, joint.itemsize) +
+std::int64_t memory(const MatrixGroupPlan& plan) {
+  const OnGrid system(plan);
+  return part_elements(system.layout, plan.itemsize) + part_elements(system.right.layout, plan.itemsize) +
          panel_elements(system.layout);
 }
-const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", {received, memory}, 1);
+const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", {predicted, memory}, 1);
 
-// The limit is epsilon whatever n is, as in LAPACK's xGESVX (info = n + 1), SciPy and MATLAB: n * epsilon
-// would speak of most float32 systems of a thousand, which are solved to several digits.
+// The limit is epsilon for any n, as in LAPACK's xGESVX (info = n + 1), SciPy and MATLAB: n * epsilon would
+// reject most float32 systems of a thousand unknowns, which are solved to several digits.
 void judge_condition(IllConditioned wanted, const Tile& a, std::int64_t element, double rcond,
-                     Speaker speaker) {
+                     Reporter reporter) {
   if (!(rcond < epsilon(a.dtype))) return;
   if (wanted == IllConditioned::refuse) throw_ill_conditioned(a, element, rcond);
-  warn_of_condition(a, element, rcond, speaker);
+  warn_of_condition(a, element, rcond, reporter);
 }
 
 void kernel(const KernelArgs& args) {
@@ -77,17 +77,17 @@ void kernel(const KernelArgs& args) {
   if (rcond.empty()) return;
   const auto worst = std::min_element(rcond.begin(), rcond.end());
   judge_condition(wanted, a, worst - rcond.begin(), *worst,
-                  a.box == whole_box(a.global) ? Speaker::first_rank : Speaker::this_rank);
+                  a.box == whole_box(a.global) ? Reporter::first_rank : Reporter::this_rank);
 }
 
-// One system of several ranks: both sides as tiles, and how large they are.
+// One system on several ranks: both sides as tiles, and their sizes.
 template <class T> struct Sides {
   Tiles a_tiles, b_tiles, x_tiles;
   const T *a, *b;
   T* x;
 };
 
-// The columns of b that are not finite have no solution.
+// Columns of b that are not finite give columns of NaN.
 template <class T> void blank_columns(const Grid& grid, const Sides<T>& sides, std::int64_t k) {
   std::vector<std::int32_t> is_bad(k, 0);
   const Rectangle &held = sides.b_tiles.held[grid.rank], &wanted = sides.x_tiles.held[grid.rank];
@@ -107,7 +107,7 @@ template <class T> void blank_columns(const Grid& grid, const Sides<T>& sides, s
   });
 }
 
-// A system on the grid. With `conditioned` one more right-hand side of random signs shows its condition.
+// A system on the grid. `conditioned` adds a right-hand side of random signs that estimates the condition.
 template <class T> class GridSolve {
  public:
   GridSolve(const Grid& grid, const BlockCyclic& layout, std::int64_t k, bool conditioned)
@@ -115,10 +115,10 @@ template <class T> class GridSolve {
         layout_(layout),
         k_(k),
         conditioned_(conditioned),
-        right_(grid.shape, layout.rows, k + (conditioned ? 1 : 0)),
+        right_(grid.shape, layout.rows, k + (conditioned ? 1 : 0), grid.order),
         right_columns_(right_.layout.columns.count(grid.column)) {}
 
-  // The first pivot that is zero, or -1.
+  // Returns the index of the first zero pivot, or -1.
   std::int64_t run(const Sides<T>& sides) {
     kernels::Magnitude magnitudes[] = {magnitude_of_part(grid_, sides.a_tiles, sides.a),
                                        magnitude_of_part(grid_, sides.b_tiles, sides.b)};
@@ -157,7 +157,7 @@ template <class T> class GridSolve {
     for (std::int64_t j = 0; exponent != 0 && j < right_columns_; ++j)
       kernels::scale(y + j * matrix.ld, matrix.rows, exponent);
   }
-  // Writes the signs on the grid column that has them.
+  // Writes the signs, on the grid column that holds them.
   T* write_signs(const GridMatrix<T>& matrix, T* y) const {
     if (right_.layout.columns.owner(k_) != grid_.column) return nullptr;
     T* const signs = y + right_.layout.columns.local(k_) * matrix.ld;
@@ -182,35 +182,44 @@ template <class T> class GridSolve {
   double rcond_ = 1;
 };
 
-template <class T> void solve_together(const TalkArgs& args) {
-  const auto& [how, wanted] = args.local.params.as<SolveParams>();
-  const Team team(args, dims);
-  const Grid grid(team.device_ids, grid_shape(how, static_cast<int>(team.device_ids.size())));
-  const Tile &a = args.local.in[0], &b = args.local.in[1], &x = args.local.out[0];
+template <class T, class Args> void solve_together(const Args& args) {
+  const KernelArgs& local = local_of(args);
+  const auto& [how, wanted] = local.params.template as<SolveParams>();
+  const MatrixGroup team(args, dims);
+  const Grid grid(team.device_ids, grid_shape(how, team.ranks(), team.order), team.order);
+  const Tile &a = local.in[0], &b = local.in[1], &x = local.out[0];
   const std::int64_t n = a.global.back();
   Sides<T> sides{
       team.tiles_of(args, false, 0), team.tiles_of(args, false, 1), team.tiles_of(args, true, 0), {}, {}, {}};
   std::int64_t k = 0;
   for (const auto& box : sides.b_tiles.held) k = std::max(k, box.columns.stop);
-  const BlockCyclic layout = layout_of(how, n, grid.all->size());
+  const BlockCyclic layout = layout_of(how, n, team.ranks(), team.order);
   GridSolve<T> solve(grid, layout, k, wanted != IllConditioned::accept && n > 0);
   std::int64_t bad_matrix = -1, bad_pivot = -1, worst_matrix = 0;
   double worst = 1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    sides.a = Team::matrix<T>(a, i), sides.b = Team::matrix<T>(b, i), sides.x = Team::matrix<T>(x, i);
+    sides.a = MatrixGroup::matrix<T>(a, i), sides.b = MatrixGroup::matrix<T>(b, i),
+    sides.x = MatrixGroup::matrix<T>(x, i);
     const std::int64_t zero_pivot = solve.run(sides);
     if (zero_pivot >= 0 && bad_matrix < 0) bad_matrix = i, bad_pivot = zero_pivot;
     if (solve.rcond() < worst) worst = solve.rcond(), worst_matrix = i;
   }
   if (bad_matrix >= 0) throw_singular(a, bad_matrix, bad_pivot);
-  judge_condition(wanted, a, worst_matrix, worst, grid.rank == 0 ? Speaker::this_rank : Speaker::another);
+  const Reporter alone = a.box == whole_box(a.global) ? Reporter::first_rank : Reporter::this_rank;
+  judge_condition(wanted, a, worst_matrix, worst,
+                  team.ranks() == 1 ? alone
+                  : grid.rank == 0  ? Reporter::this_rank
+                                    : Reporter::another);
 }
 
-void talk(const TalkArgs& args) {
+void communicate(const CommunicationArgs& args) {
   kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { solve_together<decltype(zero)>(args); });
 }
+void ordered_kernel(const KernelArgs& args) {
+  kernels::visit_inexact(args.in[0].dtype, [&](auto zero) { solve_together<decltype(zero)>(args); });
+}
 
-// x = a^-1 b:  b's cotangent solves with a^T, a's is minus its outer product with x.
+// x = a^-1 b: the cotangent of b is a solve with a^T, that of a is minus its outer product with x.
 Cotangents vjp(const VjpArgs& v) {
   const auto& how = v.node.params->as<SolveParams>().how;
   const Array b_bar = solve(transposed(v.in[0]), v.cotangents[0], {how.block, how.grid_rows});
@@ -232,10 +241,16 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
   });
 }
 
-const OpDef solve_op =
-    factorization<dims>({.name = "solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
+extern const OpDef ordered_solve_op;
+const OpDef solve_op = with_ordered<ordered_solve_op>(
+    factorization<dims>({.name = "solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
+const OpDef ordered_solve_op = ordered_record(solve_op, ordered_kernel);
 const Registered registered(solve_op);
 const TakesWorkspace takes(solve_op, workspace);
+const TakesWorkspace ordered_takes(ordered_solve_op,
+                                   [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+                                     return ordered_workspace(dims, in, out, p);
+                                   });
 
 }  // namespace
 

@@ -18,11 +18,11 @@ struct SvdParams {
   template <class V> void fields(V&& visit) const { visit("full_matrices", full); }
 };
 
-// A tall matrix: the svd of r is sent to every rank.
-template <bool vectors> std::optional<TallTalk> tall_talk(const Type& a, const Params& p, int ranks) {
+// For a tall matrix: the svd of r is sent to every rank.
+template <bool vectors> std::optional<TallTraffic> tall_traffic(const Type& a, const Params& p, int ranks) {
   const std::int64_t m = extent(a, 2), n = extent(a, 1);
   if (!is_tall(m, n, ranks) || (vectors && p.as<SvdParams>().full && m != n)) return std::nullopt;
-  return TallTalk{vectors, 1 + n + (vectors ? 2 * n * n : 0)};
+  return TallTraffic{vectors, 1 + n + (vectors ? 2 * n * n : 0)};
 }
 
 // Layouts of the matrix, and of u and vh.
@@ -33,43 +33,43 @@ struct Layouts {
     if (!is_alone) block = block_for(std::max<std::int64_t>(k, 1), grid.columns, 64);
   }
   BlockCyclic of(std::int64_t rows, std::int64_t columns) const {
-    return is_alone ? one_block(grid, rows, columns) : dealt(grid, rows, columns, block);
+    return is_alone ? one_block(grid, rows, columns) : block_cyclic(grid, rows, columns, block);
   }
   std::int64_t m, n, k, block = 1;
   bool is_alone = false;
   GridShape grid;
 };
-Layouts layouts_of(const Joint& joint) {
-  return {extent(joint.in[0], 2), extent(joint.in[0], 1), joint.ranks, joint.out.size() == 3};
+Layouts layouts_of(const MatrixGroupPlan& plan) {
+  return {extent(plan.in[0], 2), extent(plan.in[0], 1), plan.ranks, plan.out.size() == 3};
 }
 
-// Without the completion of a full basis.
-Received received(const Joint& joint, int me) {
-  const Layouts l = layouts_of(joint);
-  const bool vectors = joint.out.size() == 3;
-  Received heard;
-  heard.dealt.add(loaded_from_others(joint.in_tiles[0], l.of(l.m, l.n), me) * joint.itemsize);
+// The traffic without the completion to a full basis.
+ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
+  const Layouts l = layouts_of(plan);
+  const bool vectors = plan.out.size() == 3;
+  ReceivedBytes traffic;
+  traffic.redistributed.add(loaded_from_others(plan.in_tiles[0], l.of(l.m, l.n), me) * plan.itemsize);
   if (vectors) {
-    heard.dealt.add(stored_from_others(joint.out_tiles[0], l.of(l.m, l.k), me) * joint.itemsize);
-    heard.dealt.add(stored_from_others(joint.out_tiles[2], l.of(l.k, l.n), me) * joint.itemsize);
+    traffic.redistributed.add(stored_from_others(plan.out_tiles[0], l.of(l.m, l.k), me) * plan.itemsize);
+    traffic.redistributed.add(stored_from_others(plan.out_tiles[2], l.of(l.k, l.n), me) * plan.itemsize);
   }
   if (!l.is_alone)
-    hear_scalapack(heard, {l.of(l.m, l.n), me, joint.itemsize});
+    predict_scalapack(traffic, {l.of(l.m, l.n), me, plan.itemsize});
   else if (l.k > 0)
-    hear_values(heard, me, l.k * static_cast<std::int64_t>(itemsize(joint.out[vectors ? 1 : 0].dtype)));
-  return heard;
+    predict_values(traffic, me, l.k * static_cast<std::int64_t>(itemsize(plan.out[vectors ? 1 : 0].dtype)));
+  return traffic;
 }
-// The matrix, its vectors, and a workspace of one more.
-std::int64_t memory(const Joint& joint) {
-  const Layouts l = layouts_of(joint);
+// Memory for the matrix, its vectors, and a workspace of one more.
+std::int64_t memory(const MatrixGroupPlan& plan) {
+  const Layouts l = layouts_of(plan);
   const auto elements = [&](std::int64_t rows, std::int64_t columns) {
-    return part_elements(l.of(rows, columns), joint.itemsize);
+    return part_elements(l.of(rows, columns), plan.itemsize);
   };
-  return 2 * elements(l.m, l.n) + (joint.out.size() == 3 ? elements(l.m, l.k) + elements(l.k, l.n) : 0);
+  return 2 * elements(l.m, l.n) + (plan.out.size() == 3 ? elements(l.m, l.k) + elements(l.k, l.n) : 0);
 }
-const MatrixDims dims("B.. m n -> B.. m u, B.. k, B.. v n | whole m n u k v", {received, memory}, 0,
-                      tall_talk<true>),
-    value_dims("B.. m n -> B.. k | whole m n k", {received, memory}, 0, tall_talk<false>);
+const MatrixDims dims("B.. m n -> B.. m u, B.. k, B.. v n | whole m n u k v", {predicted, memory}, 0,
+                      tall_traffic<true>),
+    value_dims("B.. m n -> B.. k | whole m n k", {predicted, memory}, 0, tall_traffic<false>);
 
 template <bool vectors> std::vector<Type> infer(std::span<const Type> in, const Params& p) {
   const auto m = extent(in[0], 2), n = extent(in[0], 1), k = std::min(m, n);
@@ -90,7 +90,7 @@ template <bool vectors> void kernel(const KernelArgs& args) {
   if (breakdown.happened()) throw_not_converged(a, breakdown.matrix);
 }
 
-// The tiles of some columns of a matrix, and where this rank's part of them begins.
+// The tiles of a range of a matrix' columns, and the start of this rank's part of them.
 template <class T> Tiles some_columns(const Grid& grid, Tiles tiles, Range columns, T*& tile) {
   for (std::size_t r = 0; r < tiles.held.size(); ++r) {
     Range& held = tiles.held[r].columns;
@@ -102,7 +102,7 @@ template <class T> Tiles some_columns(const Grid& grid, Tiles tiles, Range colum
   return tiles;
 }
 
-// The tiles' first k columns are orthonormal: the others are made to complete them to a basis.
+// Completes the tiles' first k columns, which are orthonormal, to a basis.
 template <class T>
 void complete_basis(const Grid& column_grid, const Tiles& tiles, T* tile, std::int64_t m, std::int64_t k) {
   if (k == m) return;
@@ -118,7 +118,7 @@ void complete_basis(const Grid& column_grid, const Tiles& tiles, T* tile, std::i
   if constexpr (complex_type<T>)
     if (tiles.conjugate)
       for (T& value : q.values) value = std::conj(value);
-  // Columns k..m of q, wherever its layout has them, go to the tiles' columns k..m.
+  // Columns k..m of q are moved from its layout to the tiles' columns k..m.
   Tiles all = tiles;
   for (auto& box : all.held)
     box.columns = {std::clamp(box.columns.start, k, std::max(k, box.columns.stop)),
@@ -129,18 +129,20 @@ void complete_basis(const Grid& column_grid, const Tiles& tiles, T* tile, std::i
   store(column_grid, all, rest, q.layout, q.values.data(), q.ld);
 }
 
-// u to m columns, vh to n rows.
-template <class T> void complete_both(const TalkArgs& args, const Team& team, std::int64_t i) {
+// Completes u to m columns and vh to n rows.
+template <class T>
+void complete_both(const CommunicationArgs& args, const MatrixGroup& team, std::int64_t i) {
   const auto& global = args.local.in[0].global;
   const std::int64_t m = global[global.size() - 2], n = global.back(), k = std::min(m, n);
   const Grid column_grid(team.device_ids, {1, static_cast<int>(team.device_ids.size())});
   Tiles v_tiles = team.tiles_of(args, true, 2).transposed();
   v_tiles.conjugate = true;
-  complete_basis(column_grid, team.tiles_of(args, true, 0), Team::matrix<T>(args.local.out[0], i), m, k);
-  complete_basis(column_grid, v_tiles, Team::matrix<T>(args.local.out[2], i), n, k);
+  complete_basis(column_grid, team.tiles_of(args, true, 0), MatrixGroup::matrix<T>(args.local.out[0], i), m,
+                 k);
+  complete_basis(column_grid, v_tiles, MatrixGroup::matrix<T>(args.local.out[2], i), n, k);
 }
 
-// Where one matrix comes from and where its parts go.
+// The source of one matrix and the destinations of its factors.
 template <class T> struct SvdPlaces {
   bool vectors;
   const Tiles& in;
@@ -175,7 +177,7 @@ template <class T> bool svd_on_grid(const Grid& grid, const Layouts& l, const Sv
   return converged;
 }
 
-template <class T, bool vectors> void svd_tall(const TalkArgs& args, const Team& team) {
+template <class T, bool vectors> void svd_tall(const CommunicationArgs& args, const MatrixGroup& team) {
   const Tile &a = args.local.in[0], &s = args.local.out[vectors ? 1 : 0];
   const Tiles in = team.tiles_of(args, false, 0), u_tiles = vectors ? team.tiles_of(args, true, 0) : Tiles(),
               vh_tiles = vectors ? team.tiles_of(args, true, 2) : Tiles();
@@ -184,19 +186,20 @@ template <class T, bool vectors> void svd_tall(const TalkArgs& args, const Team&
   for (std::int64_t i = 0; i < team.matrices; ++i) {
     TallVectors<T> out{u_tiles, nullptr, vh_tiles, nullptr};
     if constexpr (vectors)
-      out.u = Team::matrix<T>(args.local.out[0], i), out.vh = Team::matrix<T>(args.local.out[2], i);
-    const bool converged = tall_svd(rows, static_cast<const T*>(Team::matrix<T>(a, i)),
-                                    vectors ? &out : nullptr, Team::matrix<real_of<T>>(s, i, 1));
+      out.u = MatrixGroup::matrix<T>(args.local.out[0], i),
+      out.vh = MatrixGroup::matrix<T>(args.local.out[2], i);
+    const bool converged = tall_svd(rows, static_cast<const T*>(MatrixGroup::matrix<T>(a, i)),
+                                    vectors ? &out : nullptr, MatrixGroup::matrix<real_of<T>>(s, i, 1));
     if (!converged && failed_matrix < 0) failed_matrix = i;
   }
   if (failed_matrix >= 0) throw_not_converged(a, failed_matrix);
 }
 
-template <class T, bool vectors> void svd_together(const TalkArgs& args) {
-  const Team team(args, vectors ? dims : value_dims);
+template <class T, bool vectors> void svd_together(const CommunicationArgs& args) {
+  const MatrixGroup team(args, vectors ? dims : value_dims);
   const auto& global = args.local.in[0].global;
-  if (tall_talk<vectors>({global, args.local.in[0].dtype}, args.local.params,
-                         static_cast<int>(team.device_ids.size())))
+  if (tall_traffic<vectors>({global, args.local.in[0].dtype}, args.local.params,
+                            static_cast<int>(team.device_ids.size())))
     return svd_tall<T, vectors>(args, team);
   const int ranks = static_cast<int>(team.device_ids.size());
   const Grid grid(team.device_ids, grid_for(ranks));
@@ -206,17 +209,18 @@ template <class T, bool vectors> void svd_together(const TalkArgs& args) {
   const Layouts layouts(m, n, ranks, vectors);
   std::int64_t failed_matrix = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    real_of<T>* values = Team::matrix<real_of<T>>(s, i, 1);
-    if (!magnitude_of(grid, in, Team::matrix<T>(a, i)).is_finite()) {
+    real_of<T>* values = MatrixGroup::matrix<real_of<T>>(s, i, 1);
+    if (!magnitude_of(grid, in, MatrixGroup::matrix<T>(a, i)).is_finite()) {
       kernels::fill_nan(values, k);
       if constexpr (vectors)
         for (const std::size_t side : {0, 2})
-          fill_nan(grid, team.tiles_of(args, true, side), Team::matrix<T>(args.local.out[side], i));
+          fill_nan(grid, team.tiles_of(args, true, side), MatrixGroup::matrix<T>(args.local.out[side], i));
       continue;
     }
-    SvdPlaces<T> to{vectors, in, Team::matrix<T>(a, i), values, {}, {}};
+    SvdPlaces<T> to{vectors, in, MatrixGroup::matrix<T>(a, i), values, {}, {}};
     if constexpr (vectors) {
-      to.u = Team::matrix<T>(args.local.out[0], i), to.vh = Team::matrix<T>(args.local.out[2], i);
+      to.u = MatrixGroup::matrix<T>(args.local.out[0], i),
+      to.vh = MatrixGroup::matrix<T>(args.local.out[2], i);
       to.u_tiles = some_columns(grid, team.tiles_of(args, true, 0), {0, k}, to.u);
       to.vh_tiles = some_columns(grid, team.tiles_of(args, true, 2).transposed(), {0, k}, to.vh).transposed();
     }
@@ -229,15 +233,15 @@ template <class T, bool vectors> void svd_together(const TalkArgs& args) {
   if (failed_matrix >= 0) throw_not_converged(a, failed_matrix);
 }
 
-template <bool vectors> void talk(const TalkArgs& args) {
+template <bool vectors> void communicate(const CommunicationArgs& args) {
   kernels::visit_inexact(args.local.in[0].dtype,
                          [&](auto zero) { svd_together<decltype(zero), vectors>(args); });
 }
 
-// The cotangent of the reduced form (Wan and Zhang 2019):  gA = U [(skew(U^H gU) / E) S + S (skew(V^H gV) /
-// E) + diag(gs)] V^H
-//   + (I - U U^H) gU S^-1 V^H + U S^-1 gV^H (I - V V^H)   with E_ij = s_j^2 - s_i^2 off the diagonal and
-//     skew(X) = X - X^H.
+// The cotangent of the reduced form (Wan and Zhang 2019):
+//   gA = U [(skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gs)] V^H
+//        + (I - U U^H) gU S^-1 V^H + U S^-1 gV^H (I - V V^H)
+//   with E_ij = s_j^2 - s_i^2 off the diagonal and skew(X) = X - X^H.
 Array cotangent_of(const Array& u, const Array& s, const Array& vh, Array gu, const Array& gs, Array gvh) {
   const Dtype dtype = u.dtype();
   const auto skew = [](const Array& x) { return x - adjoint(x); };
@@ -298,10 +302,10 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
 
 const OpDef svd_op =
     factorization<dims>({.name = "svd", .infer = infer<true>, .vjp = vjp_vectors, .flops = flops<true>},
-                        kernel<true>, talk<true>);
+                        kernel<true>, communicate<true>);
 const OpDef svdvals_op = factorization<value_dims>(
     {.name = "svdvals", .infer = infer<false>, .vjp = vjp_values, .flops = flops<false>}, kernel<false>,
-    talk<false>);
+    communicate<false>);
 const Registered registered(svd_op), registered_values(svdvals_op);
 const TakesWorkspace takes(svd_op, workspace<true>), takes_for_values(svdvals_op, workspace<false>);
 

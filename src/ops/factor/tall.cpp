@@ -32,12 +32,12 @@ std::vector<TallStep> tall_steps(int ranks, int me) {
   return steps;
 }
 
-std::vector<TalkCost> tall_costs(const Type& matrix, const MeshAxes& axes, int ranks, bool vectors,
-                                 std::int64_t broadcast_elements, std::int64_t matrices) {
+std::vector<CommunicationCost> tall_costs(const Type& matrix, const MeshAxes& axes, int ranks, bool vectors,
+                                          std::int64_t broadcast_elements, std::int64_t matrices) {
   const std::int64_t n = extent(matrix, 1),
                      bytes = matrices * static_cast<std::int64_t>(itemsize(matrix.dtype));
   std::int64_t elements = 0, calls = 0, told = 0;
-  for (int rank = 0; rank < ranks; ++rank) {  // who receives most? the first one tells the others
+  for (int rank = 0; rank < ranks; ++rank) {  // the busiest rank: rank 0 broadcasts
     std::int64_t swapped = 0, steps = 0;
     for (const TallStep& step : tall_steps(ranks, rank)) {
       if (step.kind == TallStep::Kind::take || step.kind == TallStep::Kind::swap)
@@ -65,13 +65,13 @@ template <class T> std::vector<T> packed(const std::vector<T>& r, std::int64_t n
     triangle.insert(triangle.end(), r.begin() + j * n, r.begin() + j * n + j + 1);
   return triangle;
 }
-// To the rows from `first` on of a column-major matrix.
+// Unpacks the triangle to the first rows of a column-major matrix.
 template <class T> void unpack(const std::vector<T>& triangle, std::int64_t n, T* to, std::int64_t ld) {
   const T* from = triangle.data();
   for (std::int64_t j = 0; j < n; from += ++j) std::copy(from, from + j + 1, to + j * ld);
 }
 
-// Column-major a (m x n) becomes Q (m x min(m, n)) if `vectors`; r (n x n) gets its triangle.
+// Replaces column-major a (m x n) by Q (m x min(m, n)) if `vectors`; r (n x n) receives the triangle.
 template <class T>
 void local_qr(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, std::vector<T>& r, bool vectors) {
   const std::int64_t k = std::min(m, n);
@@ -103,7 +103,7 @@ template <class T> std::vector<T> identity(std::int64_t n) {
   return result;
 }
 
-// A rank on its way through the butterfly.
+// One rank's steps through the butterfly.
 template <class T> class Butterfly {
  public:
   Butterfly(const comm::Communicator& all, bool vectors, TallFactor<T>& factor)
@@ -170,7 +170,7 @@ template <class T> class Butterfly {
 
 template <class T> void TallFactor<T>::write_q(T* q, std::int64_t row_step, const T* right) const {
   const auto whole = right == nullptr ? turn : square_product(n, turn.data(), n, right, n);
-  // Row-major q is q^T in column order.
+  // Row-major q is q^T in column-major order.
   lapack::gemm<T>('T', 'T', static_cast<int>(n), static_cast<int>(rows), static_cast<int>(known), T(1),
                   whole.data(), static_cast<int>(n), own.data(),
                   static_cast<int>(std::max<std::int64_t>(rows, 1)), T(0), q, static_cast<int>(row_step));
@@ -228,8 +228,8 @@ template <class T> real_of<T> real_part(T x) {
     return x;
 }
 
-// Signs that Householder's method would have given to the columns of q, from its top n x n block (Ballard et
-// al. 2014: q - signs has an LU factorization without pivoting).
+// The signs that Householder's method would give the columns of q, from its top n x n block (Ballard et al.
+// 2014: q - signs has an LU factorization without pivoting).
 template <class T> std::vector<T> householder_signs(std::vector<T> top, std::int64_t n) {
   std::vector<T> signs(n);
   const auto at = [&](std::int64_t i, std::int64_t j) -> T& { return top[i + j * n]; };
@@ -263,7 +263,7 @@ template <class T> bool is_finite(const std::vector<T>& triangle) {
   return magnitude.is_finite();
 }
 
-// This rank's tile of a small matrix that everybody knows.
+// Writes this rank's tile of a small matrix that every rank knows.
 template <class T, class F>
 void store_known(const Rectangle& mine, std::int64_t row_step, T* tile, F&& value) {
   for (std::int64_t i = mine.rows.start; i < mine.rows.stop; ++i)
@@ -279,7 +279,7 @@ template <class T> void tall_qr(const TallRows& matrix, const T* a, const Tiles&
   const std::int64_t n = f.n;
   auto triangle = packed(f.r, n);
   counted::broadcast(*matrix.all, triangle.data(), bytes_of<T>(triangle_elements(n)), 0);
-  if (!is_finite(triangle)) {  // the matrix was not: every step hands that on
+  if (!is_finite(triangle)) {  // the matrix was not finite: NaN passes through every step
     const Grid rows(matrix.device_ids, {matrix.all->size(), 1});
     fill_nan(rows, q_tiles, q_tile);
     fill_nan(rows, r_tiles, r_tile, Part::upper);
@@ -297,8 +297,8 @@ template <class T> void tall_qr(const TallRows& matrix, const T* a, const Tiles&
               [&](std::int64_t i, std::int64_t j) { return r[i + j * n]; });
 }
 
-// The first rank's svd of r goes to everybody: computed by each, vectors of equal singular values could
-// differ between different processors.
+// Rank 0 computes the svd of r and broadcasts it: on different processors, vectors of equal singular values
+// could differ.
 template <class T>
 bool tall_svd(const TallRows& matrix, const T* a, const TallVectors<T>* out, real_of<T>* s) {
   const bool vectors = out != nullptr;

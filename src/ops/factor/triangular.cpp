@@ -1,4 +1,4 @@
-// Triangular systems: x lies as b.
+// Triangular systems: x gets the layout of b.
 #include <algorithm>
 
 #include "kernels/factor/lapack_workspace.hpp"
@@ -10,34 +10,34 @@
 namespace tessera::factor {
 namespace {
 
-BlockCyclic layout_of(std::int64_t n, int ranks) {
-  const GridShape grid = grid_for(ranks);
-  return dealt(grid, n, n, block_for(n, grid.columns, widest_block(n)));
+BlockCyclic layout_of(std::int64_t n, int ranks, kernels::SumOrder order) {
+  const GridShape grid = grid_shape({}, ranks, order);
+  return block_cyclic(grid, n, n, block_size_of(n, grid.columns, order));
 }
-RightSides right_of(const BlockCyclic& layout, const Tiles& sides) {
+RightSides right_of(const BlockCyclic& layout, const Tiles& sides, kernels::SumOrder order) {
   std::int64_t k = 0;
   for (const auto& box : sides.held) k = std::max(k, box.columns.stop);
-  return {{layout.rows.parts, layout.columns.parts}, layout.rows, k};
+  return {{layout.rows.parts, layout.columns.parts}, layout.rows, k, order};
 }
-Received received(const Joint& joint, int me) {
-  const auto& t = joint.params.as<Triangle>();
-  const BlockCyclic layout = layout_of(extent(joint.in[0], 1), joint.ranks);
-  const RightSides right = right_of(layout, joint.in_tiles[1]);
-  const Tiles a = t.transpose ? joint.in_tiles[0].transposed() : joint.in_tiles[0];
-  Received heard;
-  heard.dealt.add(loaded_from_others(a, layout, me) * joint.itemsize);
-  heard.dealt.add(loaded_from_others(joint.in_tiles[1], right.layout, me) * joint.itemsize);
-  heard.dealt.add(stored_from_others(joint.out_tiles[0], right.layout, me) * joint.itemsize);
-  hear_substitution(heard, {layout, me, joint.itemsize}, right.layout, right.few, t.lower != t.transpose);
-  return heard;
+ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
+  const auto& t = plan.params.as<Triangle>();
+  const BlockCyclic layout = layout_of(extent(plan.in[0], 1), plan.ranks, plan.order);
+  const RightSides right = right_of(layout, plan.in_tiles[1], plan.order);
+  const Tiles a = t.transpose ? plan.in_tiles[0].transposed() : plan.in_tiles[0];
+  ReceivedBytes traffic;
+  traffic.redistributed.add(loaded_from_others(a, layout, me) * plan.itemsize);
+  traffic.redistributed.add(loaded_from_others(plan.in_tiles[1], right.layout, me) * plan.itemsize);
+  traffic.redistributed.add(stored_from_others(plan.out_tiles[0], right.layout, me) * plan.itemsize);
+  predict_substitution(traffic, {layout, me, plan.itemsize}, right.layout, right.few, t.lower != t.transpose);
+  return traffic;
 }
-std::int64_t memory(const Joint& joint) {
-  const BlockCyclic layout = layout_of(extent(joint.in[0], 1), joint.ranks);
-  const RightSides right = right_of(layout, joint.in_tiles[1]);
-  return part_elements(layout, joint.itemsize) + part_elements(right.layout, joint.itemsize) +
+std::int64_t memory(const MatrixGroupPlan& plan) {
+  const BlockCyclic layout = layout_of(extent(plan.in[0], 1), plan.ranks, plan.order);
+  const RightSides right = right_of(layout, plan.in_tiles[1], plan.order);
+  return part_elements(layout, plan.itemsize) + part_elements(right.layout, plan.itemsize) +
          panel_elements(layout) / 2;
 }
-const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", {received, memory}, 1);
+const MatrixDims dims("B.. n n, B.. n c -> B.. n c | whole n", {predicted, memory}, 1);
 
 std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[1].shape, in[1].dtype}}; }
 
@@ -51,12 +51,13 @@ void kernel(const KernelArgs& args) {
                             use_of(args.params.as<Triangle>()), args.in[0].data, b.data, args.out[0].data);
 }
 
-// A transposed triangle is turned around on its way to the block-cyclic layout.
-template <class T> void solve_together(const TalkArgs& args) {
-  const auto& t = args.local.params.as<Triangle>();
-  const Team team(args, dims);
-  const Grid grid(team.device_ids, grid_for(static_cast<int>(team.device_ids.size())));
-  const Tile &a = args.local.in[0], &b = args.local.in[1], &x = args.local.out[0];
+// A transposed triangle is transposed during its redistribution to the block-cyclic layout.
+template <class T, class Args> void solve_together(const Args& args) {
+  const KernelArgs& local = local_of(args);
+  const auto& t = local.params.template as<Triangle>();
+  const MatrixGroup team(args, dims);
+  const Grid grid(team.device_ids, grid_shape({}, team.ranks(), team.order), team.order);
+  const Tile &a = local.in[0], &b = local.in[1], &x = local.out[0];
   const std::int64_t n = a.global.back();
   Tiles a_tiles = team.tiles_of(args, false, 0);
   const Tiles a_as_given = a_tiles;
@@ -64,15 +65,15 @@ template <class T> void solve_together(const TalkArgs& args) {
   a_tiles.conjugate = t.conjugate;
   const bool lower = t.lower != t.transpose;
   const Tiles b_tiles = team.tiles_of(args, false, 1), x_tiles = team.tiles_of(args, true, 0);
-  const BlockCyclic layout = layout_of(n, grid.all->size());
-  const RightSides right = right_of(layout, b_tiles);
+  const BlockCyclic layout = layout_of(n, team.ranks(), team.order);
+  const RightSides right = right_of(layout, b_tiles, team.order);
   for (std::int64_t i = 0; i < team.matrices; ++i) {
     GridMatrix<T> matrix(grid, layout), solution(grid, right.layout);
-    load(grid, a_tiles, Team::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
-    load(grid, b_tiles, Team::matrix<T>(b, i), right.layout, solution.values.data(), solution.ld);
-    kernels::Magnitude magnitudes[] = {
-        magnitude_of_part(grid, a_as_given, Team::matrix<T>(a, i), t.lower ? Part::lower : Part::upper),
-        magnitude_of_part(grid, b_tiles, Team::matrix<T>(b, i))};
+    load(grid, a_tiles, MatrixGroup::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld);
+    load(grid, b_tiles, MatrixGroup::matrix<T>(b, i), right.layout, solution.values.data(), solution.ld);
+    kernels::Magnitude magnitudes[] = {magnitude_of_part(grid, a_as_given, MatrixGroup::matrix<T>(a, i),
+                                                         t.lower ? Part::lower : Part::upper),
+                                       magnitude_of_part(grid, b_tiles, MatrixGroup::matrix<T>(b, i))};
     combine(grid, magnitudes);
     const int exponent = t.unit_diagonal ? 0 : kernels::exponent_to_scale<T>(magnitudes[0]),
               of_sides = exponent == 0 ? 0 : kernels::exponent_to_scale<T>(magnitudes[1]);
@@ -84,16 +85,19 @@ template <class T> void solve_together(const TalkArgs& args) {
     else
       substitute(grid, matrix, lower, t.unit_diagonal, solution.values.data(), solution.ld, solution.columns);
     scale(grid, solution, exponent - of_sides, Part::all);
-    store(grid, x_tiles, Team::matrix<T>(x, i), right.layout, solution.values.data(), solution.ld);
+    store(grid, x_tiles, MatrixGroup::matrix<T>(x, i), right.layout, solution.values.data(), solution.ld);
   }
 }
 
-void talk(const TalkArgs& args) {
+void communicate(const CommunicationArgs& args) {
   kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { solve_together<decltype(zero)>(args); });
 }
+void ordered_kernel(const KernelArgs& args) {
+  kernels::visit_inexact(args.in[0].dtype, [&](auto zero) { solve_together<decltype(zero)>(args); });
+}
 
-// op(a) x = b:  b's cotangent solves with op(a)^T, op(a)'s is minus its outer product with x, on the
-// triangle that was read.
+// op(a) x = b: the cotangent of b is a solve with op(a)^T, that of op(a) is minus its outer product with x,
+// on the triangle that was read.
 Cotangents vjp(const VjpArgs& v) {
   const auto& t = v.node.params->as<Triangle>();
   Triangle turned = t;
@@ -119,10 +123,16 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
                                        use_of(p.as<Triangle>()));
 }
 
-const OpDef triangular_op = factorization<dims>(
-    {.name = "triangular_solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, talk);
+extern const OpDef ordered_triangular_op;
+const OpDef triangular_op = with_ordered<ordered_triangular_op>(factorization<dims>(
+    {.name = "triangular_solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
+const OpDef ordered_triangular_op = ordered_record(triangular_op, ordered_kernel);
 const Registered registered(triangular_op);
 const TakesWorkspace takes(triangular_op, workspace);
+const TakesWorkspace ordered_takes(ordered_triangular_op,
+                                   [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+                                     return ordered_workspace(dims, in, out, p);
+                                   });
 
 }  // namespace
 

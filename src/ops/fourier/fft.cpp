@@ -1,4 +1,4 @@
-// The Fourier transform of split arrays: types, stages, gradient and batching in one place.
+// The Fourier transform of split arrays: types, stages, gradient and batching.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,6 +11,7 @@
 #include "ops/fourier/fft_op.hpp"
 #include "ops/fourier/line.hpp"
 #include "ops/fourier/on_host.hpp"
+#include "ops/fourier/ordered.hpp"
 #include "ops/fourier/stages.hpp"
 #include "ops/functions.hpp"
 #include "program/builder.hpp"
@@ -27,7 +28,7 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   return {type_after(p, {in[0].shape, in[0].dtype}, p.dims)};
 }
 
-// ---- the local transform of dims that are whole ----
+// ---- the local transform of unsplit dims ----
 
 struct LocalFftParams {
   FftKind kind;
@@ -58,15 +59,15 @@ const OpDef fft_local_op{
     .works_in_place = true,
 };
 
-// ---- where things lie ----
+// ---- layouts ----
 
 std::optional<Sharding> target_of(const FftParams& p, const Sharding& from) {
-  if (p.place == FftPlace::transposed) return std::nullopt;
-  return p.place == FftPlace::given ? *p.given : from;
+  if (p.out_sharding == fft::OutSharding::transposed) return std::nullopt;
+  return p.out_sharding == fft::OutSharding::given ? *p.given : from;
 }
 
-// A plan is asked for at least twice, when the op is recorded and when it is lowered; the search takes a
-// while for several split dims.
+// Plans are cached: each is needed at least twice, to record the op and to lower it, and the search takes
+// time for several split dims.
 const FftStages& stages_of(const ParamsPtr& owner, const FftParams& p, const Type& in, const Sharding& from,
                            const std::vector<int>& fixed) {
   struct Known {
@@ -98,7 +99,7 @@ const FftStages& stages_of(const ParamsPtr& owner, const FftParams& p, const Typ
   return known[next].stages;
 }
 
-Placement place_fft(const PlaceArgs& args) {
+Placement place_fft(const PlacementArgs& args) {
   const auto& p = args.params.as<FftParams>();
   const Sharding from = args.shardings[0] ? *args.shardings[0]
                         : args.wanted     ? *args.wanted
@@ -108,13 +109,13 @@ Placement place_fft(const PlaceArgs& args) {
   return {{from}, {stages_of(nullptr, p, args.in[0], from, args.fixed_axes).out}, {}, ReduceKind::sum};
 }
 
-// All stages as one instruction, by ranks that see each other's memory. It moves what the exchanges between
-// the stages would.
+// Lowers all stages to one instruction for ranks that share memory. It moves the same elements as the
+// exchanges between the stages.
 int lower_on_host(ProgramBuilder& builder, const FftParams& p, const FftStages& plan, int v,
                   const Sharding& to) {
   const Type in = builder.value(v).type;
   OnHostParams params{p.kind, p.sign, p.kind == FftKind::c2c ? -1 : p.dims.back(), p.scale, {}, 0};
-  std::vector<TalkCost> costs;
+  std::vector<CommunicationCost> costs;
   std::vector<int> done;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     params.stages.emplace_back(plan.stages[s].layout, plan.stages[s].dims);
@@ -126,11 +127,12 @@ int lower_on_host(ProgramBuilder& builder, const FftParams& p, const FftStages& 
   }
   const Type out = type_after(p, in, p.dims);
   params.flops = fft_flops(p.kind, p.dims, in.shape, out.shape) / to.mesh().size();
-  return builder.talk(fft_on_host_op, make_params(std::move(params)), {v}, {out}, {to}, std::move(costs))[0];
+  return builder.communicate(fft_on_host_op, make_params(std::move(params)), {v}, {out}, {to},
+                             std::move(costs))[0];
 }
 
-// Whether several ranks hold the same block: along each axis of the mesh a value is split, or of the rank
-// (inside a mapped function), or held by all.
+// The planning mode: `alike` if several ranks hold the same block. Along each mesh axis a value is split, or
+// private to the rank (in a mapped function), or replicated.
 FftPlanning planning_of(const ProgramValue& value, const Sharding& layout, const RegionPtr& region,
                         std::uint64_t varying) {
   if (value.everywhere) return FftPlanning::alike;
@@ -145,7 +147,7 @@ FftPlanning planning_of(const ProgramValue& value, const Sharding& layout, const
   return FftPlanning::measured;
 }
 
-// The stages as instructions. The scale is worked in by the last one.
+// Lowers the stages to instructions. The last one applies the scale.
 std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
   const auto& p = node.params->as<FftParams>();
   static const std::vector<int> none;
@@ -176,7 +178,8 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
       line.planning = planning;
       const auto cost =
           line_cost(line, builder.value(v).type, stage.layout, region ? region->manual_axes : none);
-      v = builder.talk(fft_line_op, make_params(line), {v}, {out}, {stage.layout}, cost.talk)[0];
+      v = builder.communicate(fft_line_op, make_params(line), {v}, {out}, {stage.layout},
+                              cost.communication)[0];
     } else {
       const LocalFftParams local{halves ? p.kind : FftKind::c2c, p.sign, stage.dims, scale, planning};
       v = builder.kernel(fft_local_op, make_params(local), {v}, {out}, {stage.layout})[0];
@@ -187,16 +190,16 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
 
 // ---- gradient ----
 
-// The cotangent goes where the operand lies.
+// The cotangent gets the operand's layout.
 void place_like(FftParams& p, const Array& operand) {
-  p.place = FftPlace::keep;
+  p.out_sharding = fft::OutSharding::keep;
   if (!output_of(operand).sharding) return;
-  p.place = FftPlace::given;
+  p.out_sharding = fft::OutSharding::given;
   p.given = output_of(operand).sharding;
 }
 
-// 1 for the parts of a halved dim of n points that stand for themselves, 2 for those that stand for their
-// conjugate as well.
+// 1 for elements of a halved dim of n points that represent only themselves, 2 for those that also represent
+// their conjugate.
 Array halved_weights(std::int64_t n, Dtype dtype) {
   const Array k = arange(n / 2 + 1);
   const Array alone = (k == 0) | (k * 2 == Array(n));
@@ -243,7 +246,7 @@ Batched batch(const BatchArgs& args) {
 const OpDef fft_op{
     .name = "fft",
     .infer = infer,
-    .sharding = Place{place_fft},
+    .sharding = PlacementRule{place_fft},
     .runs = Lower{lower},
     .vjp = vjp,
     .batch = batch,
@@ -256,10 +259,15 @@ const OpDef fft_op{
       const auto& given = params.as<FftParams>().given;
       return given ? std::optional<Mesh>(given->mesh()) : std::nullopt;
     },
+    .instead = [](const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) -> std::vector<Array> {
+      return {ordered_fft(in[0], params->as<FftParams>())};
+    },
 };
 const Registered registered_fft(fft_op);
 
 }  // namespace
+
+Cotangents fft_cotangent(const VjpArgs& v) { return vjp(v); }
 
 double fft_flops(FftKind kind, const std::vector<int>& dims, const Shape& in, const Shape& out) {
   double log_points = 0;

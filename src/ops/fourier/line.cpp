@@ -18,15 +18,15 @@ namespace {
 using kernels::FftKind;
 using kernels::FftSign;
 
-// One rank's work in a transform along a line. The batch is (outer, inner) around the line; in the matrix
-// layouts it is in front:
-//   natural (outer, points of my block, inner)    columns (outer, inner, my columns, r)    rows (outer,
-//     inner, my rows, m)
+// One rank's part of a transform along a line. The batch is (outer, inner) around the line; in the matrix
+// layouts it comes first:
+//   natural (outer, points of my block, inner)    columns (outer, inner, my columns, r)
+//   rows (outer, inner, my rows, m)
 template <class R> class Line {
  public:
   using Complex = std::complex<R>;
 
-  Line(const TalkArgs& args, const LineParams& p)
+  Line(const CommunicationArgs& args, const LineParams& p)
       : args_(args), p_(p), in_(args.local.in[0]), out_(args.local.out[0]), dim_(p.dim), sign_(p.sign) {
     const auto axes = args.in_layouts[0].dim_axes(in_.global.ndim())[dim_];
     ids_ = group_along(args.mesh, axes, args.me);
@@ -51,7 +51,7 @@ template <class R> class Line {
     prepared.reset();
     Buffer rows = columns_to_rows(columns, sign_, batch());
     if (plan_.method == LineMethod::six_steps) return finish_six_steps(rows);
-    // Bluestein: times the transform of the chirp, and all the way back.
+    // Bluestein: multiply by the transform of the chirp, then transform back.
     multiply_by_chirp_spectrum(as(rows));
     fft_lines(rows, batch() * plan_.my_rows(me_).size(), plan_.columns, backward());
     exchange(
@@ -70,9 +70,9 @@ template <class R> class Line {
 
  private:
   using Patches = std::vector<Patch>;
-  // Offset of matrix element (row, column) of line (o, i) in a layout: where.o * o + where.i * i + ...
+  // The offset of matrix element (row, column) of line (o, i) in a layout: where.o * o + where.i * i + ...
   struct Strides {
-    std::int64_t o, i, row, column, origin;  // origin: what element (0, 0) would have
+    std::int64_t o, i, row, column, origin;  // origin: the offset that element (0, 0) would have
   };
 
   std::int64_t batch() const { return plan_.batch; }
@@ -103,7 +103,7 @@ template <class R> class Line {
   Patches from_columns(int s, int q) const {
     return patches(plan_.out_block(q), plan_.columns, plan_.my_columns(s));
   }
-  // X[k1 + r * k2]: the result is written row by row into a matrix of r columns, (k2, k1).
+  // X[k1 + r * k2]: written row by row, the result is a matrix of r columns, (k2, k1).
   Patches from_rows(int s, int q) const { return patches(plan_.out_block(q), plan_.rows, plan_.my_rows(s)); }
 
   // Sends the patches of (me, q) to every q and receives those of (s, me), between two layouts of this rank.
@@ -171,7 +171,7 @@ template <class R> class Line {
     kernels::fft_lines(dtype_of<Complex>(), sign, lines, n, data.data(), p_.planning);
   }
 
-  // Transforms the columns, and leaves the transformed rows; `columns` keeps its memory.
+  // Transforms the columns and moves them to rows, without transforming those; `columns` keeps its memory.
   Buffer columns_to_rows(Buffer& columns, FftSign sign, std::int64_t lines) const {
     fft_lines(columns, lines * plan_.my_columns(me_).size(), plan_.rows, sign);
     twiddle(as(columns), sign, lines);
@@ -204,9 +204,9 @@ template <class R> class Line {
     return {static_cast<R>(std::cos(angle)), static_cast<R>(std::sin(angle))};
   }
 
-  // My block as complex numbers: a real or halved operand is converted, the chirp is multiplied on.
-  //   c2r: x[j] = Re sum_k c_k X[k] exp(2 pi i j k / N) over the halved range, c_k = 2 but for the ends,
-  //     which count once
+  // My block as complex numbers: converts a real or halved operand and multiplies by the chirp.
+  //   c2r: x[j] = Re sum_k c_k X[k] exp(2 pi i j k / N) over the halved range, c_k = 2 except at the ends,
+  //     where it is 1
   const Complex* prepare(Buffer& prepared) const {
     if (p_.kind == FftKind::c2c && plan_.method == LineMethod::six_steps) return in_.as<Complex>();
     const auto block = plan_.in_block(me_);
@@ -224,7 +224,7 @@ template <class R> class Line {
   }
 
   void finish_six_steps(Buffer& rows) const {
-    // Element (k2, k1) of the result's matrix lies at (k1, k2) of mine.
+    // Element (k2, k1) of the result's matrix is element (k1, k2) of mine.
     auto at = row_strides();
     std::swap(at.row, at.column);
     natural_result(
@@ -267,7 +267,7 @@ template <class R> class Line {
       for (std::int64_t i = 0; i < n; ++i) rows[i] *= as(spectrum)[i];
   }
 
-  // A few KiB: all of it to the first rank, and back.
+  // For a few KiB: gathers everything on the first rank, transforms it there, and scatters the result.
   void collect() const {
     const bool root = me_ == 0;
     const auto in_shape = [&](std::int64_t n) { return Shape{outer_, n, inner_}; };
@@ -320,7 +320,7 @@ template <class R> class Line {
     comm::exchange(comm::world(), sends, receives, arrived, args_.label.c_str());
   }
 
-  const TalkArgs& args_;
+  const CommunicationArgs& args_;
   const LineParams& p_;
   Tile in_, out_;
   std::size_t dim_;
@@ -331,7 +331,7 @@ template <class R> class Line {
   LinePlan plan_;
 };
 
-void talk(const TalkArgs& args) {
+void communicate(const CommunicationArgs& args) {
   const auto& p = args.local.params.as<LineParams>();
   if (complex_dtype(args.local.in[0].dtype) == complex64)
     Line<float>(args, p).run();
@@ -343,7 +343,7 @@ void talk(const TalkArgs& args) {
 
 const OpDef fft_line_op{
     .name = "fft_line",
-    .runs = Talk{talk},
+    .runs = Communicating{communicate},
     .flops = [](std::span<const Type>, std::span<const Type>,
                 const Params& params) { return params.as<LineParams>().flops; },
 };

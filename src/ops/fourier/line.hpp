@@ -6,9 +6,10 @@
 //     rows k1 of mine
 //     --FFT over j2--> exchange --> blocks of X
 //
-// r is the divisor of N nearest its root. A length whose divisors leave most ranks idle (a large prime) is
-// turned into a convolution of M >= 2 N - 1 points, M a product of small primes (Bluestein 1970): five
-// exchanges, never more than 2 to 4 blocks on a rank. A line of a few KiB goes to the first rank and back.
+// r is the divisor of N nearest its square root. If the divisors of N would leave most ranks idle (a large
+// prime), the transform becomes a convolution of M >= 2 N - 1 points, M a product of small primes (Bluestein
+// 1970): five exchanges, at most 2 to 4 blocks on a rank. A line of a few KiB is transformed on the first
+// rank.
 #pragma once
 #include <vector>
 
@@ -34,7 +35,7 @@ LineParams line_params(const FftParams&, int dim);
 
 struct LineCost {
   double seconds = 0;
-  std::vector<TalkCost> talk;
+  std::vector<CommunicationCost> communication;
 };
 LineCost line_cost(const LineParams&, const Type& in, const Sharding& layout,
                    const std::vector<int>& fixed_axes);

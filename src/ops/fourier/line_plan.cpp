@@ -12,9 +12,9 @@ namespace {
 using kernels::FftKind;
 
 constexpr std::int64_t collected_bytes =
-    32768;  // a line of this size is quicker on one rank than three exchanges
+    32768;  // a line of this size is faster on one rank than three exchanges
 
-// The divisor of n nearest its square root, from below.
+// The largest divisor of n not above its square root.
 std::int64_t middle_divisor(std::int64_t n) {
   for (auto d = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n))) + 1; d > 1; --d)
     if (n % d == 0 && d * d <= n) return d;
@@ -134,7 +134,7 @@ LineCost line_cost(const LineParams& p, const Type& in, const Sharding& layout, 
     cost.seconds += rates().inside.latency_s * (ranks - 1) +
                     static_cast<double>(e) * 2 / rates().inside.bytes_per_s;  // strided packing on both sides
   }
-  cost.talk = {{"all-to-all", axes, total, static_cast<std::int64_t>(exchanges.size())}};
+  cost.communication = {{"all-to-all", axes, total, static_cast<std::int64_t>(exchanges.size())}};
   return cost;
 }
 

@@ -1,4 +1,4 @@
-// Who holds and sends what in a transform along a split dim. Pure.
+// The distribution and the messages of a transform along a split dim. Pure functions.
 #pragma once
 #include <tessera/shape.hpp>
 
@@ -12,7 +12,7 @@ namespace tessera {
 
 enum class LineMethod { six_steps, chirp, collect };
 
-// Rectangle of the matrix: rows x columns.
+// A rectangle of the matrix: rows x columns.
 struct Patch {
   Range rows, columns;
   std::int64_t elements() const { return rows.size() * columns.size(); }
@@ -34,8 +34,8 @@ struct LinePlan {
 LinePlan plan_line(const LineParams&, std::int64_t extent, std::int64_t batch, int ranks,
                    std::size_t complex_bytes);
 
-// The points [block) of a line that is written row by row into a matrix of `width` columns, as far as they
-// lie in `columns`: at most three patches, the middle one of whole rows.
+// The points [block) of a line, written row by row into a matrix of `width` columns, that are in `columns`:
+// at most three patches, the middle one of whole rows.
 //
 //   width 5, block [3:14), columns [1:4)      . . . # .
 //                                             . # # # .

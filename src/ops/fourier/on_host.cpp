@@ -6,7 +6,9 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/log.hpp"
 #include "base/settings.hpp"
+#include "base/thresholds.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "comm/host/host_memory.hpp"
 #include "comm/mpi/communicator.hpp"
@@ -19,14 +21,14 @@ namespace {
 
 using kernels::FftKind;
 
-constexpr std::int64_t least_bytes = 65536;  // of a block: below, messages are as quick
+constexpr std::int64_t least_bytes = 65536;  // of a block: below this, messages are as fast
 
-// The parts of a box that lie in the blocks of several ranks.
+// A box composed of parts in the blocks of several ranks.
 class Parts final : public kernels::FftTile {
  public:
   explicit Parts(Dtype dtype) : item_(itemsize(dtype)) {}
 
-  // `box` of the array, as far as it lies in a block at `data`.
+  // Adds the part of `box` that is in a block at `data`.
   void add(const Box& box, const Box& block, std::byte* data) {
     const Box common = intersect(box, block);
     if (is_empty(common)) return;
@@ -77,17 +79,18 @@ class Parts final : public kernels::FftTile {
   std::vector<Part> parts_;
 };
 
-// An array in the blocks of all ranks, each of which sees all.
+// An array in the blocks of all ranks, each of which sees all; or its own alone, the same on all ranks.
 struct Spread {
   Sharding layout;
   Type type;
   Buffer mine;
   std::vector<Buffer> blocks;  // by rank of the communicator
+  bool is_shared = false;
 };
 
 class Stages {
  public:
-  explicit Stages(const TalkArgs& args)
+  explicit Stages(const CommunicationArgs& args)
       : args_(args),
         p_(args.local.params.as<OnHostParams>()),
         in_(args.local.in[0]),
@@ -97,18 +100,21 @@ class Stages {
   void run() {
     const std::size_t count = p_.stages.size();
     const Spread result = result_array();
-    Spread current = result;  // of no meaning yet: the first stage reads the operand
+    Spread current = result;  // placeholder: the first stage reads the operand
     for (std::size_t s = 0; s < count; ++s) {
       const bool is_last = s + 1 == count;
       const Type type = type_after(s);
-      // The second of two stages stays in the result's layout, if the result stays there: then the first
-      // writes to it at once.
+      // If the result keeps the layout of the second of two stages, the first stage writes directly to the
+      // result.
       const bool stays = s == 0 && !(count == 2 && same_blocks(p_.stages[1].first, result.layout));
       const Sharding& layout = is_last ? result.layout : p_.stages[stays ? 0 : s + 1].first;
       Spread next = is_last || (same_blocks(layout, result.layout) && type == result.type)
                         ? result
                         : spread(layout, type, {});
-      transform(s, current, next);
+      if (next.is_shared && (s == 0 || current.is_shared))
+        transform(s, current, next);
+      else
+        transform_by_messages(s, current, next);
       comm::barrier(comm_);
       std::atomic_thread_fence(std::memory_order_seq_cst);
       current = std::move(next);
@@ -139,7 +145,7 @@ class Stages {
   }
   Type type_before(std::size_t s) const { return s == 0 ? Type{in_.global, in_.dtype} : type_after(s - 1); }
 
-  // This rank's block of the result is where the program wants it, if the others can see it there.
+  // This rank's block of the result: the program's memory if other ranks can access it.
   Spread result_array() {
     const bool is_visible = comm::host_address(out_.data).is_visible();
     const auto bytes = static_cast<std::size_t>(out_.bytes());
@@ -155,27 +161,27 @@ class Stages {
     const auto address = comm::host_address(array.mine.data());
     std::vector<comm::HostAddress> addresses(array.blocks.size());
     comm::all_gather(comm_, &address, sizeof address, addresses.data());
-    std::string failure;  // of this rank's alone
-    for (std::size_t r = 0; r < addresses.size(); ++r) {
-      const int id = comm_.device_ids()[r];
-      if (is_empty(layout.local_box(type.shape, id))) continue;
-      if (!addresses[r].is_visible())
-        throw MemoryError(
-            args_.label + ": rank " + std::to_string(id) +
-            " has no memory to share with its host (a limit of the size of files or of mappings?). "
-            "TESSERA_COLLECTIVES=mpi does without");
-      try {
-        array.blocks[r] = id == args_.me ? array.mine : comm::map(addresses[r]);
-      } catch (const SystemError& error) {
-        failure = args_.label + ": " + error.what() + ". TESSERA_COLLECTIVES=mpi does without";
-      }
-    }
-    failure = comm::first_error(comm_, failure);
-    if (!failure.empty()) throw MemoryError(failure);
+    array.is_shared = comm::all_ok(comm_, maps_all(array, addresses));
     return array;
   }
 
-  // A box of an array, wherever it lies.
+  // Whether this rank sees all blocks: a rank may reach a limit of files, of their size or of mappings.
+  bool maps_all(Spread& array, const std::vector<comm::HostAddress>& addresses) const {
+    for (std::size_t r = 0; r < addresses.size(); ++r) {
+      const int id = comm_.device_ids()[r];
+      if (is_empty(array.layout.local_box(array.type.shape, id))) continue;
+      if (!addresses[r].is_visible()) return false;
+      try {
+        array.blocks[r] = id == args_.me ? array.mine : comm::map(addresses[r]);
+      } catch (const SystemError& error) {
+        log(LogLevel::info, args_.label + ": " + error.what() + "; this transform sends messages instead");
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // The parts of a box of an array, whichever ranks hold them.
   Parts parts_of(const Spread& array, const Box& box) const {
     Parts parts(array.type.dtype);
     for (std::size_t r = 0; r < array.blocks.size(); ++r)
@@ -205,7 +211,81 @@ class Stages {
                          parts_of(to, box_after), scale);
   }
 
-  const TalkArgs& args_;
+  // A stage in memory of each rank's own: what it reads and what it leaves elsewhere is sent.
+  void transform_by_messages(std::size_t s, const Spread& from, const Spread& to) const {
+    const auto& [layout, dims] = p_.stages[s];
+    const Type before = type_before(s), after = type_after(s);
+    const Box box_before = layout.local_box(before.shape, args_.me),
+              box_after = layout.local_box(after.shape, args_.me);
+    Buffer gathered, made;
+    const std::byte* source = s == 0 ? in_.data : from.mine.data();
+    if (s > 0 && !same_blocks(from.layout, layout)) {
+      gathered = block_of(layout, before);
+      move(before, from.layout, source, layout, gathered.data());
+      source = gathered.data();
+    }
+    const bool stays = same_blocks(to.layout, layout);
+    std::byte* target = to.mine.data();
+    if (!stays || source == target) {
+      made = block_of(layout, after);
+      target = made.data();
+    }
+    if (!is_empty(box_before) && !is_empty(box_after))
+      kernels::fft_dense(complex_dtype(before.dtype), halves(s) ? p_.kind : FftKind::c2c, p_.sign, dims,
+                         box_shape(box_before), box_shape(box_after), source, target,
+                         s + 1 == p_.stages.size() ? p_.scale : 1);
+    if (!stays || made) move(after, layout, target, to.layout, to.mine.data());
+  }
+
+  Buffer block_of(const Sharding& layout, const Type& type) const {
+    return Buffer::allocate(box_elements(layout.local_box(type.shape, args_.me)) *
+                            static_cast<std::int64_t>(itemsize(type.dtype)));
+  }
+
+  // From the blocks of one layout to those of another: what each pair of ranks has in common.
+  void move(const Type& type, const Sharding& from, const std::byte* source, const Sharding& to,
+            std::byte* target) const {
+    const auto item = static_cast<std::int64_t>(itemsize(type.dtype));
+    const Box mine = from.local_box(type.shape, args_.me), wanted = to.local_box(type.shape, args_.me);
+    const auto copy = [&](const std::byte* a, const Box& a_box, std::byte* b, const Box& b_box,
+                          const Box& part) {
+      const auto a_strides = row_major_strides(box_shape(a_box)),
+                 b_strides = row_major_strides(box_shape(b_box));
+      std::int64_t a_offset = 0, b_offset = 0;
+      for (std::size_t d = 0; d < part.size(); ++d) {
+        a_offset += (part[d].start - a_box[d].start) * a_strides[d];
+        b_offset += (part[d].start - b_box[d].start) * b_strides[d];
+      }
+      kernels::copy_strided(b + b_offset * item, b_strides, a + a_offset * item, a_strides, box_shape(part),
+                            static_cast<std::size_t>(item));
+    };
+    std::vector<comm::Message> sends, receives;
+    std::vector<Buffer> rooms;
+    std::vector<Box> boxes;
+    const auto message = [&](int id, const Box& part) -> comm::Message {
+      rooms.push_back(Buffer::allocate(box_elements(part) * item));
+      return {id, rooms.back().data(), box_elements(part) * item};
+    };
+    for (const int id : comm_.device_ids()) {
+      const Box leaves = intersect(mine, to.local_box(type.shape, id)),
+                comes = intersect(from.local_box(type.shape, id), wanted);
+      if (id == args_.me) {
+        if (!is_empty(leaves)) copy(source, mine, target, wanted, leaves);
+        continue;
+      }
+      if (!is_empty(leaves)) {
+        sends.push_back(message(id, leaves));
+        copy(source, mine, sends.back().data, leaves, leaves);
+      }
+      if (!is_empty(comes)) receives.push_back(message(id, comes)), boxes.push_back(comes);
+    }
+    comm::exchange(
+        comm_, sends, receives,
+        [&](std::size_t i) { copy(receives[i].data, boxes[i], target, wanted, boxes[i]); },
+        args_.label.c_str());
+  }
+
+  const CommunicationArgs& args_;
   const OnHostParams& p_;
   Tile in_, out_;
   const comm::Communicator& comm_;
@@ -231,12 +311,12 @@ bool runs_on_host(const FftStages& plan, const Sharding& to, const Type& in) {
   const Sharding& first = plan.stages[0].layout;
   if (plan.stages.size() == 1 && first.dim_axes(ndim) == to.dim_axes(ndim)) return false;
   return first.shard_shape(in.shape).elements() * static_cast<std::int64_t>(itemsize(in.dtype)) >=
-         least_bytes;
+         threshold(least_bytes);
 }
 
 const OpDef fft_on_host_op{
     .name = "fft_on_host",
-    .runs = Talk{[](const TalkArgs& args) { Stages(args).run(); }},
+    .runs = Communicating{[](const CommunicationArgs& args) { Stages(args).run(); }},
     .flops = [](std::span<const Type>, std::span<const Type>,
                 const Params& params) { return params.as<OnHostParams>().flops; },
 };

@@ -1,5 +1,5 @@
-// Cropping and zero-padding to other extents: each rank sends what the neighbours' new blocks take from its
-// old one.
+// Cropping and zero-padding to other extents: each rank sends the parts of its old block that are in its
+// neighbours' new blocks.
 #include "ops/build.hpp"
 #include "ops/fourier/fft_op.hpp"
 #include "program/builder.hpp"
@@ -17,7 +17,7 @@ const OpDef fft_resize_op{
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{p.as<ResizeParams>().extents, in[0].dtype}};
     },
-    .sharding = Place{[](const PlaceArgs& args) -> Placement {
+    .sharding = PlacementRule{[](const PlacementArgs& args) -> Placement {
       const Sharding layout = args.shardings[0] ? *args.shardings[0]
                               : args.wanted     ? *args.wanted
                                                 : Sharding::replicated(args.mesh);
@@ -26,7 +26,7 @@ const OpDef fft_resize_op{
     .runs = Lower{[](ProgramBuilder& builder, const Node& node, std::span<const int> in) -> std::vector<int> {
       const auto value = builder.value(in[0]);
       const Shape& extents = node.params->as<ResizeParams>().extents;
-      Piece kept;
+      RemapPiece kept;
       for (std::size_t d = 0; d < extents.size(); ++d)
         kept.to.push_back({0, std::min(extents[d], value.type.shape[d])});
       kept.offset.assign(extents.size(), 0);
@@ -42,6 +42,7 @@ const OpDef fft_resize_op{
       extents.insert(extents.begin(), x.shape()[0]);
       return {{record_fft_resize(x, Shape(extents))}, {0}};
     },
+    .same_bits = SameBits::always,
 };
 const Registered registered_resize(fft_resize_op);
 

@@ -16,14 +16,13 @@ namespace {
 
 using kernels::FftKind;
 
-constexpr double butterfly_seconds =
-    0.4e-9;  // per element and log2 of the points: ratios matter, not the machine
+constexpr double butterfly_seconds = 0.4e-9;  // per element and log2 of the points: only ratios matter
 constexpr std::int64_t small_block_bytes =
-    65536;                          // what a rank may hold of a small array, however unfair that is
-constexpr std::int64_t unfair = 4;  // else its largest block may grow by this at most
+    65536;                          // what one rank may hold of a small array, however unbalanced
+constexpr std::int64_t unfair = 4;  // the growth allowed for the largest block otherwise
 
-// Between equals the nearest dim: P('x', 'y', None) -> P('x', None, 'y') -> P(None, 'x', 'y'), and an
-// inverse goes the same way back.
+// Among equal costs the nearest dim wins: P('x', 'y', None) -> P('x', None, 'y') -> P(None, 'x', 'y'), and an
+// inverse takes the same path back.
 constexpr double tie_seconds = 1e-9;
 
 struct State {
@@ -31,7 +30,7 @@ struct State {
   unsigned done = 0;  // bit i: dims[i] is transformed
   friend auto operator<=>(const State&, const State&) = default;
 };
-struct Step {  // how a state was reached
+struct Step {  // the transition that reached a state
   int before = -1;
   FftStage stage;
 };
@@ -88,8 +87,7 @@ class Search {
   Type type_at(unsigned done) const { return type_after(p_, in_, dims_in(done)); }
   Sharding sharding(const DimAxes& layout) const { return Sharding::from_dim_axes(mesh_, layout); }
 
-  // The halved dim is the first to be transformed on the way to complex numbers, and the last on the way
-  // back.
+  // The halved dim must be transformed first towards complex numbers (r2c), and last on the way back (c2r).
   bool may_transform(unsigned done, unsigned set) const {
     const unsigned halved = 1u << last();
     if (p_.kind == FftKind::r2c) return ((done | set) & halved) != 0;
@@ -97,7 +95,7 @@ class Search {
     return true;
   }
 
-  // Everything that can be transformed in a layout without moving anything.
+  // All dims that can be transformed in a layout without communication.
   unsigned ready(const State& state) const {
     unsigned set = 0;
     for (std::size_t i = 0; i < p_.dims.size(); ++i)
@@ -137,14 +135,14 @@ class Search {
       costs_[n] = cost;
       steps_[n] = std::move(step);
     }
-    queue_.emplace(-cost, -found->second);  // equal costs: the layout that was thought of first
+    queue_.emplace(-cost, -found->second);  // equal costs: the layout found first
   }
 
   void expand(int node, const State& state, double cost) {
     if (const unsigned set = ready(state)) {
       push({state.layout, state.done | set}, cost + compute_seconds(state.layout, state.done, set),
            {node, {sharding(state.layout), dims_in(set)}});
-      return;  // what costs no exchange is never put off
+      return;  // a step without an exchange is never postponed
     }
     for (std::size_t i = 0; i < p_.dims.size(); ++i) {
       if (is_done(state.done, i) || is_whole(state.layout, i) || !may_transform(state.done, 1u << i))

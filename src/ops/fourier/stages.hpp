@@ -1,17 +1,17 @@
-// How a transform of split dims proceeds: which dims are whole when, and where everything lies meanwhile.
-// Pure; no array is seen.
+// The stages of a transform of split dims: which dims are unsplit in which stage, and all layouts between.
+// Pure; no array is read.
 //
 //   P('x', 'y', None), all three dims:   stage 1  P('x', 'y', None)   dim 2 is whole here
 //                                        exchange inside y            dims 1 and 2 trade places
 //                                        stage 2  P('x', None, 'y')   dim 1
 //                                        exchange inside x
-//                                        stage 3  P(None, 'x', 'y')   dim 0; here a transposed result stays
+//                                        stage 3  P(None, 'x', 'y')   dim 0; a transposed result stays here
 //                                        one exchange back, for a result split like the operand
 //
-// The cheapest way is found by search over the layouts that empty one more split dim by moving its mesh axes
-// to the ends of others; the cost of an exchange is plan_reshard's, so blocks that come out uneven cost what
-// their largest costs. A dim whose axes find no fair place elsewhere (the only dim, or next to tiny ones) is
-// transformed across the ranks where it lies.
+// The cheapest sequence is searched over the layouts that empty one more split dim by moving its mesh axes to
+// the ends of others. Exchanges cost what plan_reshard says, so uneven blocks cost as much as the largest. A
+// dim whose axes have no balanced place elsewhere (the only dim, or next to tiny ones) is transformed across
+// the ranks that split it.
 #pragma once
 #include <vector>
 
@@ -20,16 +20,16 @@
 namespace tessera {
 
 struct FftStage {
-  Sharding layout;        // of its operand, and of its result
+  Sharding layout;        // of its operand and of its result
   std::vector<int> dims;  // transformed there, in the order of FftParams::dims
-  bool across = false;    // its one dim stays split
+  bool across = false;    // its single dim stays split
 };
 struct FftStages {
   std::vector<FftStage> stages;  // the first may have another layout than the operand: reshard
   Sharding out;                  // of the last stage
 };
 
-// `to`: where the result will be moved (its cost counts); nullopt: it stays where the last stage leaves it.
+// `to`: the result's final layout (its cost counts); nullopt: the last stage's layout.
 FftStages plan_stages(const FftParams&, const Type& in, const Sharding& from,
                       const std::optional<Sharding>& to, const std::vector<int>& fixed_axes);
 

@@ -23,7 +23,7 @@ struct AlongParams {
 };
 const AlongParams& params_of(const Params& p) { return p.as<AlongParams>(); }
 
-// Indices as places in a block [start, stop) of a dim; those of other blocks come out as -1.
+// Converts indices to positions in a block [start, stop) of a dim; -1 for those in other blocks.
 std::vector<std::int64_t> places_in(const Tile& indices, std::int64_t extent, Range block) {
   std::vector<std::int64_t> places(indices.elements());
   const void* in = indices.data;
@@ -46,9 +46,9 @@ Batched batch(const BatchArgs& args) {
 
 const Rule gather_along_rule("L.. a R.., L.. i R.. -> L.. i R.. | sum a", read_dim);
 
-// The array and the list split alike, also along the dim: ranks ask each other for what their part of the
-// list names, where that moves less than making one of them whole.
-Placement place_gather_along(const PlaceArgs& args) {
+// x and the list split alike, also along the dim: ranks fetch the elements that their part of the list names,
+// if that moves less than replicating x or the list.
+Placement place_gather_along(const PlacementArgs& args) {
   const int dim = params_of(args.params).dim, ndim = args.in[0].shape.ndim();
   std::int64_t bytes = 0;
   auto placement = place_by(gather_along_rule, args, &bytes);
@@ -62,7 +62,7 @@ Placement place_gather_along(const PlaceArgs& args) {
   return {{*args.shardings[0], *args.shardings[1]}, {*args.shardings[1]}, {}, ReduceKind::sum};
 }
 
-std::vector<TalkCost> fetch_along_cost(const PlaceArgs& args, const Placement& placement) {
+std::vector<CommunicationCost> fetch_along_cost(const PlacementArgs& args, const Placement& placement) {
   const auto axes = placement.inputs[0].dim_axes(args.in[0].shape.ndim())[params_of(args.params).dim];
   if (axes.empty() || !placement.partial_axes.empty()) return {};
   const auto elements = placement.inputs[1].shard_shape(args.in[1].shape).elements();
@@ -70,7 +70,7 @@ std::vector<TalkCost> fetch_along_cost(const PlaceArgs& args, const Placement& p
            elements * static_cast<std::int64_t>(itemsize(args.out[0].dtype) + sizeof(std::int64_t)), 2}};
 }
 
-void talk_gather_along(const TalkArgs& args) {
+void communicate_gather_along(const CommunicationArgs& args) {
   const auto& a = args.local;
   const int dim = params_of(a.params).dim;
   const Tile &x = a.in[0], &indices = a.in[1];
@@ -96,18 +96,19 @@ const OpDef gather_along_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[1].shape, in[0].dtype}};
     },
-    .sharding = Place{place_gather_along, &gather_along_rule},
-    .runs = Talk{.together = talk_gather_along,
-                 .cost = fetch_along_cost,
-                 .alone =
-                     [](const KernelArgs& a) {
-                       const int dim = params_of(a.params).dim;
-                       const auto d = static_cast<std::size_t>(dim);
-                       const Tile &x = a.in[0], &indices = a.in[1];
-                       const auto places = places_in(indices, x.global[d], x.box[d]);
-                       kernels::gather_along(a.out[0].data, x.data, kernels::axis_view(x.shape(), dim),
-                                             places.data(), indices.box[d].size(), itemsize(x.dtype));
-                     }},
+    .sharding = PlacementRule{place_gather_along, &gather_along_rule},
+    .runs = Communicating{.together = communicate_gather_along,
+                          .cost = fetch_along_cost,
+                          .alone =
+                              [](const KernelArgs& a) {
+                                const int dim = params_of(a.params).dim;
+                                const auto d = static_cast<std::size_t>(dim);
+                                const Tile &x = a.in[0], &indices = a.in[1];
+                                const auto places = places_in(indices, x.global[d], x.box[d]);
+                                kernels::gather_along(a.out[0].data, x.data,
+                                                      kernels::axis_view(x.shape(), dim), places.data(),
+                                                      indices.box[d].size(), itemsize(x.dtype));
+                              }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const int dim = params_of(*v.node.params).dim;
       Cotangents result(2);

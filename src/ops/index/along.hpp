@@ -4,10 +4,10 @@
 
 namespace tessera {
 
-// result[.., i, ..] = x[.., indices[.., i, ..], ..] along dim; out of range indices are clamped. Other dims
-// are equal.
+// result[.., i, ..] = x[.., indices[.., i, ..], ..] along dim; indices out of range are clamped. The other
+// dims must be equal.
 Array gather_along(const Array& x, const Array& indices, int dim);
-// result of this extent along dim: result[.., indices[.., i, ..], ..] += updates[.., i, ..]
+// result, with this extent along dim: result[.., indices[.., i, ..], ..] += updates[.., i, ..]
 Array scatter_add_along(std::int64_t extent, const Array& indices, const Array& updates, int dim);
 
 }  // namespace tessera

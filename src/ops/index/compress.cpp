@@ -38,7 +38,7 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   return {{shape, in[1].dtype}};
 }
 
-// The block of x as lines of slices, and how many of each line this rank's mask chooses.
+// The block of x as lines of slices, and the number of slices of each line that this rank's mask chooses.
 struct Lines {
   std::int64_t lines = 1, extent = 0, slice_bytes = 0;
   std::vector<std::int64_t> chosen;
@@ -61,7 +61,7 @@ Lines lines_of(const KernelArgs& a) {
   return l;
 }
 
-// The first `count` chosen slices of this rank, line after line.
+// Copies the first `count` chosen slices of this rank, line by line.
 void choose(const KernelArgs& a, const Lines& l, std::int64_t count, std::byte* to) {
   const auto* chosen = a.in[0].as<std::uint8_t>();
   const std::byte* from = a.in[1].data;
@@ -89,7 +89,7 @@ void fill_all(const Tile& out, const ScalarValue& value) {
     std::memcpy(out.data + i * static_cast<std::int64_t>(item), element, item);
 }
 
-// Places of the result, as runs: rank r's slices of a line begin where those of lower ranks end.
+// Positions in the result as runs: rank r's slices of a line begin after those of lower ranks.
 //
 //   rank 0 chooses 3, rank 1 chooses 1, rank 2 chooses 4; blocks of the result hold 3 each
 //   0 0 0 | 1 2 2 | 2 2       rank 2 keeps its last two and sends two to rank 1
@@ -101,7 +101,7 @@ class Runs {
       for (std::int64_t l = 0; l < lines; ++l)
         starts_[r * lines + l] = starts_[(r - 1) * lines + l] + counts_[(r - 1) * lines + l];
   }
-  // The part of line l that `from` has for the block of `to`, in positions of the result.
+  // The slices of line l that `from` has for the block of `to`, as positions in the result.
   Range of(std::int64_t l, std::int64_t from, std::int64_t to) const {
     const auto start = starts_[from * lines_ + l];
     const Range block = block_range(size_, ranks_, to);
@@ -126,7 +126,7 @@ class Runs {
   std::int64_t lines_, ranks_, size_;
 };
 
-// Packs what goes to rank `to`, or unpacks what came from rank `from`.
+// Packs the slices for rank `to`, or unpacks those received from rank `from`.
 void pack_for(const Runs& runs, const Lines& l, std::int64_t me, std::int64_t to, const std::byte* own,
               std::byte* message) {
   for (std::int64_t line = 0; line < l.lines; ++line) {
@@ -163,7 +163,7 @@ void alone(const KernelArgs& a) {
   unpack_from(runs, l, 0, 0, {0, p.size}, message.data(), a.out[0].data);
 }
 
-void together(const TalkArgs& args) {
+void together(const CommunicationArgs& args) {
   const KernelArgs& a = args.local;
   const auto& p = params_of(a.params);
   const auto& comm = group_of_dim(args.in_layouts[1], p.batch, static_cast<int>(a.in[1].box.size()), args.me);
@@ -201,8 +201,8 @@ void together(const TalkArgs& args) {
       args.label.c_str());
 }
 
-// At most all of a block of the result comes from elsewhere.
-std::vector<TalkCost> cost(const PlaceArgs& args, const Placement& placement) {
+// At most a complete block of the result is received.
+std::vector<CommunicationCost> cost(const PlacementArgs& args, const Placement& placement) {
   const int batch = params_of(args.params).batch;
   const auto axes = placement.inputs[1].dim_axes(args.in[1].shape.ndim());
   if (axes[batch].empty()) return {};
@@ -211,7 +211,7 @@ std::vector<TalkCost> cost(const PlaceArgs& args, const Placement& placement) {
   return {{"all-to-all", axes[batch], rows}};
 }
 
-// Slice i of x went to the place that counts the chosen ones up to it.
+// Slice i of x went to the position given by the number of chosen slices before it.
 Cotangents vjp(const VjpArgs& v) {
   const auto& p = params_of(*v.node.params);
   const Array &mask = v.in[0], &x = v.in[1], &g = v.cotangents[0];
@@ -236,7 +236,7 @@ const OpDef compress_op{
     .halves = moves_halves,
     .infer = infer,
     .sharding = Rule("B.. n, B.. n R.. -> B.. ~n R..", read_dims),
-    .runs = Talk{.together = together, .cost = cost, .alone = alone},
+    .runs = Communicating{.together = together, .cost = cost, .alone = alone},
     .vjp = vjp,
     .batch = batch,
 };

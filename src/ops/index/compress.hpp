@@ -5,9 +5,9 @@
 
 namespace tessera {
 
-// mask [B.., n] and x [B.., n, R..] give [B.., size, R..]: the slices at which the mask is true, in order,
-// as many as `size` says; what is missing is `fill`. Split along n, ranks send each chosen slice straight to
-// the rank in whose block of the result it lies.
+// mask [B.., n] and x [B.., n, R..] give [B.., size, R..]: the first `size` slices at which the mask is true,
+// in order, padded with `fill`. Split along n, ranks send each chosen slice directly to the rank in whose
+// block of the result it is.
 Array compress_rows(const Array& mask, const Array& x, std::int64_t size, ScalarValue fill = {});
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
-// Slices whose place is a value: along each dim the places are an index array, so that ranks fetch what their
-// block of the result takes from others.
+// Slices whose start is a value: along each dim the positions are an index array, so that ranks fetch only
+// the elements of their block of the result.
 #include <tessera/control/lax.hpp>
 
 #include "ops/build.hpp"

@@ -12,8 +12,8 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-// Block r of `out` to rank r; what rank r sends arrives as block r of `in`. Sizes in bytes; this rank's own
-// block is left alone.
+// Sends block r of `out` to rank r and receives block r of `in` from it. Sizes in bytes; this rank's own
+// block is not copied.
 void exchange_blocks(const comm::Communicator& comm, std::byte* out, const Counts& out_bytes, std::byte* in,
                      const Counts& in_bytes, const std::string& label) {
   std::vector<comm::Message> sends, receives;
@@ -40,7 +40,8 @@ std::int64_t total(const Counts& counts) {
   return sum;
 }
 
-// A list sorted by owner: how many entries each rank owns, their numbers, and their positions there.
+// A list sorted by owner: the number of entries of each owner, their indices in the list, and their positions
+// there.
 struct ByOwner {
   Counts count, entries, positions;
 };
@@ -65,7 +66,8 @@ std::int64_t before(const Counts& counts, std::size_t rank) {
 }
 std::byte* bytes_of(Counts& counts) { return reinterpret_cast<std::byte*>(counts.data()); }
 
-// How many entries each rank wants of this one, and their positions here, by rank. `what` names the steps.
+// The number of entries that each rank requests from this one, and their positions here, by rank. `what`
+// names the steps.
 struct Wanted {
   Counts count, positions;
 };

@@ -21,10 +21,10 @@ Shape gathered_shape(const Shape& x, const Shape& indices, int first, int count)
 
 const Rule gather_rule("L.. A.. R.., {I..} -> L.. I.. R.. | sum A", read_addressed);
 
-// Both x (along an addressed dim) and the list of indices split over the same mesh axes: one of them would
-// have to become whole, so ranks ask each other for what their part of the list names, where that moves
-// less. Nothing: not such a case.
-std::optional<Placement> place_fetch(const PlaceArgs& args, const GatherParams& p, std::int64_t& bytes) {
+// The placement if x (along an addressed dim) and the list of indices are split over the same mesh axes:
+// instead of replicating one of them, ranks fetch the elements that their part of the list names, if that
+// moves less. nullopt in other cases.
+std::optional<Placement> place_fetch(const PlacementArgs& args, const GatherParams& p, std::int64_t& bytes) {
   if (args.wanted || !args.shardings[0] || !(args.shardings[0]->mesh() == args.mesh)) return std::nullopt;
   const int ndim = args.in[0].shape.ndim(), list_ndim = args.in[1].shape.ndim();
   const auto x = args.shardings[0]->dim_axes(ndim);
@@ -64,7 +64,7 @@ std::optional<Placement> place_fetch(const PlaceArgs& args, const GatherParams& 
   return placement;
 }
 
-Placement place_gather(const PlaceArgs& args) {
+Placement place_gather(const PlacementArgs& args) {
   const auto& p = gather_params(args.params);
   std::int64_t bytes = 0, fetch_bytes = 0;
   auto placement = place_by(gather_rule, args, &bytes);
@@ -73,8 +73,8 @@ Placement place_gather(const PlaceArgs& args) {
   return placement;
 }
 
-// Split along an addressed dim, and yet nothing is left to be added up.
-std::vector<TalkCost> fetch_cost(const PlaceArgs& args, const Placement& placement) {
+// The traffic of a fetch: x is split along an addressed dim, but the result is not partial.
+std::vector<CommunicationCost> fetch_cost(const PlacementArgs& args, const Placement& placement) {
   const auto& p = gather_params(args.params);
   const auto axes = placement.inputs[0].dim_axes(args.in[0].shape.ndim());
   const int dim = split_dim(axes, p);
@@ -86,7 +86,7 @@ std::vector<TalkCost> fetch_cost(const PlaceArgs& args, const Placement& placeme
   return {{"all-to-all", axes[dim], rows + named, 2}};
 }
 
-void talk_gather(const TalkArgs& args) {
+void communicate_gather(const CommunicationArgs& args) {
   const auto& a = args.local;
   const auto& p = gather_params(a.params);
   const Tile &x = a.in[0], &out = a.out[0];
@@ -96,7 +96,7 @@ void talk_gather(const TalkArgs& args) {
   fetch(comm, list, out.dtype, view_of(x.shape(), p), x.data, out.data);
 }
 
-// Where the list's entries are the outermost dim of the result, each piece of them is used while it is in the
+// If the list's entries are the outermost dim of the result, each piece of them is used while it is in the
 // cache.
 void gather_alone(const KernelArgs& a) {
   const auto& p = gather_params(a.params);
@@ -117,8 +117,8 @@ void gather_alone(const KernelArgs& a) {
 }
 
 // ---- gather: x, indices... ----
-// A split addressed dim makes the result partial: every rank gives the elements that it holds and zeros
-// elsewhere; or ranks fetch from each other.
+// A split addressed dim makes the result partial: every rank contributes its elements and zeros for others;
+// or ranks fetch from each other.
 const OpDef gather_op{
     .name = "gather",
     .halves = moves_halves,
@@ -126,8 +126,8 @@ const OpDef gather_op{
       const auto& p = gather_params(params);
       return {{gathered_shape(in[0].shape, in[1].shape, p.first, p.count), in[0].dtype}};
     },
-    .sharding = Place{place_gather, &gather_rule},
-    .runs = Talk{.together = talk_gather, .cost = fetch_cost, .alone = gather_alone},
+    .sharding = PlacementRule{place_gather, &gather_rule},
+    .runs = Communicating{.together = communicate_gather, .cost = fetch_cost, .alone = gather_alone},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const auto& p = gather_params(*v.node.params);
       Cotangents result(v.in.size());
@@ -148,7 +148,7 @@ const OpDef gather_op{
       for (std::size_t i = 1; i < args.in.size(); ++i) indices.push_back(batched_in_front(args, i));
       if (args.dims[0] == not_batched)
         return {{gather(args.in[0], std::move(indices), p.first, p.out_of_range)}, {p.first}};
-      // Both: the batch number is one more index.
+      // Both are batched: the batch number becomes one more index.
       std::vector<std::int64_t> column(indices[0].shape().size(), 1);
       column[0] = args.size;
       indices.insert(indices.begin(),

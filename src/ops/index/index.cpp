@@ -1,4 +1,4 @@
-// x(0, slice(), i): a slice, which is one exchange of boxes, then a gather by the index arrays.
+// x(0, slice(), i): a slice, which is one exchange of boxes, followed by a gather by the index arrays.
 #include <tessera/detail/loops.hpp>
 #include <tessera/ops/sized.hpp>
 
@@ -19,10 +19,10 @@ Array static_slice(const Array& x, const ParsedIndex& p) {
   if (!p.takes_everything) {
     auto params = slice_params(p.start, p.step, p.count);
     params.unsplit = p.integer_dims;
-    // The reshape below could not keep the split of a dim of size 1 either.
+    // A dim of size 1 loses its split, because the reshape below could not keep it.
     for (int d = 0; d < p.count.ndim() && !(p.shape == p.count); ++d)
       if (p.count[d] == 1) params.unsplit.push_back(d);
-    y = remap(RemapName::slice, std::move(params), {x});
+    y = remap(std::move(params), {x});
   }
   return reshape(y, p.shape);
 }
@@ -41,7 +41,7 @@ bool is_mask(const IndexPart& part) {
   return part.kind == IndexPart::Kind::array && part.array.node() && is_bool(part.array.dtype());
 }
 
-// The dims that the parts name, newaxis and ellipsis none.
+// The number of dims that the parts consume; newaxis and ellipsis consume none.
 int dims_named(std::span<const IndexPart> parts) {
   int dims = 0;
   for (const auto& part : parts)
@@ -63,7 +63,7 @@ void check_mask(const Array& x, const Array& mask, int first) {
                      "from dimension " + std::to_string(first));
 }
 
-// Every mask as the places that it chooses, an index array per dim.
+// Replaces each mask by the positions that it chooses, one index array per dim.
 std::vector<IndexPart> with_masks_as_places(const Array& x, const std::vector<IndexPart>& parts,
                                             std::source_location where) {
   std::vector<IndexPart> result;
@@ -83,7 +83,7 @@ std::vector<IndexPart> with_masks_as_places(const Array& x, const std::vector<In
   return result;
 }
 
-// x(mask): the chosen slices go straight to their place in the result.
+// x(mask): the chosen slices are sent directly to their positions in the result.
 Array chosen_by(const Array& x, const Array& mask, std::source_location where) {
   check_mask(x, mask, 0);
   std::vector<std::int64_t> extents{mask.size()};

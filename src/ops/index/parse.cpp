@@ -44,7 +44,7 @@ class Parser {
     }
     result_.shape = Shape(std::move(extents));
     if (!result_.arrays.empty()) {
-      // NumPy: index arrays and integers side by side put their dims in their place, else in front.
+      // NumPy: adjacent index arrays and integers put their dims in place, separated ones in front.
       const bool side_by_side = advanced.back() - advanced.front() + 1 == advanced.size();
       result_.arrays_at = side_by_side ? dims_before[advanced.front()] : 0;
       broadcast_arrays();
@@ -67,7 +67,7 @@ class Parser {
              format_count(shape_.ndim(), "dimension") + ", shape " + to_string(shape_));
     if (ellipses == 0) parts.emplace_back(ellipsis);
     const bool stands_for_none =
-        used == shape_.ndim();  // kept even so: what stands on both sides of it is not side by side
+        used == shape_.ndim();  // kept even if empty: parts on both sides are not adjacent
     std::vector<IndexPart> expanded;
     for (auto& part : parts) {
       if (part.kind != IndexPart::Kind::ellipsis || stands_for_none)

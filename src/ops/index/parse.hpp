@@ -6,10 +6,9 @@
 
 namespace tessera {
 
-// The static part: x[start : : step] with `count` elements in each dim of x, then reshaped to `shape`, from
-// which the dims of plain integers are gone and to which new axes of size 1 were added. Then the index
-// arrays, of one shape, address the dims `array_dims` of that; the dims of their shape go to position
-// `arrays_at`.
+// The static part: x[start : : step] with `count` elements in each dim of x, then reshaped to `shape`, which
+// lacks the dims of plain integers and has new axes of size 1. Then the index arrays, of one shape, address
+// its dims `array_dims`; the dims of their shape go to position `arrays_at`.
 struct ParsedIndex {
   std::vector<std::int64_t> start, step;
   Shape count;
@@ -18,11 +17,11 @@ struct ParsedIndex {
   std::vector<Array> arrays;
   std::vector<int> array_dims;
   int arrays_at = 0;
-  bool takes_everything = true;  // the static part is the whole array
+  bool takes_everything = true;  // the static part selects the complete array
 };
 
-// IndexError saying which part does not fit: out of bounds, too many, a step of 0, two ellipses, an array
-// that is not of integers.
+// IndexError naming the invalid part: out of bounds, too many, a step of 0, two ellipses, an array that is
+// not of integers.
 ParsedIndex parse_index(const Shape&, std::vector<IndexPart>);
 
 }  // namespace tessera

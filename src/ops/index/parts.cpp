@@ -1,10 +1,10 @@
-// The parts of an index expression as they were written: x(0, slice(), newaxis).
+// The parts of an index expression as written: x(0, slice(), newaxis).
 #include <tessera/array.hpp>
 
 namespace tessera {
 namespace {
 
-// The parts that were given: those before the first that was not.
+// The parts that were given: those before the first omitted one.
 template <class... Part> std::vector<IndexPart> given_parts(const Part&... parts) {
   std::vector<IndexPart> given;
   const IndexPart* const all[] = {&parts...};

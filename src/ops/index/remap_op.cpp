@@ -1,8 +1,6 @@
 #include "ops/index/remap_op.hpp"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -11,7 +9,7 @@
 
 namespace tessera {
 
-std::string field_text(const Piece& p) {
+std::string field_text(const RemapPiece& p) {
   std::string text = std::to_string(p.source) + "[";
   for (std::size_t d = 0; d < p.offset.size(); ++d)
     text += (d ? "," : "") + std::to_string(p.offset[d]) + ":" + std::to_string(p.step[d]);
@@ -26,18 +24,18 @@ std::vector<Type> infer(std::span<const Type> in, const Params& p) {
   return {{params_of(p).shape, in[0].dtype, false}};
 }
 
-// ---- where the result lies ----
+// ---- the layout of the result ----
 
-// The layout of an operand as a layout of the result: every dim keeps its axes.
+// The layout of an operand applied to the result: every dim keeps its axes.
 Sharding as_result(const Sharding& operand, const RemapParams& p, const Mesh& mesh) {
   auto dims = operand.dim_axes(p.shape.ndim());
   for (const int d : p.unsplit) dims[d].clear();
   return Sharding::from_dim_axes(mesh, dims);
 }
 
-// An uncommitted operand is computed in the layout of the result. But a dim that is shorter than it has
-// blocks (one matrix of a stack) stays whole: the first ranks would compute it for all others, and then send
-// it.
+// The layout in which an uncommitted operand is computed: the result's. But a dim with fewer elements than
+// blocks (one matrix of a stack) stays unsplit, because the first ranks would compute it for all others and
+// then send it.
 Sharding as_operand(const Sharding& result, const Shape& shape) {
   auto dims = result.dim_axes(shape.ndim());
   for (int d = 0; d < shape.ndim(); ++d)
@@ -45,7 +43,7 @@ Sharding as_operand(const Sharding& result, const Shape& shape) {
   return Sharding::from_dim_axes(result.mesh(), dims);
 }
 
-Placement place(const PlaceArgs& args) {
+Placement place(const PlacementArgs& args) {
   const auto& p = params_of(args.params);
   std::vector<Sharding> candidates;
   if (p.layout) {
@@ -56,7 +54,7 @@ Placement place(const PlaceArgs& args) {
     for (const auto& s : args.shardings)
       if (s) candidates.push_back(as_result(*s, p, s->mesh()));
   }
-  // The layout in which all operands arrive with the fewest bytes; the first of equals.
+  // The layout in which all operands arrive with the fewest bytes; among equals the first.
   Placement best;
   std::int64_t best_bytes = -1;
   std::vector<Shape> shapes;
@@ -87,11 +85,11 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
 
 // ---- the transpose ----
 
-// The elements that a piece reads in its source: start and count along each dim, in ascending order.
+// The elements that a piece reads of its source: start and count along each dim, in ascending order.
 struct Image {
   std::vector<std::int64_t> start, count;
 };
-Image image_of(const Piece& piece) {
+Image image_of(const RemapPiece& piece) {
   Image image;
   for (std::size_t d = 0; d < piece.to.size(); ++d) {
     const auto n = piece.to[d].size();
@@ -103,14 +101,14 @@ Image image_of(const Piece& piece) {
   return image;
 }
 
-bool has_unit_steps(const Piece& piece) {
+bool has_unit_steps(const RemapPiece& piece) {
   return std::all_of(piece.step.begin(), piece.step.end(), [](std::int64_t s) { return s == 1 || s == -1; });
 }
 
-// The same correspondence read from the source's side.
-Piece inverse(const Piece& piece) {
+// The piece that maps the source's elements back to the result's.
+RemapPiece inverse(const RemapPiece& piece) {
   const Image image = image_of(piece);
-  Piece result{0, {}, {}, piece.step};
+  RemapPiece result{0, {}, {}, piece.step};
   for (std::size_t d = 0; d < piece.to.size(); ++d) {
     result.to.push_back({image.start[d], image.start[d] + image.count[d]});
     result.offset.push_back(piece.step[d] == 1 ? -piece.offset[d] : piece.offset[d]);
@@ -118,27 +116,14 @@ Piece inverse(const Piece& piece) {
   return result;
 }
 
-RemapName transposed(RemapName name) {
-  return name == RemapName::slice                             ? RemapName::pad
-         : name == RemapName::flip || name == RemapName::roll ? name
-                                                              : RemapName::slice;
-}
-const OpDef& record_of(RemapName);
-RemapName name_of(const Node& node) {
-  for (const auto name : {RemapName::slice, RemapName::flip, RemapName::roll, RemapName::pad,
-                          RemapName::concatenate, RemapName::tile})
-    if (node.op == &record_of(name)) return name;
-  return RemapName::update_slice;
-}
-
-// Pieces that read disjoint parts of the source go back in one exchange; copies of the same elements are
-// added up.
+// Pieces that read disjoint parts of the source are returned in one exchange; copies of the same elements are
+// summed.
 Array source_cotangent(const VjpArgs& v, int source) {
   const auto& p = params_of(*v.node.params);
   const Array& x = v.in[source];
   const Array& g = v.cotangents[0];
   const auto layout = output_of(x).sharding;
-  std::vector<std::vector<Piece>> rounds;
+  std::vector<std::vector<RemapPiece>> rounds;
   Array total;
   const auto add = [&](const Array& term) { total = total.node() ? total + term : term; };
   for (const auto& piece : p.pieces) {
@@ -149,27 +134,25 @@ Array source_cotangent(const VjpArgs& v, int source) {
         start.push_back(piece.offset[d] + piece.step[d] * piece.to[d].start), step.push_back(piece.step[d]),
             first.push_back(piece.to[d].start);
       Array part =
-          remap(RemapName::slice,
-                slice_params(first, std::vector<std::int64_t>(first.size(), 1), box_shape(piece.to)), {g});
+          remap(slice_params(first, std::vector<std::int64_t>(first.size(), 1), box_shape(piece.to)), {g});
       for (std::size_t d = 0; d < step.size(); ++d) {
         if (step[d] != 0) continue;
-        part = sum(part, static_cast<int>(d), true);  // one element of the source, read again and again
+        part = sum(part, static_cast<int>(d), true);  // one element of the source, read many times
         step[d] = 1;
       }
       add(unslice(part, start, step, x.shape(), layout));
       continue;
     }
-    const Piece back = inverse(piece);
-    const auto is_free = [&](const std::vector<Piece>& round) {
+    const RemapPiece back = inverse(piece);
+    const auto is_free = [&](const std::vector<RemapPiece>& round) {
       return std::all_of(round.begin(), round.end(),
-                         [&](const Piece& other) { return is_empty(intersect(other.to, back.to)); });
+                         [&](const RemapPiece& other) { return is_empty(intersect(other.to, back.to)); });
     };
     auto round = std::find_if(rounds.begin(), rounds.end(), is_free);
-    if (round == rounds.end()) round = rounds.insert(rounds.end(), std::vector<Piece>{});
+    if (round == rounds.end()) round = rounds.insert(rounds.end(), std::vector<RemapPiece>{});
     round->push_back(back);
   }
-  for (auto& round : rounds)
-    add(remap(transposed(name_of(v.node)), {x.shape(), std::move(round), {0, 0, true}, {}, layout}, {g}));
+  for (auto& round : rounds) add(remap({x.shape(), std::move(round), {0, 0, true}, {}, layout}, {g}));
   return total;
 }
 
@@ -201,38 +184,25 @@ Batched batch(const BatchArgs& args) {
   return {{record(*args.node.op, make_params(std::move(p)), std::move(in))}, {0}};
 }
 
-OpDef remap_record(const char* name) {
-  OpDef op;
-  op.name = name;
-  op.halves = moves_halves;
-  op.infer = infer;
-  op.sharding = Place{place};
-  op.runs = Lower{lower};
-  op.vjp = vjp;
-  op.batch = batch;
-  return op;
-}
-const OpDef slice_op = remap_record("slice"), flip_op = remap_record("flip"), roll_op = remap_record("roll"),
-            pad_op = remap_record("pad"), concatenate_op = remap_record("concatenate"),
-            tile_op = remap_record("tile"), update_slice_op = remap_record("update_slice");
-const Registered registered[] = {Registered(slice_op),       Registered(flip_op),        Registered(roll_op),
-                                 Registered(pad_op),         Registered(concatenate_op), Registered(tile_op),
-                                 Registered(update_slice_op)};
-
-const OpDef& record_of(RemapName name) {
-  const OpDef* records[] = {&slice_op,       &flip_op, &roll_op,        &pad_op,
-                            &concatenate_op, &tile_op, &update_slice_op};
-  return *records[static_cast<int>(name)];
-}
+const OpDef remap_op{
+    .name = "remap",
+    .halves = moves_halves,
+    .infer = infer,
+    .sharding = PlacementRule{place},
+    .runs = Lower{lower},
+    .vjp = vjp,
+    .batch = batch,
+};
+const Registered registered(remap_op);
 
 }  // namespace
 
-Array remap(RemapName name, RemapParams p, std::vector<Array> operands) {
-  return record(record_of(name), make_params(std::move(p)), std::move(operands));
+Array remap(RemapParams p, std::vector<Array> operands) {
+  return record(remap_op, make_params(std::move(p)), std::move(operands));
 }
 
-Piece whole_piece(int source, const Shape& shape, const std::vector<std::int64_t>& at) {
-  Piece piece{source, {}, {}, std::vector<std::int64_t>(shape.size(), 1)};
+RemapPiece whole_piece(int source, const Shape& shape, const std::vector<std::int64_t>& at) {
+  RemapPiece piece{source, {}, {}, std::vector<std::int64_t>(shape.size(), 1)};
   for (std::size_t d = 0; d < shape.size(); ++d) {
     piece.to.push_back({at[d], at[d] + shape[d]});
     piece.offset.push_back(-at[d]);
@@ -242,14 +212,14 @@ Piece whole_piece(int source, const Shape& shape, const std::vector<std::int64_t
 
 RemapParams slice_params(const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step,
                          const Shape& count) {
-  return {count, {Piece{0, whole_box(count), start, step}}};
+  return {count, {RemapPiece{0, whole_box(count), start, step}}};
 }
 
-// First to the places of every |step|-th element, a dim at a time, then into the zeros around them.
+// First expands to every |step|-th element, dim by dim, then places the slice into zeros.
 Array unslice(const Array& g, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step,
               const Shape& shape, const std::optional<Sharding>& layout) {
   Array spread = g;
-  Piece piece{0, {}, {}, {}};
+  RemapPiece piece{0, {}, {}, {}};
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const auto n = g.shape()[d];
     const std::int64_t stride = step[d] < 0 ? -step[d] : step[d], direction = step[d] < 0 ? -1 : 1;
@@ -266,7 +236,7 @@ Array unslice(const Array& g, const std::vector<std::int64_t>& start, const std:
   }
   RemapParams p{shape, {}, {0, 0, true}, {}, layout};
   if (g.size() > 0) p.pieces.push_back(std::move(piece));
-  return remap(RemapName::pad, std::move(p), {spread});
+  return remap(std::move(p), {spread});
 }
 
 }  // namespace tessera

@@ -23,12 +23,12 @@ struct SpreadParams {
 const SpreadParams& params_of(const Params& p) { return p.as<SpreadParams>(); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-Placement place(const PlaceArgs& args) {
+Placement place(const PlacementArgs& args) {
   const Sharding out = args.wanted ? *args.wanted : *args.shardings[0];
   return {{args.shardings[0] ? *args.shardings[0] : out}, {out}, {}, ReduceKind::sum};
 }
 
-// `needs` tells which elements of the operand a block of the result is made of.
+// `needs` returns the range of the operand from which a block of the result is computed.
 std::vector<int> lower_by(ProgramBuilder& builder, const Node& node, std::span<const int> in,
                           Range (*needs)(Range block, std::int64_t n)) {
   const auto& p = params_of(*node.params);
@@ -59,7 +59,7 @@ OpDef spread_record(const char* name, std::int64_t (*extent)(std::int64_t, std::
     ++p.dim;
     return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])})}, {0}};
   };
-  op.sharding = Place{place};
+  op.sharding = PlacementRule{place};
   op.runs = Lower{.write = [](ProgramBuilder& builder, const Node& node,
                               std::span<const int> in) { return lower_by(builder, node, in, needs); },
                   .kernel = kernel};
@@ -109,7 +109,7 @@ void repeat_kernel(const KernelArgs& a) {
   const auto& p = params_of(a.params);
   const Range block = a.out[0].box[p.dim];
   const Shape shape = a.in[0].shape();
-  // Single items, where the block begins and ends with all copies of one.
+  // Fast path for single items, if the block begins and ends with all copies of one.
   if (kernels::axis_view(shape, p.dim).inner == 1 && shape[p.dim] * p.n == block.size())
     return kernels::repeat(a.out[0].data, a.in[0].data, shape.elements(), p.n, itemsize(a.out[0].dtype));
   std::vector<std::int64_t> indices;
@@ -132,7 +132,7 @@ void sum_groups_kernel(const KernelArgs& a) {
   const auto& p = params_of(a.params);
   const auto view = kernels::axis_view(a.out[0].shape(), p.dim);
   if (a.out[0].elements() == 0) return;
-  // The window may be longer than what this block needs, so rows of the operand are taken one by one.
+  // The window may be longer than what this block needs, so rows of the operand are read one by one.
   const auto window = a.in[0].shape()[p.dim];
   const auto item = static_cast<std::int64_t>(itemsize(a.out[0].dtype));
   for (std::int64_t o = 0; o < view.outer; ++o)
@@ -144,6 +144,14 @@ OpDef sum_groups_record() {
   OpDef op = spread_record<sum_groups_needs>(
       "sum_groups", [](std::int64_t extent, std::int64_t n) { return extent / n; }, sum_groups_kernel);
   op.halves = widens_halves;
+  op.instead = [](const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) -> std::vector<Array> {
+    if (!is_inexact(in[0].dtype())) return {};
+    const auto& p = params_of(*params);
+    auto extents = in[0].shape().vector();
+    extents[p.dim] /= p.n;
+    extents.insert(extents.begin() + p.dim + 1, p.n);
+    return {sum(reshape(in[0], Shape(std::move(extents))), p.dim + 1)};
+  };
   op.vjp = [](const VjpArgs& v) -> Cotangents {
     return {repeat_each(v.cotangents[0], params_of(*v.node.params).dim, params_of(*v.node.params).n)};
   };

@@ -1,5 +1,5 @@
-// One dim taken apart or together in groups of equal size, on any sharding: only what crosses a block
-// boundary travels.
+// Splitting or joining one dim in groups of equal size, for any sharding: only elements that cross a block
+// boundary are sent.
 #pragma once
 #include "graph/op.hpp"
 

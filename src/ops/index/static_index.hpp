@@ -1,4 +1,4 @@
-// The parts of indexing that reading and writing share.
+// The steps of indexing that reads and updates share.
 #pragma once
 #include "ops/index/parse.hpp"
 #include "ops/index/remap_op.hpp"
@@ -7,9 +7,9 @@ namespace tessera {
 
 // x[start::step] reshaped to p.shape.
 Array static_slice(const Array& x, const ParsedIndex&);
-// take whose indices out of range are clamped, also those that are known.
+// take that clamps indices out of range, also those that are known.
 Array take_clamped(const Operand& x, const Operand& indices, int axis);
-// The permutation that brings the addressed dims side by side to position p.arrays_at.
+// The permutation that moves the addressed dims to consecutive positions from p.arrays_at.
 std::vector<int> arrays_in_place(const ParsedIndex&);
 
 }  // namespace tessera

@@ -23,8 +23,8 @@ int fetch_windows(ProgramBuilder& builder, int v, int dim, const Sharding& like,
   for (std::int64_t part = 0; part < parts; ++part) {
     const Range range = window(part, parts);
     if (range.size() <= 0) continue;
-    Piece piece{0, whole_box(packed.shape), std::vector<std::int64_t>(type.shape.size(), 0),
-                std::vector<std::int64_t>(type.shape.size(), 1)};
+    RemapPiece piece{0, whole_box(packed.shape), std::vector<std::int64_t>(type.shape.size(), 0),
+                     std::vector<std::int64_t>(type.shape.size(), 1)};
     piece.to[d] = {part * longest, part * longest + range.size()};
     piece.offset[d] = range.start - part * longest;
     map.pieces.push_back(std::move(piece));

@@ -1,4 +1,4 @@
-// NumPy's ways to edit an array, made of slices, joins and scatters.
+// NumPy's functions that edit an array, composed of slices, concatenations and scatters.
 #include <tessera/ops/arrange.hpp>
 #include <tessera/ops/edit.hpp>
 #include <tessera/ops/sized.hpp>
@@ -25,7 +25,7 @@ std::int64_t place_in(std::int64_t place, std::int64_t extent, std::int64_t last
   return at;
 }
 
-// As many values as there are places.
+// Repeats values to one per position.
 Array repeated(const Array& values, std::int64_t count) {
   return values.size() == count ? ravel(values) : resize(values, Shape{count});
 }

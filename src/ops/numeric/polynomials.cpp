@@ -1,4 +1,4 @@
-// Polynomials by their coefficients, that of the highest power first.
+// Polynomials as coefficients, the highest power first.
 #include <tessera/ops/numeric.hpp>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Ranges, windows, and elementwise functions that are made of others.
+// Ranges, windows, and elementwise functions composed of others.
 #include <tessera/ops/numeric.hpp>
 
 #include <cmath>
@@ -71,7 +71,7 @@ Array sinc(const Operand& x) {
   const Call call("sinc", x.where);
   check_usable(x.array);
   const Array t = x.array * pi, is_zero = t == 0;
-  // Both sides are computed: the one that is not taken must not divide by 0, nor may its derivative.
+  // Both branches are computed: the one not selected must not divide by 0, nor its derivative.
   const Array safe = where(is_zero, ones_like(t), t);
   return where(is_zero, 1 - t * t / 6, sin(safe) / safe);
 }

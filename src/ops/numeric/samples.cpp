@@ -1,5 +1,5 @@
-// Samples of functions: derivatives, integrals, convolutions. What a formula reaches over comes by rolls,
-// slices and conv, which exchange halos.
+// Sampled functions: derivatives, integrals, convolutions. Neighbouring samples come from rolls, slices and
+// conv, which exchange halos.
 #include <tessera/ops/numeric.hpp>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Array derivative_along(const Array& x, int dim, double spacing) {
   return at_part(with_first, dim, slice(n - 1, n)).set((slab(n - 1) - slab(n - 2)) / spacing);
 }
 
-// The places of the full convolution that a mode keeps, of n elements with a kernel of m <= n.
+// The positions of the full convolution that a mode keeps, for n elements and a kernel of m <= n.
 struct Padding {
   std::int64_t before, after;
 };
@@ -54,7 +54,7 @@ void check_line(const Array& x, const char* what) {
                      "; it must have one dimension, and hold an element");
 }
 
-// sum over k of x[i + k] taps[k]: x the longer one.
+// sum over k of x[i + k] taps[k]; x is the longer one.
 Array slid(const Array& x, const Array& taps, Padding padding) {
   const Array y = conv(reshape(x, Shape{1, 1, x.size()}), reshape(taps, Shape{1, 1, taps.size()}),
                        {.padding = {{static_cast<int>(padding.before), static_cast<int>(padding.after)}}});
@@ -82,7 +82,7 @@ Array trapezoid(const Operand& y, double dx, int axis) {
   const int dim = checked_dim(axis, samples.ndim());
   const auto n = samples.shape()[dim];
   if (n < 2) return sum(zeros_like(samples), dim);
-  // Whole sum less half of both ends: nothing moves but a partial sum.
+  // The complete sum less half of both ends: communicates only a partial sum.
   return (sum(samples, dim) - 0.5 * (part_of(samples, dim, 0) + part_of(samples, dim, -1))) * dx;
 }
 Array trapezoid(const Operand& y, const Operand& x, int axis) {

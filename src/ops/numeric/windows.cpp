@@ -1,4 +1,4 @@
-// Windows: shifted copies of an array, combined. A shift is one exchange of what it reaches over.
+// Windows: shifted copies of an array, combined. A shift exchanges only its halo.
 #include <tessera/ops/window.hpp>
 
 #include <algorithm>
@@ -13,23 +13,23 @@ namespace tessera {
 namespace {
 
 // ---- shifts ----
-// Places of the source in runs of `period`: forwards, or forwards and backwards in turn.
+// Positions of the source in runs of `period`: always forwards, or alternately forwards and backwards.
 struct Runs {
   std::int64_t period;
   bool turns, repeats_edge;
 };
 
-Piece run_piece(const Shape& shape, std::size_t d, Range to, std::int64_t offset, std::int64_t step) {
-  Piece piece = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0));
+RemapPiece run_piece(const Shape& shape, std::size_t d, Range to, std::int64_t offset, std::int64_t step) {
+  RemapPiece piece = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0));
   piece.to[d] = to;
   piece.step[d] = step;
   piece.offset[d] = offset;
   return piece;
 }
 
-// result[i] = source[i + offset], i + offset seen as a place in runs of the source.
-std::vector<Piece> pieces_in_runs(const Shape& shape, std::size_t d, std::int64_t offset, Runs runs) {
-  std::vector<Piece> pieces;
+// result[i] = source[i + offset], with i + offset as a position in runs of the source.
+std::vector<RemapPiece> pieces_in_runs(const Shape& shape, std::size_t d, std::int64_t offset, Runs runs) {
+  std::vector<RemapPiece> pieces;
   for (std::int64_t at = 0; at < shape[d];) {
     const auto place = at + offset;
     const auto run = place >= 0 ? place / runs.period : -((-place + runs.period - 1) / runs.period);
@@ -69,18 +69,18 @@ Array shifted_by(const Array& x, std::int64_t offset, int dim, Boundary boundary
     } else {
       const Range to{std::max<std::int64_t>(-offset, 0), std::min(n, n - offset)};
       p.pieces.push_back(run_piece(shape, d, to, offset, 1));
-      // One slice, again and again.
+      // Repeats one slice.
       p.pieces.push_back(offset > 0 ? run_piece(shape, d, {to.stop, n}, n - 1, 0)
                                     : run_piece(shape, d, {0, to.start}, 0, 0));
     }
   }
-  return remap(RemapName::roll, std::move(p), {x});
+  return remap(std::move(p), {x});
 }
 
 // ---- pooling ----
 struct Reducer {
   Array (*combine)(const Operand&, const Operand&);
-  double neutral;  // of floating point; extrema of integers take the ends of their range
+  double neutral;  // of floating point; extrema of integers use the ends of their range
 };
 Reducer reducer_of(const std::string& kind) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -112,7 +112,7 @@ Array padded(const Array& x, int dim, std::pair<int, int> widths, const ScalarVa
   RemapParams p{shape, {}, fill};
   p.shape[dim] += widths.first + widths.second;
   if (x.size() > 0) p.pieces.push_back(whole_piece(0, shape, at));
-  return remap(RemapName::pad, std::move(p), {x});
+  return remap(std::move(p), {x});
 }
 
 Array run_of(const Array& x, int dim, const Slice& s) {
@@ -121,7 +121,8 @@ Array run_of(const Array& x, int dim, const Slice& s) {
   return index(x, std::move(parts));
 }
 
-// Windows of `width` along dim: of powers of two, each made of two halves, joined as the bits of width say.
+// Windows of `width` along dim: windows of powers of two are made of two halves, and joined by the bits of
+// width.
 //   width 6 = 4 + 2:  w2[i] = x[i] x[i+1],  w4[i] = w2[i] w2[i+2],  w6[i] = w4[i] w2[i+4]
 Array windows_along(const Array& x, int dim, std::int64_t width, const Reducer& reducer) {
   const auto count = x.shape()[dim] - width + 1;
@@ -159,7 +160,7 @@ void check_padding(const std::vector<std::pair<int, int>>& padding) {
                           std::to_string(after) + ") must not be negative");
 }
 
-// (groups * features, channels, taps...) -> (groups * channels, features, taps turned around)
+// (groups * features, channels, taps...) -> (groups * channels, features, reversed taps...)
 Array turned(const Array& kernel, std::int64_t groups) {
   auto extents = kernel.shape().vector();
   const auto features = extents[0] / groups, channels = extents[1];
@@ -258,7 +259,7 @@ Array conv_transpose(const Operand& x, const Operand& kernel, ConvTransposeOptio
       spread = dilate(spread, static_cast<int>(dim), options.strides[d]);
     const auto reach = static_cast<int>(ks[dim]) - 1;
     const auto [before, after] = options.padding[d];
-    // Cuts off the padding that the conv had: from the zeros around, or from the result where they are fewer.
+    // Removes the conv's padding: from the surrounding zeros, or from the result if those are fewer.
     const int lead = reach - before, tail = reach - after + options.output_padding[d];
     conv_options.padding.push_back({std::max(lead, 0), std::max(tail, 0)});
     const auto extent = spread.shape()[dim] + std::max(lead, 0) + std::max(tail, 0) - reach;

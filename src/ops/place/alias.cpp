@@ -1,5 +1,5 @@
-// The identity, as a node of its own: transformations tell their argument from the caller's array by it, and
-// stop_gradient ends there.
+// The identity as a node of its own: transformations distinguish their argument from the caller's array by
+// it, and stop_gradient ends there.
 #include "ops/build.hpp"
 #include "ops/collective/axis_env.hpp"
 #include "ops/collective/manual.hpp"
@@ -41,11 +41,11 @@ const Registered registered[] = {Registered(alias_op), Registered(stop_gradient_
 Array make_alias(const Array& x) {
   check_usable(x);
   const OnBehalfOf same_place(x.node()->called());
-  // Inside a mapped function its argument is one rank's value, and so is the gradient.
+  // Inside a mapped function the argument is one rank's value, and so is the gradient.
   const auto region = current_region();
   const Array own = region && x.node()->region != region ? brought_inside(x, region) : x;
   Array result = record(alias_op, no_params(), {own});
-  result.node()->traced = true;  // the graph behind it is kept even when a value is asked for on the way
+  result.node()->traced = true;  // keeps the graph below even if a value is evaluated meanwhile
   return result;
 }
 

@@ -1,4 +1,4 @@
-// The same bits as elements of another type.
+// Reinterprets the same bits as elements of another type.
 #include <tessera/control/lax.hpp>
 
 #include <cstring>

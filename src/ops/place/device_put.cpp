@@ -1,4 +1,4 @@
-// Moving an array to a sharding that the user names.
+// Moves an array to a sharding given by the user.
 #include <algorithm>
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -19,8 +19,8 @@ const OpDef device_put_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {in.begin(), in.end()};
     },
-    // An uncommitted operand is computed in the target layout; a committed one comes from where it is.
-    .sharding = Place{[](const PlaceArgs& args) -> Placement {
+    // An uncommitted operand is computed in the target layout; a committed one is moved from its own.
+    .sharding = PlacementRule{[](const PlacementArgs& args) -> Placement {
       const auto& target = args.params.as<PutParams>().sharding;
       return {{args.shardings[0] ? *args.shardings[0] : target}, {target}, {}, ReduceKind::sum};
     }},
@@ -45,7 +45,7 @@ const OpDef device_put_op{
 };
 const Registered registered_device_put(device_put_op);
 
-// Inside a mapped function only the axes that it does not map are the planner's.
+// Inside a mapped function only the axes that are not manual belong to the planner.
 void check_manual_axes(const Operand& x, const Sharding& sharding) {
   const auto& region = x.array.node()->region;
   if (!region) return;
@@ -73,9 +73,11 @@ Array put(const Operand& x, const Sharding& asked, const char* name) {
 
 Array device_put(Operand x, Sharding sharding) { return put(x, sharding, "device_put"); }
 Array device_put(Operand x, Mesh mesh, PartitionSpec spec) {
+  const Call call("device_put", x.where);
   return put(x, NamedSharding(std::move(mesh), std::move(spec)), "device_put");
 }
 Array device_put(Operand x, Device device) {
+  const Call call("device_put", x.where);
   return put(x, SingleDeviceSharding(std::move(device)), "device_put");
 }
 Array with_sharding_constraint(Operand x, Sharding sharding) {

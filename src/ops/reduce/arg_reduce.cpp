@@ -1,8 +1,8 @@
-// argmax and argmin: where the extreme stands. The first of equals, and the first NaN if there is one, as
-// NumPy.
+// argmax and argmin: the position of the extremum. The first of equals, and the first NaN if there is one, as
+// in NumPy.
 //
-// Over a split dim: each rank's own extreme and its place; one all-reduce gives the extreme of all, one more
-// the smallest place among the ranks that hold it.
+// Over a split dim each rank finds its own extremum and its position; one all-reduce gives the global
+// extremum, another the smallest position among the ranks that hold it.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -18,7 +18,7 @@ namespace {
 constexpr int all_dims = -1;
 
 struct ArgParams {
-  int dim;  // all_dims: the place in the array read row by row
+  int dim;  // all_dims: the row-major position in the array
   bool max;
   template <class V> void fields(V&& visit) const {
     visit("dim", dim);
@@ -43,7 +43,7 @@ void write_indices(const Tile& out, const std::vector<std::int64_t>& indices) {
                        : void(out.as<std::int64_t>()[i] = indices[i]);
 }
 
-// A place in the block, read row by row, as a place in the array.
+// Converts a row-major position in the block to one in the array.
 std::int64_t global_place(std::int64_t local, const Box& box, const Shape& global) {
   std::int64_t place = 0, stride = 1;
   for (std::size_t d = box.size(); d-- > 0;) {
@@ -55,13 +55,13 @@ std::int64_t global_place(std::int64_t local, const Box& box, const Shape& globa
   return place;
 }
 
-// The block's extremes (into `values`, unless null) and their places in the whole array.
+// The block's extrema (into `values`, unless null) and their positions in the global array.
 void reduce_block(const ArgParams& p, const Tile& in, std::byte* values, const Tile& out) {
   std::vector<std::int64_t> indices(out.elements(), out.dtype == int32
                                                         ? std::numeric_limits<std::int32_t>::max()
                                                         : std::numeric_limits<std::int64_t>::max());
   const bool is_empty_line = p.dim == all_dims ? in.elements() == 0 : in.box[p.dim].size() == 0;
-  if (is_empty_line) {  // another rank has the elements
+  if (is_empty_line) {  // other ranks have the elements
     if (values != nullptr)
       kernels::fill_identity(p.max ? ReduceKind::max : ReduceKind::min, in.dtype, values, out.elements());
   } else if (out.elements() > 0) {
@@ -76,13 +76,13 @@ void reduce_block(const ArgParams& p, const Tile& in, std::byte* values, const T
   write_indices(out, indices);
 }
 
-// ---- the two halves over a split dim ----
+// ---- the two steps over a split dim ----
 const OpDef block_extremes_op{.name = "block_extremes", .runs = Kernel{[](const KernelArgs& a) {
                                                           reduce_block(params_of(a.params), a.in[0],
                                                                        a.out[0].data, a.out[1]);
                                                         }}};
 
-// The place, on ranks that hold the extreme; a place beyond all others elsewhere.
+// The position on ranks that hold the extremum; a position larger than all others elsewhere.
 void choose_places(const KernelArgs& a) {
   const Tile &own = a.in[0], &best = a.in[1], &places = a.in[2], &out = a.out[0];
   const auto item = static_cast<std::int64_t>(itemsize(own.dtype));
@@ -115,7 +115,7 @@ std::vector<std::vector<int>> result_axes(const std::vector<std::vector<int>>& o
   return dims;
 }
 
-Placement place(const PlaceArgs& args) {
+Placement place(const PlacementArgs& args) {
   const auto& p = params_of(args.params);
   const int ndim = args.in[0].shape.ndim();
   std::vector<std::vector<int>> dims(ndim);
@@ -158,7 +158,7 @@ OpDef arg_record(const char* name) {
   OpDef op;
   op.name = name;
   op.infer = infer;
-  op.sharding = Place{place};
+  op.sharding = PlacementRule{place};
   op.runs = Lower{.write = lower, .kernel = [](const KernelArgs& a) {
                     reduce_block(params_of(a.params), a.in[0], nullptr, a.out[0]);
                   }};

@@ -1,4 +1,5 @@
-// Reductions over named dims: each rank reduces its block, one all-reduce combines what a split dim leaves.
+// Reductions over dims: each rank reduces its block, and one all-reduce combines the results over a split
+// dim.
 #include "kernels/reduce/reduce.hpp"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include "ops/functions.hpp"
 #include "ops/in_float32.hpp"
 #include "ops/reduce/reduction.hpp"
+#include "ops/reduce/tree.hpp"
 
 namespace tessera {
 namespace {
@@ -21,7 +23,7 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   return {{Shape(std::move(extents)), in[0].dtype}};
 }
 
-// The dims that stay, then those that are reduced.
+// The kept dims, then the reduced ones.
 RuleReading read_reduced_last(const Params& params, std::span<const Shape> in) {
   const auto& p = params.as<ReduceParams>();
   std::vector<int> order;
@@ -47,7 +49,7 @@ Batched batch(const BatchArgs& args) {
   return {{record(*args.node.op, make_params(std::move(p)), {x})}, {0}};
 }
 
-// The records bear the names of what they compute.
+// Records are named after their reduction kind.
 ReduceKind kind_of(const OpDef& op) { return *reduce_kind_named(op.name); }
 
 void kernel(const KernelArgs& a) {
@@ -75,32 +77,56 @@ OpDef sum_record() {
   op.linear = Linear::in_first;
   return op;
 }
-const OpDef sum_op = sum_record();
-const OpDef prod_op = reduction("prod", "M.. K.. -> M.. | prod K", [](const VjpArgs& v) -> Cotangents {
-  // The product of all others, right at a zero too: with one zero only its own cotangent is non-zero.
-  const Array &x = v.in[0], zero = x == 0;
-  const Array safe = where(zero, ones_like(x), x);
-  const auto& p = v.node.params->as<ReduceParams>();
-  const Array zeros_count = sum(astype(zero, int32), Axes(p.dims), true),
-              others = prod(safe, Axes(p.dims), true);
-  const Array rest = where(zeros_count == 0, others / safe,
-                           where((zeros_count == 1) & zero, broadcast_to(others, x.shape()), zeros_like(x)));
-  return {keep_dims(v.cotangents[0], v) * rest};
-});
+// In a ReproducibleScope the tree `other` stands in for it.
+template <const OpDef& other> OpDef with_tree(OpDef op) {
+  op.instead = [](const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) {
+    return tree_instead(other, params->as<ReduceParams>(), in[0]);
+  };
+  return op;
+}
+extern const OpDef tree_sum_op, tree_prod_op;
+const OpDef sum_op = with_tree<tree_sum_op>(sum_record());
+const OpDef prod_op =
+    with_tree<tree_prod_op>(reduction("prod", "M.. K.. -> M.. | prod K", [](const VjpArgs& v) -> Cotangents {
+      // The product of all other elements, valid at zeros too: with one zero only its cotangent is nonzero.
+      const Array &x = v.in[0], zero = x == 0;
+      const Array safe = where(zero, ones_like(x), x);
+      const auto& p = v.node.params->as<ReduceParams>();
+      const Array zeros_count = sum(astype(zero, int32), Axes(p.dims), true),
+                  others = prod(safe, Axes(p.dims), true);
+      const Array rest =
+          where(zeros_count == 0, others / safe,
+                where((zeros_count == 1) & zero, broadcast_to(others, x.shape()), zeros_like(x)));
+      return {keep_dims(v.cotangents[0], v) * rest};
+    }));
+const OpDef tree_sum_op = tree_record(sum_op, "tree_sum", ReduceKind::sum);
+const OpDef tree_prod_op = tree_record(prod_op, "tree_prod", ReduceKind::prod);
+
+// Whether -0 or 0 is the greater depends on which comes first.
+std::vector<Array> extremum_without_sign(const OpDef& op, const ParamsPtr& params,
+                                         const std::vector<Array>& in) {
+  if (!is_inexact(in[0].dtype())) return {};
+  return {record_itself(op, params, in)[0] + 0};
+}
+OpDef extremum_record(OpDef op) {
+  op.instead = extremum_without_sign;
+  op.same_bits = SameBits::always;
+  return op;
+}
 // Ties share the cotangent equally.
 Cotangents extremum_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<ReduceParams>();
   const Array chosen = astype(v.in[0] == keep_dims(v.out[0], v), v.in[0].dtype());
   return {keep_dims(v.cotangents[0], v) * chosen / sum(chosen, Axes(p.dims), true)};
 }
-const OpDef max_op = reduction("max", "M.. K.. -> M.. | max K", extremum_vjp);
-const OpDef min_op = reduction("min", "M.. K.. -> M.. | min K", extremum_vjp);
+const OpDef max_op = extremum_record(reduction("max", "M.. K.. -> M.. | max K", extremum_vjp));
+const OpDef min_op = extremum_record(reduction("min", "M.. K.. -> M.. | min K", extremum_vjp));
 
 constexpr NoRule no_vjp_of_bool{"its result is bool"};
 const OpDef any_op = reduction("any", "M.. K.. -> M.. | any K", no_vjp_of_bool);
 const OpDef all_op = reduction("all", "M.. K.. -> M.. | all K", no_vjp_of_bool);
 
-// Of bool, which the kernel counts as bytes.
+// For bool, which the kernel counts as bytes.
 OpDef count_record() {
   auto op = reduction("count_nonzero", "M.. K.. -> M.. | sum K",
                       [](const VjpArgs&) -> Cotangents { return Cotangents(1); });  // integers
@@ -128,7 +154,7 @@ Array reduce(const OpDef& op, const Array& x, const Axes& axes, bool keepdims) {
   return with_kept_dims(record(op, make_params(ReduceParams{dims}), {x}), x, dims, keepdims);
 }
 
-// Small integers are summed in 32 bits at least, bool counts.
+// Small integers are summed in at least 32 bits; bool is counted.
 Array summable(const Operand& x) {
   const Dtype d = x.array.dtype();
   if (is_bool(d) || d == int8 || d == int16) return astype(x, int32);
@@ -238,7 +264,7 @@ Array std(const Operand& x, Axes axes, bool keepdims) {
   return std(x, std::move(axes), keepdims, 0);
 }
 
-// The maximum is taken out first, so that exp cannot overflow; an infinite maximum is left in.
+// The maximum is subtracted first, so that exp cannot overflow; an infinite maximum is not subtracted.
 Array logsumexp(const Operand& x, Axes axes, bool keepdims) {
   const Call call("logsumexp", x.where);
   check_usable(x.array);

@@ -1,4 +1,4 @@
-// The kernel of a reduction and its dims, for the fuser.
+// The kernel and dims of a reduction, for the fuser.
 #pragma once
 #include <optional>
 #include <vector>
@@ -16,7 +16,7 @@ struct Reduction {
   ReduceKind kind;
   std::vector<int> dims;
 };
-// nullopt for a record that is not one of sum, prod, max, min, any, all.
+// nullopt unless the record is one of sum, prod, max, min, any, all.
 std::optional<Reduction> reduction_of(const OpDef&, const Params&);
 
 }  // namespace tessera

@@ -1,9 +1,9 @@
 // reshape, squeeze, expand_dims, broadcast_to.
 //
 // A reshape regroups dims: (6, 4) -> (24) has the factors i=6, j=4 with [i][j] -> [ij]. A rank's block keeps
-// its element order, so the local work is none at all. Where a split does not survive the regrouping, or
-// blocks are uneven, elements change owner first (uneven.hpp); where layouts are not known yet, or inside a
-// region, such a split is gathered, within its own factor group only.
+// its element order, so there is no local work. If a split does not survive the regrouping, or blocks are
+// uneven, elements change owner first (uneven.hpp); if layouts are not known yet, or inside a region, such a
+// split is gathered, only within its own factor group.
 #include <algorithm>
 #include <numeric>
 
@@ -13,6 +13,7 @@
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/reshape/uneven.hpp"
+#include "ops/resized.hpp"
 
 namespace tessera {
 namespace {
@@ -82,6 +83,11 @@ const OpDef broadcast_op{
 const Registered registered_broadcast(broadcast_op);
 
 }  // namespace
+
+ParamsPtr params_with_shape(const OpDef& op, const Params& params, const Shape& shape) {
+  if (&op == &reshape_op || &op == &broadcast_op) return make_params(ShapeParams{shape});
+  return constant_with_shape(op, params, shape);
+}
 
 Array reshape(const Operand& x, Shape shape) {
   const Call call("reshape", x.where);

@@ -1,4 +1,4 @@
-// Permuting dims: the sharding goes along, nothing moves between ranks.
+// Permuting dims: the sharding is permuted too, nothing moves between ranks.
 #include "ops/reshape/transpose.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Facts about transposes, for other ops.
+// Queries about transposes, for other ops.
 #pragma once
 #include <vector>
 
@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// By which x is the transpose of its node's input, and has not been computed; nullptr: it is not.
+// The permutation by which x transposes its node's input; nullptr if x is evaluated or not a transpose.
 const std::vector<int>* pending_permutation(const Array& x);
 
 }  // namespace tessera

@@ -3,13 +3,13 @@
 //   (7, 4) over 4 ranks   rows  2 2 2 1   = elements  8 8 8 4
 //   (28,)  over 4 ranks                               7 7 7 7
 //
-// Filled up to as many rows as make equal blocks they do agree, and (8, 4) -> (32,) moves nothing; what is
-// left is a slice, in which ranks send their neighbours the few elements by which the runs are apart. The
-// other way around, (28,) is first filled up to (32,).
+// Padded to equal blocks of rows, the runs do agree, and (8, 4) -> (32,) moves nothing; the remaining step is
+// a slice, in which ranks send their neighbours the few elements by which the runs differ. In the other
+// direction, (28,) is first padded to (32,).
 //
-// Columns are no run: a split of a minor dim first becomes one of the rows (all-to-all), or, of fewer rows
-// than ranks, of the rows laid one behind the other. The other way around, a first dim shorter than there are
-// ranks takes the mesh axes that fit it, and the dim behind it the others:
+// Columns are not runs: a split of a minor dim first becomes a split of the rows (all-to-all), or, if there
+// are fewer rows than ranks, of the joined rows. In the other direction, a first dim with fewer rows than
+// ranks takes the mesh axes that fit it, and the next dim takes the others:
 //
 //   rank 0 [a b] [e f]   P(-, x)  ->  rank 0 [a b c d]   P(x)       (16,) -> (4, 4), x = 2, y = 4: P(x, y)
 //   rank 1 [c d] [g h]                rank 1 [e f g h]
@@ -25,15 +25,15 @@ namespace tessera {
 namespace {
 
 // Dims [first, last) of the operand hold the same elements as dims [to_first, to_last) of the result.
-struct Run {
+struct DimGroup {
   std::size_t first, last, to_first, to_last;
 };
 
-std::vector<Run> runs_of(const Shape& from, const Shape& to) {
-  std::vector<Run> runs;
+std::vector<DimGroup> runs_of(const Shape& from, const Shape& to) {
+  std::vector<DimGroup> runs;
   std::size_t i = 0, j = 0;
   while (i < from.size() && j < to.size()) {
-    Run run{i, i + 1, j, j + 1};
+    DimGroup run{i, i + 1, j, j + 1};
     std::int64_t a = from[i++], b = to[j++];
     while (a != b) a < b ? a *= from[i++] : b *= to[j++];
     run.last = i, run.to_last = j;
@@ -42,17 +42,15 @@ std::vector<Run> runs_of(const Shape& from, const Shape& to) {
   return runs;
 }
 
-// x with `extent` indices of dim d: the first ones, or zeros behind them.
+// x with `extent` indices of dim d: its first ones, or padded with zeros.
 Array resized(const Array& x, std::size_t d, std::int64_t extent) {
   auto extents = x.shape().vector();
-  Piece piece{
+  RemapPiece piece{
       0, {}, std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 1)};
-  const bool grows = extent > extents[d];
   for (std::size_t e = 0; e < extents.size(); ++e)
     piece.to.push_back({0, e == d ? std::min(extent, extents[e]) : extents[e]});
   extents[d] = extent;
-  return remap(grows ? RemapName::pad : RemapName::slice, {Shape(std::move(extents)), {std::move(piece)}},
-               {x});
+  return remap({Shape(std::move(extents)), {std::move(piece)}}, {x});
 }
 
 std::int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
@@ -73,13 +71,13 @@ Array regrouped(const Array& x, std::size_t first, std::size_t last,
 
 std::int64_t up(std::int64_t n, std::int64_t p) { return (n + p - 1) / p; }
 
-// Dims [first, last) of x, of which the first is split in p blocks, become `to`.
+// Regroups dims [first, last) of x, the first of which is split in p blocks, to `to`.
 Array regroup_uneven(Array x, std::size_t first, std::size_t last, std::vector<std::int64_t> to,
                      std::int64_t p) {
   const auto a = x.shape()[first], b = to[0];
   const auto rest = product(x.shape(), first + 1, last), to_rest = a * rest / b;
   if (a % p == 0 && b % p == 0) return regrouped(x, first, last, to);
-  if (rest % to_rest == 0) {  // rows are taken apart
+  if (rest % to_rest == 0) {  // rows are split
     x = resized(x, first, p * up(a, p));
     to[0] = p * up(a, p) * (rest / to_rest);
   } else if (to_rest % rest == 0) {  // rows are joined
@@ -99,7 +97,7 @@ std::int64_t parts_of(const Array& x, const MeshAxes& axes) {
   return devices_along(output_of(x).sharding->mesh(), axes);
 }
 
-// Every row of dims (d, d + 1) one behind the other: (lead, n) -> (1, lead n), split by `axes` along d + 1.
+// Joins the rows of dims (d, d + 1): (lead, n) -> (1, lead n), split by `axes` along d + 1.
 Array rows_joined(const Array& x, std::size_t d, const MeshAxes& axes) {
   auto extents = x.shape().vector();
   const auto lead = extents[d], n = extents[d + 1];
@@ -108,15 +106,15 @@ Array rows_joined(const Array& x, std::size_t d, const MeshAxes& axes) {
   dims[d].clear(), dims[d + 1] = axes;
   RemapParams p{Shape(std::move(extents)), {}, {0, 0, true}, {}, split_by(x, dims)};
   for (std::int64_t row = 0; row < lead; ++row) {
-    Piece piece = whole_piece(0, p.shape, std::vector<std::int64_t>(p.shape.size(), 0));
+    RemapPiece piece = whole_piece(0, p.shape, std::vector<std::int64_t>(p.shape.size(), 0));
     piece.to[d + 1] = {row * n, (row + 1) * n};
     piece.offset[d] = row, piece.offset[d + 1] = -row * n;
     p.pieces.push_back(std::move(piece));
   }
-  return remap(RemapName::concatenate, std::move(p), {x});
+  return remap(std::move(p), {x});
 }
 
-// The inverse: (1, rows c) -> (rows, c). Dim d takes as many of the axes that split d + 1 as it has rows for.
+// The inverse: (1, rows c) -> (rows, c). Dim d takes as many of d + 1's axes as it has rows for.
 Array rows_cut(const Array& x, std::size_t d, std::int64_t rows) {
   auto extents = x.shape().vector();
   const auto c = extents[d + 1] / rows;
@@ -132,16 +130,16 @@ Array rows_cut(const Array& x, std::size_t d, std::int64_t rows) {
   dims[d + 1] = std::move(rest);
   RemapParams p{Shape(std::move(extents)), {}, {0, 0, true}, {}, split_by(x, dims)};
   for (std::int64_t row = 0; row < rows; ++row) {
-    Piece piece = whole_piece(0, p.shape, std::vector<std::int64_t>(p.shape.size(), 0));
+    RemapPiece piece = whole_piece(0, p.shape, std::vector<std::int64_t>(p.shape.size(), 0));
     piece.to[d] = {row, row + 1};
     piece.offset[d] = -row, piece.offset[d + 1] = row * c;
     p.pieces.push_back(std::move(piece));
   }
-  return remap(RemapName::concatenate, std::move(p), {x});
+  return remap(std::move(p), {x});
 }
 
-// Dims [first, minor] of x, of which the last is split, with all their splits on the first: as (lead, n), or
-// as one dim of lead n where there are fewer rows than parts.
+// Moves all splits of dims [first, minor] of x, the last of which is split, to the first: as (lead, n), or as
+// one dim of lead n if there are fewer rows than parts.
 Array with_major_split(Array x, std::size_t first, std::size_t minor) {
   const auto lead = product(x.shape(), first, minor), n = x.shape()[minor];
   x = regrouped(x, first, minor + 1, {lead, n});
@@ -153,7 +151,7 @@ Array with_major_split(Array x, std::size_t first, std::size_t minor) {
   return device_put(x, split_by(x, dims));
 }
 
-// Dims [first, last) of x, of which some are split, become `to`.
+// Regroups dims [first, last) of x, some of which are split, to `to`.
 Array regroup_split(Array x, std::size_t first, std::size_t last, std::vector<std::int64_t> to) {
   auto dims = axes_of(x);
   std::size_t minor = last - 1;
@@ -171,8 +169,8 @@ Array regroup_split(Array x, std::size_t first, std::size_t last, std::vector<st
   return regrouped(x, first + 1, first + 2, {to.begin() + 1, to.end()});
 }
 
-// Whether each mesh axis that splits dims [first, last) of x can split a factor that both shapes have.
-bool keeps_its_splits(const Array& x, const Run& run, const Shape& to) {
+// Whether each mesh axis that splits dims [first, last) of x can split a factor of both shapes.
+bool keeps_its_splits(const Array& x, const DimGroup& run, const Shape& to) {
   const auto dims = axes_of(x);
   const auto at = [](const auto& all, std::size_t first, std::size_t last) {
     return std::vector(all.begin() + static_cast<std::ptrdiff_t>(first),
@@ -193,8 +191,7 @@ Array with_agreeing_blocks(const Array& x, const Shape& shape) {
   Array result = x;
   const auto dims = sharding->dim_axes(x.ndim());
   const auto runs = runs_of(x.shape(), shape);
-  for (auto run = runs.rbegin(); run != runs.rend();
-       ++run) {  // from the last: the places of those before stay
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {  // from the last: earlier positions stay valid
     std::size_t first = run->first, to_first = run->to_first;
     while (first + 1 < run->last && x.shape()[first] == 1 && dims[first].empty()) ++first;
     while (to_first + 1 < run->to_last && shape[to_first] == 1) ++to_first;

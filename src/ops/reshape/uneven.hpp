@@ -1,11 +1,11 @@
-// Reshapes in which elements change owner.
+// Reshapes that change the owners of elements.
 #pragma once
 #include "graph/op.hpp"
 
 namespace tessera {
 
-// x on the way to `shape`, in a shape from which no block has to move any more; x itself where none has to,
-// or where its layout is not known. See uneven.cpp.
+// x brought to a shape from which the reshape to `shape` moves no block; x itself if no block moves anyway,
+// or if its layout is not known. See uneven.cpp.
 Array with_agreeing_blocks(const Array& x, const Shape& shape);
 
 }  // namespace tessera

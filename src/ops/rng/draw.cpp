@@ -1,4 +1,4 @@
-// bits, uniform, normal and integers: one fused kernel each. Every other distribution is made of these by
+// bits, uniform, normal and integers: one fused kernel each. All other distributions are composed of these by
 // elementwise ops.
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -10,9 +10,9 @@ namespace {
 struct DrawParams {
   Shape shape;
   Dtype dtype;
-  CounterMode mode;
-  double minval = 0, maxval = 1;  // of uniform, and of the uniform that a normal is made of
-  std::int64_t least = 0;         // of integers
+  Threefry mode;
+  double minval = 0, maxval = 1;  // of uniform, and of the uniform from which a normal is made
+  std::int64_t least = 0;         // for integers
   std::uint64_t span = 0;
   Slab slab = {};
   template <class V> void fields(V&& visit) const {
@@ -40,7 +40,7 @@ template <class F> void draw(const KernelArgs& a, F&& write) {
     box.insert(box.begin(), Range{p.slab.i, p.slab.i + 1});
     global = join(Shape{p.slab.n}, global);
   }
-  write(kernels::Draw{keys_of(a.in[0]), box, global, p.mode}, p);
+  write(kernels::DrawBlock{keys_of(a.in[0]), box, global, p.mode}, p);
 }
 
 OpDef drawing_op(const char* name, void (*kernel)(const KernelArgs&)) {
@@ -55,21 +55,22 @@ OpDef drawing_op(const char* name, void (*kernel)(const KernelArgs&)) {
 }
 
 const OpDef bits_op = drawing_op("random_bits", [](const KernelArgs& a) {
-  draw(a,
-       [&](const kernels::Draw& d, const DrawParams& p) { kernels::draw_bits(d, p.dtype, a.out[0].data); });
+  draw(a, [&](const kernels::DrawBlock& d, const DrawParams& p) {
+    kernels::draw_bits(d, p.dtype, a.out[0].data);
+  });
 });
 const OpDef uniform_op = drawing_op("random_uniform", [](const KernelArgs& a) {
-  draw(a, [&](const kernels::Draw& d, const DrawParams& p) {
+  draw(a, [&](const kernels::DrawBlock& d, const DrawParams& p) {
     kernels::draw_uniform(d, p.dtype, p.minval, p.maxval, a.out[0].data);
   });
 });
 const OpDef normal_op = drawing_op("random_normal", [](const KernelArgs& a) {
-  draw(a, [&](const kernels::Draw& d, const DrawParams& p) {
+  draw(a, [&](const kernels::DrawBlock& d, const DrawParams& p) {
     kernels::draw_normal(d, p.dtype, p.minval, p.maxval, a.out[0].data);
   });
 });
 const OpDef integers_op = drawing_op("random_integers", [](const KernelArgs& a) {
-  draw(a, [&](const kernels::Draw& d, const DrawParams& p) {
+  draw(a, [&](const kernels::DrawBlock& d, const DrawParams& p) {
     kernels::draw_integers(d, p.dtype, p.least, p.span, a.out[0].data);
   });
 });
@@ -78,11 +79,11 @@ const Registered registered_bits(bits_op), registered_uniform(uniform_op), regis
 
 }  // namespace
 
-Array bits(const Array& key, Shape shape, Dtype dtype, CounterMode mode) {
+Array bits(const Array& key, Shape shape, Dtype dtype, Threefry mode) {
   return record(bits_op, make_params(DrawParams{.shape = std::move(shape), .dtype = dtype, .mode = mode}),
                 {key});
 }
-Array uniform(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode,
+Array uniform(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, Threefry mode,
               Slab slab) {
   return record(uniform_op,
                 make_params(DrawParams{.shape = std::move(shape),
@@ -93,7 +94,7 @@ Array uniform(const Array& key, Shape shape, Dtype dtype, double minval, double 
                                        .slab = slab}),
                 {key});
 }
-Array normal(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, CounterMode mode) {
+Array normal(const Array& key, Shape shape, Dtype dtype, double minval, double maxval, Threefry mode) {
   return record(
       normal_op,
       make_params(DrawParams{
@@ -101,7 +102,7 @@ Array normal(const Array& key, Shape shape, Dtype dtype, double minval, double m
       {key});
 }
 Array integers(const Array& key, Shape shape, Dtype dtype, std::int64_t minval, std::uint64_t span,
-               CounterMode mode) {
+               Threefry mode) {
   return record(integers_op,
                 make_params(DrawParams{
                     .shape = std::move(shape), .dtype = dtype, .mode = mode, .least = minval, .span = span}),

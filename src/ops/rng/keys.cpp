@@ -1,4 +1,4 @@
-// Keys out of keys: split and fold_in. A key whose words every rank holds is split on the host instead
+// Keys derived from keys: split and fold_in. A key whose words every rank holds is split on the host instead
 // (src/random/keys.cpp).
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -39,7 +39,7 @@ namespace {
 
 struct SplitOneParams {
   std::uint64_t i, n;
-  CounterMode mode;
+  Threefry mode;
   template <class V> void fields(V&& visit) const {
     visit("i", i);
     visit("n", n);
@@ -62,7 +62,7 @@ const Registered registered_split_one(split_one_op);
 
 struct SplitManyParams {
   Shape shape;
-  CounterMode mode;
+  Threefry mode;
   template <class V> void fields(V&& visit) const {
     visit("shape", shape);
     visit("mode", mode);
@@ -87,7 +87,7 @@ const OpDef split_many_op{
       for (const Words key : keys_of(a.in[0])) {
         while (!runs.done()) {
           const auto run = runs.take(box_elements(box));
-          if (mode == CounterMode::partitionable)
+          if (mode == Threefry::partitionable)
             kernels::threefry_counters(key.x0, key.x1, run.start, run.count, out);
           else
             kernels::threefry_original_bits(key.x0, key.x1, static_cast<std::int64_t>(2 * n),
@@ -118,10 +118,10 @@ const Registered registered_fold_in(fold_in_op);
 
 }  // namespace
 
-Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, CounterMode mode) {
+Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, Threefry mode) {
   return record(split_one_op, make_params(SplitOneParams{i, n, mode}), {key});
 }
-Array split_many(const Array& key, Shape shape, CounterMode mode) {
+Array split_many(const Array& key, Shape shape, Threefry mode) {
   return record(split_many_op, make_params(SplitManyParams{std::move(shape), mode}), {key});
 }
 Array fold_in(const Array& key, const Array& data) {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string_view>
 
+#include "comm/collectives/point_to_point.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/reduce/reduce.hpp"
@@ -27,7 +28,7 @@ struct CumulativeParams {
 };
 const CumulativeParams& params_of(const Params& p) { return p.as<CumulativeParams>(); }
 
-// The records bear the names of what they compute: cumsum.
+// Records are named after their reduction kind: cumsum.
 ReduceKind kind_of(const OpDef& op) { return *reduce_kind_named(std::string_view(op.name).substr(3)); }
 
 void kernel(const KernelArgs& a) {
@@ -36,7 +37,7 @@ void kernel(const KernelArgs& a) {
                       a.out[0].data);
 }
 
-// out (outer, extent, inner) combined with first (outer, inner) at every place of the extent.
+// Combines out (outer, extent, inner) with first (outer, inner) at every index of the extent.
 void combine_rows(ReduceKind kind, Dtype dtype, const std::byte* first, std::byte* out,
                   kernels::AxisView view) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
@@ -54,13 +55,13 @@ void combine_rows(ReduceKind kind, Dtype dtype, const std::byte* first, std::byt
   }
 }
 
-// Whether the total of a block is found quicker alone than as the last of its running values.
+// Whether a block's total is faster to compute separately than as the last of its running values.
 bool is_reduced_alone(ReduceKind kind, Dtype dtype) {
   return kind != ReduceKind::logsumexp && kernels::reduce_result(kind, dtype) == dtype;
 }
 
 // block 0 [1 2 3]  block 1 [4 5]     totals 6, 9     before block 1: 6     [1 3 6] [10 15]
-void talk(const TalkArgs& args) {
+void communicate(const CommunicationArgs& args) {
   const auto& a = args.local;
   const auto& p = params_of(a.params);
   const auto kind = kind_of(a.op);
@@ -93,7 +94,46 @@ void talk(const TalkArgs& args) {
     combine_rows(kind, out.dtype, before.data(), out.data, view);
 }
 
-std::vector<TalkCost> talk_cost(const PlaceArgs& args, const Placement& placement) {
+// In a ReproducibleScope: each rank goes on where the one before it ends, so that lines are added up from
+// their first element to their last.
+void talk_in_order(const CommunicationArgs& args) {
+  const auto& a = args.local;
+  const auto& p = params_of(a.params);
+  const Tile &in = a.in[0], &out = a.out[0];
+  const auto& comm = group_of_dim(args.out_layouts[0], p.dim, static_cast<int>(out.box.size()), args.me);
+  const auto view = kernels::axis_view(out.shape(), p.dim);
+  const auto item = static_cast<std::int64_t>(itemsize(out.dtype)), bytes = view.outer * view.inner * item;
+  if (bytes == 0) return;
+  const int place = p.reverse ? comm.size() - 1 - comm.rank() : comm.rank();
+  const auto rank_at = [&](int at) { return p.reverse ? comm.size() - 1 - at : at; };
+  Buffer before = Buffer::allocate(static_cast<std::size_t>(bytes));
+  if (place > 0) comm::receive(comm, before.data(), bytes, rank_at(place - 1));
+  if (view.extent > 0) {
+    kernels::cumulative(kind_of(a.op), p.reverse, in.dtype, in.data, in.shape(), p.dim, out.data,
+                        place > 0 ? before.data() : nullptr);
+    const auto last = p.reverse ? 0 : view.extent - 1;
+    for (std::int64_t o = 0; o < view.outer; ++o)
+      std::memcpy(before.data() + o * view.inner * item,
+                  out.data + (o * view.extent + last) * view.inner * item,
+                  static_cast<std::size_t>(view.inner * item));
+  } else if (place == 0) {
+    kernels::fill_identity(kind_of(a.op), out.dtype, before.data(), view.outer * view.inner);
+  }
+  if (place + 1 < comm.size()) comm::start_send(comm, before.data(), bytes, rank_at(place + 1)).wait();
+}
+
+std::vector<CommunicationCost> cost_in_order(const PlacementArgs& args, const Placement& placement) {
+  const int dim = params_of(args.params).dim;
+  const auto& layout = placement.outputs[0];
+  const auto axes = layout.dim_axes(args.out[0].shape.ndim())[dim];
+  if (axes.empty()) return {};
+  Shape line = layout.shard_shape(args.out[0].shape);
+  line[dim] = 1;
+  return {{"collective-permute", axes,
+           line.elements() * static_cast<std::int64_t>(itemsize(args.out[0].dtype)), 1}};
+}
+
+std::vector<CommunicationCost> communication_cost(const PlacementArgs& args, const Placement& placement) {
   const auto& p = params_of(args.params);
   const auto& type = args.out[0];
   const int ndim = type.shape.ndim();
@@ -107,8 +147,8 @@ std::vector<TalkCost> talk_cost(const PlaceArgs& args, const Placement& placemen
            steps * line.elements() * static_cast<std::int64_t>(itemsize(type.dtype)), steps}};
 }
 
-// The derivative of a running product, right at zeros too. Before a line's first zero it is (running sum of
-// g * out from the end) / x; at the first zero the same with that zero left out; after it nothing.
+// The derivative of a running product, valid at zeros too. Before a line's first zero it is (running sum of g
+// * out from the end) / x; at the first zero the same without that zero; after it 0.
 Array cumprod_cotangent(const Array& x, const Array& out, const Array& g, int dim, bool reverse) {
   const Array is_zero = x == 0;
   const Array zeros_so_far = cumulative(ReduceKind::sum, astype(is_zero, int32), dim, reverse);
@@ -128,7 +168,7 @@ OpDef cumulative_record(const char* name, Cotangents (*vjp)(const VjpArgs&)) {
     return {{in[0].shape, in[0].dtype}};
   };
   op.sharding = Rule("{D..} -> {D..}");
-  op.runs = Talk{.together = talk, .cost = talk_cost, .alone = kernel};
+  op.runs = Communicating{.together = communicate, .cost = communication_cost, .alone = kernel};
   op.vjp = vjp;
   op.batch = [](const BatchArgs& args) -> Batched {
     auto p = params_of(*args.node.params);
@@ -137,15 +177,37 @@ OpDef cumulative_record(const char* name, Cotangents (*vjp)(const VjpArgs&)) {
   };
   return op;
 }
-const OpDef cumsum_op = cumulative_record("cumsum", [](const VjpArgs& v) -> Cotangents {
-  const auto& p = params_of(*v.node.params);
-  return {cumulative(ReduceKind::sum, v.cotangents[0], p.dim, !p.reverse)};
-});
-const OpDef cumprod_op = cumulative_record("cumprod", [](const VjpArgs& v) -> Cotangents {
-  const auto& p = params_of(*v.node.params);
-  return {cumprod_cotangent(v.in[0], v.out[0], v.cotangents[0], p.dim, p.reverse)};
-});
-// The position along dim at which the running extremum was first attained.
+// In a ReproducibleScope `other` stands in for it.
+template <const OpDef& other> OpDef with_order(OpDef op) {
+  op.instead = [](const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) -> std::vector<Array> {
+    if (!is_inexact(in[0].dtype())) return {};
+    return record_all(other, params, in);
+  };
+  return op;
+}
+OpDef in_order(OpDef op) {
+  op.runs = Communicating{.together = talk_in_order, .cost = cost_in_order, .alone = kernel};
+  op.same_bits = SameBits::made_for_it;
+  op.instead = nullptr;
+  return op;
+}
+OpDef with_same_bits(OpDef op, SameBits how) {
+  op.same_bits = how;
+  return op;
+}
+extern const OpDef ordered_cumsum_op, ordered_cumprod_op;
+const OpDef cumsum_op =
+    with_order<ordered_cumsum_op>(cumulative_record("cumsum", [](const VjpArgs& v) -> Cotangents {
+      const auto& p = params_of(*v.node.params);
+      return {cumulative(ReduceKind::sum, v.cotangents[0], p.dim, !p.reverse)};
+    }));
+const OpDef cumprod_op =
+    with_order<ordered_cumprod_op>(cumulative_record("cumprod", [](const VjpArgs& v) -> Cotangents {
+      const auto& p = params_of(*v.node.params);
+      return {cumprod_cotangent(v.in[0], v.out[0], v.cotangents[0], p.dim, p.reverse)};
+    }));
+const OpDef ordered_cumsum_op = in_order(cumsum_op), ordered_cumprod_op = in_order(cumprod_op);
+// The position along dim at which the running extremum was first reached.
 Array first_attained(const Array& out, int dim, bool reverse) {
   const auto n = out.shape()[dim];
   const auto part = [&](const Slice& s) {
@@ -170,11 +232,11 @@ Cotangents extremum_vjp(const VjpArgs& v) {
   if (n == 0) return {zeros_like(v.in[0])};
   return {scatter_add_along(n, first_attained(v.out[0], p.dim, p.reverse), v.cotangents[0], p.dim)};
 }
-const OpDef cummax_op = cumulative_record("cummax", extremum_vjp);
-const OpDef cummin_op = cumulative_record("cummin", extremum_vjp);
+const OpDef cummax_op = with_same_bits(cumulative_record("cummax", extremum_vjp), SameBits::always);
+const OpDef cummin_op = with_same_bits(cumulative_record("cummin", extremum_vjp), SameBits::always);
 
-// sum of g_i exp(y_j - y_i) over the i from j on: spans of 1, 2, 4, ... elements, each made of two. No
-// factor is above 1, where sums of g exp(-y) would overflow; and it is linear in g, as jvp needs it.
+// sum of g_i exp(y_j - y_i) over all i >= j: spans of 1, 2, 4, ... elements, each composed of two. No factor
+// exceeds 1, while sums of g exp(-y) would overflow; and it is linear in g, as jvp requires.
 Array weighed_behind(const Array& y, Array sums, int dim, bool reverse) {
   const auto n = y.shape()[dim];
   const auto part = [&](const Array& a, const Slice& s) {
@@ -196,11 +258,15 @@ Array weighed_behind(const Array& y, Array sums, int dim, bool reverse) {
   }
   return sums;
 }
-const OpDef cumlogsumexp_op = cumulative_record("cumlogsumexp", [](const VjpArgs& v) -> Cotangents {
-  const auto& p = params_of(*v.node.params);
-  const Array &x = v.in[0], &y = v.out[0];
-  return {where(isfinite(y), exp(x - y), 0) * weighed_behind(y, v.cotangents[0], p.dim, p.reverse)};
-});
+const OpDef cumlogsumexp_op =
+    with_same_bits(cumulative_record("cumlogsumexp",
+                                     [](const VjpArgs& v) -> Cotangents {
+                                       const auto& p = params_of(*v.node.params);
+                                       const Array &x = v.in[0], &y = v.out[0];
+                                       return {where(isfinite(y), exp(x - y), 0) *
+                                               weighed_behind(y, v.cotangents[0], p.dim, p.reverse)};
+                                     }),
+                   SameBits::never);
 const Registered registered[] = {Registered(cumsum_op), Registered(cumprod_op), Registered(cummax_op),
                                  Registered(cummin_op), Registered(cumlogsumexp_op)};
 
@@ -210,7 +276,7 @@ const OpDef& record_of(ReduceKind kind) {
   return cumlogsumexp_op;
 }
 
-// As sum: bool counts, small integers are summed in 32 bits.
+// Like sum: bool is counted, small integers are summed in 32 bits.
 Array accumulable(const Operand& x) {
   const Dtype d = x.array.dtype();
   if (is_bool(d) || d == int8 || d == int16) return astype(x, int32);

@@ -24,8 +24,8 @@ template <class R> Wide search_key(std::complex<R> value) {
   return static_cast<Wide>(key.real) << 64 | key.imag;
 }
 
-// How many bits of the key one round of counting decides: 2^bits - 1 probes per cut, fewer where that would
-// be much to send.
+// The bits of the key that one round of counting decides: 2^bits - 1 probes per cut, fewer if those were many
+// to send.
 int bits_per_round(std::int64_t cuts) {
   constexpr std::int64_t most_counts = 4096;
   int bits = 4;
@@ -33,7 +33,7 @@ int bits_per_round(std::int64_t cuts) {
   return bits;
 }
 
-// The cuts of each line: cut c of a line is before its element number `target` in sorted order.
+// The cuts of each line: cut c of a line precedes its element number `target` in sorted order.
 struct Cuts {
   std::int64_t lines, parts;
   Counts target;  // parts - 1 of them, the same for every line
@@ -42,9 +42,8 @@ struct Cuts {
 
 // This rank's position of every cut in its own sorted lines.
 //
-//   rank 0: 1 3 3 7   rank 1: 2 3 3 9     cut before element 4 of 1 2 3 3|3 3 7 9: the key is 3, two lie
-//     below,
-//            ^ takes 2 of its 3s               so two of the 3s stay left: both of rank 0, none of rank 1
+//   rank 0: 1 3 3 7   rank 1: 2 3 3 9     cut before element 4 of 1 2 3 3|3 3 7 9: key 3, two are below it,
+//            ^ takes 2 of its 3s           so two of the 3s stay left: both of rank 0, none of rank 1
 template <class T> class CutSearch {
  public:
   using Key = decltype(search_key(T{}));
@@ -73,8 +72,8 @@ template <class T> class CutSearch {
   }
   std::int64_t target_of(std::int64_t cut) const { return cuts_.target[cut % (cuts_.parts - 1)]; }
 
-  // The key of element `target` of every cut: the largest key with at most `target` elements below it, digit
-  // after digit.
+  // The key of element `target` of every cut: the largest key with at most `target` elements below it, found
+  // digit by digit.
   std::vector<Key> find_keys() const {
     std::vector<Key> keys(cuts_.count(), Key(0));
     const int bits = bits_per_round(cuts_.count());
@@ -128,7 +127,7 @@ template <class T> class CutSearch {
   std::int64_t own_;
 };
 
-// Segments between the cuts: [begin(l, part), begin(l, part + 1)) of line l goes to rank `part`.
+// Segments between the cuts: [begin(l, part), begin(l, part + 1)) of line l is sent to rank `part`.
 struct Segments {
   std::int64_t lines, parts, own;
   const Counts& positions;
@@ -140,7 +139,7 @@ struct Segments {
   std::int64_t size(std::int64_t l, std::int64_t part) const { return begin(l, part + 1) - begin(l, part); }
 };
 
-// counts_in[rank * lines + l]: how much of line l comes from each rank.
+// counts_in[rank * lines + l]: the number of elements of line l received from each rank.
 Counts exchange_counts(const comm::Communicator& comm, const Segments& segments) {
   const auto lines = static_cast<std::size_t>(segments.lines);
   Counts out(lines * static_cast<std::size_t>(segments.parts)), in(out.size());
@@ -171,8 +170,8 @@ std::int64_t sum_of(const std::int64_t* counts, std::int64_t n) {
   return total;
 }
 
-// Every segment to its rank. The result is grouped by sender, then line. The segments of one line stand in
-// the order of the ranks as they are.
+// Sends every segment to its rank. The result is grouped by sender, then line; the segments of a single line
+// are thereby in rank order already.
 Buffer exchange_segments(const comm::Communicator& comm, const Segments& segments, const Counts& counts_in,
                          const std::byte* data, std::int64_t item) {
   const bool is_one_line = segments.lines == 1;
@@ -205,7 +204,7 @@ Buffer exchange_segments(const comm::Communicator& comm, const Segments& segment
   return arrived;
 }
 
-// One line's runs side by side, in rank order.
+// Copies one line's runs next to each other, in rank order.
 void gather_runs(const Counts& counts_in, std::int64_t lines, std::int64_t parts, std::int64_t l,
                  const std::byte* arrived, std::int64_t item, std::byte* runs) {
   const std::byte* from = arrived;
@@ -222,7 +221,7 @@ void merge_lines(Dtype dtype, const Segments& segments, const Counts& counts_in,
                  const std::int64_t* payload, std::int64_t mine, std::byte* keys_out,
                  std::int64_t* payload_out) {
   const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  const bool is_one_line = segments.lines == 1;  // whose runs are side by side
+  const bool is_one_line = segments.lines == 1;  // its runs are adjacent already
   Pooled<std::byte> runs(is_one_line ? 0 : mine * item);
   Pooled<std::int64_t> payload_runs(payload != nullptr && !is_one_line ? mine : 0);
   for (std::int64_t l = 0; l < segments.lines; ++l) {
@@ -239,13 +238,13 @@ void merge_lines(Dtype dtype, const Segments& segments, const Counts& counts_in,
   }
 }
 
-// Lines of which each rank has sorted its own part become sorted lines.
+// Merges lines, of which each rank has sorted its own part, to sorted lines.
 void join_sorted(const comm::Communicator& comm, Dtype dtype, std::int64_t lines, std::int64_t extent,
                  const std::byte* sorted, const std::int64_t* payload, std::byte* keys_out,
                  std::int64_t* payload_out) {
   const std::int64_t parts = comm.size(), own = block_range(extent, parts, comm.rank()).size();
-  // A cut at the end of the line (before empty blocks) needs no search; it is asked for the last element
-  // instead and moved behind it.
+  // A cut at the end of the line (before empty blocks) needs no search; it searches for the last element
+  // instead and is moved behind it.
   Cuts cuts{lines, parts, {}};
   for (std::int64_t part = 1; part < parts; ++part)
     cuts.target.push_back(std::min(block_range(extent, parts, part).start, extent - 1));

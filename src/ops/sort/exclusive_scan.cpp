@@ -13,9 +13,8 @@ std::int64_t scan_steps(std::int64_t ranks) {
   return steps;
 }
 
-//  rank        0      1      2      3          `mine` covers the 2^k ranks that end here; what arrives
-//    covers those before
-//  reach 1     0     01     12     23
+//  rank        0      1      2      3          `mine` covers the 2^k ranks that end here; received values
+//  reach 1     0     01     12     23          cover those before
 //  reach 2     0     01    012   0123
 bool exclusive_scan(const comm::Communicator& comm, bool reverse, std::byte* mine, std::byte* before,
                     std::size_t bytes, const std::function<void(const std::byte*, std::byte*)>& combine) {

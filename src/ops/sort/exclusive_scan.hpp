@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-// On return `before` holds mine[0] op mine[1] op ... op mine[rank - 1], untouched on the first rank (returns
-// false there). `mine` is used up. combine(in, inout): inout = in op inout, where in comes from lower ranks.
+// On return `before` holds mine[0] op mine[1] op ... op mine[rank - 1]; on the first rank it is unchanged
+// (returns false). `mine` is overwritten. combine(in, inout): inout = in op inout, with in from lower ranks.
 // With `reverse` the ranks count from the last. log2(ranks) messages of `bytes` each.
 bool exclusive_scan(const comm::Communicator&, bool reverse, std::byte* mine, std::byte* before,
                     std::size_t bytes,

@@ -1,6 +1,6 @@
-// searchsorted. A value's place in an array that is split over ranks is the sum of its places in the blocks,
-// so no rank needs more than its own block of the sorted array. Where the values are split over the same mesh
-// axes, each is sent to the one rank in whose block its place lies, and its place comes back.
+// searchsorted. A value's position in an array that is split over ranks is the sum of its positions in the
+// blocks, so no rank needs more than its own block of the sorted array. If the values are split over the same
+// mesh axes, each is sent to the rank whose block contains its position, and the position is sent back.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -47,9 +47,9 @@ void kernel(const KernelArgs& a) {
 
 const Rule search_rule("B.. n, B.. V.. -> B.. V.. | sum n");
 
-// One sorted array, and values that are split over some of its mesh axes: by the rule one of both would
-// become whole.
-std::optional<Placement> place_questions(const PlaceArgs& args) {
+// The placement of one sorted array and values split over some of its mesh axes; by the rule one of them
+// would be replicated.
+std::optional<Placement> place_questions(const PlacementArgs& args) {
   if (params_of(args.params).batch > 0 || args.wanted || !args.shardings[0] || !args.shardings[1] ||
       !(args.shardings[0]->mesh() == args.mesh) || !(args.shardings[1]->mesh() == args.mesh))
     return std::nullopt;
@@ -60,32 +60,32 @@ std::optional<Placement> place_questions(const PlaceArgs& args) {
   if (!shares_an_axis) return std::nullopt;
   return Placement{{*args.shardings[0], *args.shardings[1]}, {*args.shardings[1]}, {}, ReduceKind::sum};
 }
-std::int64_t question_bytes(const PlaceArgs& args, const Sharding& values) {
+std::int64_t question_bytes(const PlacementArgs& args, const Sharding& values) {
   const auto item = static_cast<std::int64_t>(itemsize(args.in[1].dtype) + sizeof(std::int64_t));
   return values.shard_shape(args.in[1].shape).elements() * item;
 }
-Placement place_search(const PlaceArgs& args) {
+Placement place_search(const PlacementArgs& args) {
   std::int64_t bytes = 0;
   auto placement = place_by(search_rule, args, &bytes);
   auto asking = place_questions(args);
   if (!asking) return placement;
   const auto parts = devices_along(args.mesh, asking->inputs[0].dim_axes(1)[0]);
-  // A part of them is answered at home where values are spread evenly.
+  // If values are evenly distributed, a part of them is answered locally.
   if (question_bytes(args, asking->inputs[1]) / parts * (parts - 1) < bytes) return std::move(*asking);
   return placement;
 }
 
-// Split, and yet nothing is left to be added up.
-std::vector<TalkCost> question_cost(const PlaceArgs& args, const Placement& placement) {
+// The traffic of questions: the array is split, but the result is not partial.
+std::vector<CommunicationCost> question_cost(const PlacementArgs& args, const Placement& placement) {
   const int batch = params_of(args.params).batch;
   const auto axes = placement.inputs[0].dim_axes(args.in[0].shape.ndim())[batch];
   if (axes.empty() || !placement.partial_axes.empty()) return {};
   return {{"all-to-all", axes, question_bytes(args, placement.inputs[1]), 2}};
 }
 
-// A value's place lies in the last block that begins below it ("left"; or not above it, "right"): all of the
-// blocks before that count, none behind it.
-void talk(const TalkArgs& args) {
+// A value's position is in the last block whose first element is below it ("left"; or not above it, "right"):
+// all elements of earlier blocks count, none of later ones.
+void communicate(const CommunicationArgs& args) {
   const auto& a = args.local;
   const bool right = params_of(a.params).right;
   const Tile &sorted = a.in[0], &values = a.in[1], &out = a.out[0];
@@ -95,7 +95,7 @@ void talk(const TalkArgs& args) {
   std::vector<std::byte> first(item), firsts(comm.size() * item);
   if (own > 0) std::memcpy(first.data(), sorted.data, item);
   comm::all_gather(comm, first.data(), item, firsts.data());
-  std::int64_t blocks = 0;  // that hold something
+  std::int64_t blocks = 0;  // nonempty blocks
   while (blocks < comm.size() && block_range(extent, comm.size(), blocks).size() > 0) ++blocks;
   std::vector<std::int64_t> begun(values.elements());
   kernels::searchsorted(sorted.dtype, firsts.data(), blocks, values.data, values.elements(), right,
@@ -117,8 +117,8 @@ const OpDef searchsorted_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[1].shape, in[0].shape.back() > std::numeric_limits<std::int32_t>::max() ? int64 : int32}};
     },
-    .sharding = Place{place_search, &search_rule},
-    .runs = Talk{.together = talk, .cost = question_cost, .alone = kernel},
+    .sharding = PlacementRule{place_search, &search_rule},
+    .runs = Communicating{.together = communicate, .cost = question_cost, .alone = kernel},
     .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(2); },  // a step function
     .batch = [](const BatchArgs& args) -> Batched {
       auto p = params_of(*args.node.params);

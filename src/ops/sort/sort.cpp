@@ -1,5 +1,5 @@
-// sort, argsort and sort_by_key along the last dim. Whole lines are sorted by their rank; split lines by all
-// ranks of the line together, or, where they are many and short, whole and brought back.
+// sort, argsort and sort_by_key along the last dim. A rank sorts lines that it holds completely; split lines
+// are sorted by all their ranks together, or, if they are many and short, unsplit first and split again.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -32,7 +32,7 @@ Lines lines_of(const Tile& tile) {
   return {lines, own, tile.global.back(), tile.box.back().start};
 }
 
-// Payloads travel as 64 bits, whatever they are.
+// Payloads are carried in 64 bits, whatever their size.
 using Payload = Pooled<std::int64_t>;
 template <std::size_t bytes> void widen(const std::byte* from, Payload& wide) {
   for (std::int64_t i = 0; i < wide.size(); ++i)
@@ -67,13 +67,13 @@ void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out, 
     kernels::sort_pairs(keys.dtype, keys_out + i * l.own * item, payload.data() + i * l.own, l.own, {});
 }
 
-std::vector<std::vector<int>> layout_axes(const PlaceArgs& args, int ndim) {
+std::vector<std::vector<int>> layout_axes(const PlacementArgs& args, int ndim) {
   for (const auto& s : args.shardings)
     if (s) return s->dim_axes(ndim);
   return args.wanted ? args.wanted->dim_axes(ndim) : std::vector<std::vector<int>>(ndim);
 }
 // All operands and results in the layout of the keys (or of the payload, if only that is committed).
-Placement place(const PlaceArgs& args) {
+Placement place(const PlacementArgs& args) {
   const Sharding layout = Sharding::from_dim_axes(args.mesh, layout_axes(args, args.in[0].shape.ndim()));
   return {std::vector<Sharding>(args.in.size(), layout),
           std::vector<Sharding>(args.out.size(), layout),
@@ -81,8 +81,7 @@ Placement place(const PlaceArgs& args) {
           ReduceKind::sum};
 }
 
-// The bytes that each rank receives when split lines are sorted in their layout, and the layout that is
-// cheaper.
+// The traffic of each rank if split lines are sorted in their layout, to choose the cheaper layout.
 struct Split {
   MeshAxes axes;  // that split the lines
   SortTraffic traffic;
@@ -94,7 +93,7 @@ Split split_of(const Type& keys, const Sharding& layout, bool has_payload) {
   return {axes, sort_traffic(keys.dtype, devices_along(layout.mesh(), axes), lines, keys.shape.back(),
                              has_payload)};
 }
-std::vector<TalkCost> cost_of(const Split& split, bool has_payload) {
+std::vector<CommunicationCost> cost_of(const Split& split, bool has_payload) {
   return {{"all-to-all", split.axes, split.traffic.exchange_bytes, has_payload ? 2 : 1},
           {"all-reduce", split.axes, split.traffic.count_bytes, split.traffic.count_calls}};
 }
@@ -103,8 +102,8 @@ std::int64_t shard_bytes(const Type& type, const Sharding& layout) {
   return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
 }
 
-// The layout in which the dim with the most lines per part is split by what splits the lines, too; nothing
-// where no dim has a line for each part.
+// The layout in which the axes that split the lines split the dim with the most lines per part instead;
+// nullopt if no dim has a line for each part.
 std::optional<Sharding> with_whole_lines(const Shape& shape, const Sharding& layout) {
   auto dims = layout.dim_axes(shape.ndim());
   const auto axes = std::exchange(dims.back(), {});
@@ -119,12 +118,14 @@ std::optional<Sharding> with_whole_lines(const Shape& shape, const Sharding& lay
   return Sharding::from_dim_axes(layout.mesh(), dims);
 }
 
-// Counting costs some rounds of a few numbers per line. Of many short lines that is more than the lines
-// themselves: those are brought together, sorted and brought back, two exchanges of a block.
+extern const OpDef sort_op;
+
+// Counting costs some rounds of a few numbers per line. For many short lines that exceeds the lines
+// themselves: those are unsplit, sorted and split again, in two exchanges of a block.
 std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
   const Type keys = builder.value(in[0]).type;
   const auto& placement = builder.placement();
-  const bool has_payload = node.op->name != "sort";
+  const bool has_payload = node.op != &sort_op;
   std::vector<Type> types;
   for (const auto& output : node.outputs) types.push_back(output.type);
   const std::vector<int> inputs(in.begin(), in.end());
@@ -137,7 +138,8 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   for (const int v : inputs) block_bytes += shard_bytes(builder.value(v).type, placement.inputs[0]);
   for (const auto& type : types) block_bytes += shard_bytes(type, placement.outputs[0]);
   if (!whole || leaves(split.traffic.exchange_bytes) + split.traffic.count_bytes <= leaves(block_bytes))
-    return builder.talk(*node.op, node.params, inputs, types, placement.outputs, cost_of(split, has_payload));
+    return builder.communicate(*node.op, node.params, inputs, types, placement.outputs,
+                               cost_of(split, has_payload));
   std::vector<int> moved;
   for (const int v : inputs) moved.push_back(builder.reshard(v, *whole));
   auto results = builder.kernel(*node.op, node.params, std::move(moved), types,
@@ -147,14 +149,14 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   return results;
 }
 
-const comm::Communicator& line_group(const TalkArgs& args) {
+const comm::Communicator& line_group(const CommunicationArgs& args) {
   const int ndim = static_cast<int>(args.local.in[0].box.size());
   return group_of_dim(args.in_layouts[0], ndim - 1, ndim, args.me);
 }
 
 // ---- sort: values alone ----
 Cotangents sort_vjp(const VjpArgs& v) {
-  // Sorting the cotangent by where its elements came from puts each back there.
+  // Sorting the cotangent by the source positions of its elements puts each element back.
   return {sort_by_key(sorted_positions(v.in[0]), v.cotangents[0]).second};
 }
 const OpDef sort_op{
@@ -162,15 +164,15 @@ const OpDef sort_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}};
     },
-    .sharding = Place{place},
+    .sharding = PlacementRule{place},
     .runs = Lower{.write = lower,
                   .kernel =
                       [](const KernelArgs& a) {
                         const Lines l = lines_of(a.in[0]);
                         kernels::sort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, a.out[0].data);
                       },
-                  .talk =
-                      [](const TalkArgs& args) {
+                  .communicate =
+                      [](const CommunicationArgs& args) {
                         const auto& a = args.local;
                         const Lines l = lines_of(a.in[0]);
                         distributed_sort(line_group(args), a.in[0].dtype, l.lines, l.extent, a.in[0].data,
@@ -178,6 +180,7 @@ const OpDef sort_op{
                       }},
     .vjp = sort_vjp,
     .batch = batch_leading,
+    .same_bits = SameBits::always,
 };
 
 // ---- argsort: the positions ----
@@ -186,7 +189,7 @@ const OpDef argsort_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, position_dtype(in[0].shape.back())}};
     },
-    .sharding = Place{place},
+    .sharding = PlacementRule{place},
     .runs = Lower{.write = lower,
                   .kernel =
                       [](const KernelArgs& a) {
@@ -195,8 +198,8 @@ const OpDef argsort_op{
                         kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places.data());
                         narrow_into(a.out[0], places);
                       },
-                  .talk =
-                      [](const TalkArgs& args) {
+                  .communicate =
+                      [](const CommunicationArgs& args) {
                         const auto& a = args.local;
                         const Lines l = lines_of(a.in[0]);
                         Payload places(l.lines * l.own);
@@ -214,7 +217,7 @@ const OpDef sort_by_key_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}, {in[1].shape, in[1].dtype}};
     },
-    .sharding = Place{place},
+    .sharding = PlacementRule{place},
     .runs = Lower{.write = lower,
                   .kernel =
                       [](const KernelArgs& a) {
@@ -223,8 +226,8 @@ const OpDef sort_by_key_op{
                         sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload);
                         narrow_into(a.out[1], payload);
                       },
-                  .talk =
-                      [](const TalkArgs& args) {
+                  .communicate =
+                      [](const CommunicationArgs& args) {
                         const auto& a = args.local;
                         const Lines l = lines_of(a.in[0]);
                         const auto payload = widened(a.in[1]);
@@ -241,10 +244,11 @@ const OpDef sort_by_key_op{
       return result;
     },
     .batch = batch_leading,
+    .same_bits = SameBits::always,
 };
 const Registered registered[] = {Registered(sort_op), Registered(argsort_op), Registered(sort_by_key_op)};
 
-// f along the last dim; the dim is brought there and back.
+// Applies f along the last dim, after moving the dim there; then moves it back.
 template <class F> Array along_last(const Operand& x, int axis, F f) {
   check_usable(x.array);
   const int dim = checked_dim(axis, x.array.ndim());
@@ -276,7 +280,7 @@ Array sort(const Operand& x, int axis) {
   const Call call("sort", x.where);
   return along_last(x, axis, [&](const Array& y) { return record(sort_op, no_params(), {y}); });
 }
-// Backwards, so that equal elements, which come in their order, come in their order.
+// Descending order flips an ascending sort; argsort also flips its operand, which keeps equals in order.
 Array sort(const Operand& x, int axis, SortOptions options) {
   const Call call("sort", x.where);
   const Array sorted = sort(x, axis);

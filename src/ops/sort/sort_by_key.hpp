@@ -6,12 +6,12 @@
 
 namespace tessera {
 
-// (keys sorted along the last dim, payload moved the same way); stable. Any dtypes, any shardings; both of
-// one shape. A split last dim is sorted where it lies: every rank ends with its own block of the sorted
-// lines, and nothing is gathered.
+// (keys sorted along the last dim, payload moved with them); stable. Any dtypes, any shardings; both of one
+// shape. A split last dim is sorted in its layout: every rank ends with its own block of the sorted lines,
+// and nothing is gathered.
 std::pair<Array, Array> sort_by_key(const Array& keys, const Array& payload);
 
-// The positions along the last dim that sort it, int32 (int64 for lines of more than 2^31 - 1).
+// The positions that sort the last dim, int32 (int64 for lines of more than 2^31 - 1).
 Array sorted_positions(const Array& keys);
 
 }  // namespace tessera

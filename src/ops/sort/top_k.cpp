@@ -1,5 +1,5 @@
-// The k largest of each line along the last dim. Over a split dim every rank sends its own k largest only,
-// and each merges them.
+// The k largest of each line along the last dim. Over a split dim every rank sends only its own k largest,
+// and each rank merges them.
 #include <algorithm>
 #include <cstring>
 
@@ -29,8 +29,8 @@ std::int64_t lines_of(const Tile& tile) {
   return lines;
 }
 
-// The block's own largest, in places of the whole line; where the block is shorter than k, the least value
-// and place -1 fill up. Only the last blocks are short, so that what fills up stands behind all equals.
+// The block's k largest, with positions in the complete line; a block shorter than k is padded with the least
+// value and position -1. Only the last blocks are short, so the padding comes after all equals.
 void find_candidates(const KernelArgs& a) {
   const Tile &x = a.in[0], &values = a.out[0], &places = a.out[1];
   const auto lines = lines_of(x), own = x.box.back().size(), k = values.box.back().size(),
@@ -58,7 +58,7 @@ void find_candidates(const KernelArgs& a) {
 }
 const OpDef candidates_op{.name = "top_k_candidates", .runs = Kernel{find_candidates}};
 
-// The largest of the candidates, whose order is that of the line.
+// Selects the largest of the candidates, which are in the order of the line.
 const OpDef choose_op{
     .name = "top_k_choose",
     .runs = Kernel{[](const KernelArgs& a) {
@@ -72,7 +72,7 @@ const OpDef choose_op{
     }},
 };
 
-Placement place(const PlaceArgs& args) {
+Placement place(const PlacementArgs& args) {
   const int ndim = args.in[0].shape.ndim();
   auto dims = args.shardings[0] ? args.shardings[0]->dim_axes(ndim)
               : args.wanted     ? args.wanted->dim_axes(ndim)
@@ -108,13 +108,14 @@ const OpDef top_k_op{
       shape[shape.size() - 1] = params.as<TopParams>().k;
       return {{shape, in[0].dtype}, {shape, position_dtype(in[0].shape.back())}};
     },
-    .sharding = Place{place},
+    .sharding = PlacementRule{place},
     .runs = Lower{.write = lower, .kernel = find_candidates},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       if (!v.cotangents[0].node()) return {Array()};
       return {scatter_add_along(v.in[0].shape().back(), v.out[1], v.cotangents[0], v.in[0].ndim() - 1)};
     },
     .batch = batch_leading,
+    .same_bits = SameBits::always,
 };
 const Registered registered(top_k_op);
 

@@ -1,5 +1,5 @@
-// Products of a sparse matrix whose rows are split. The elements that other ranks hold travel while the
-// entries of own columns are worked on.
+// Products of a sparse matrix whose rows are split. The elements held by other ranks are exchanged while the
+// entries of own columns are multiplied.
 //
 //   a x      takes elements of x        x ── given ──► others      y = own(x), then y += others(taken)
 //   a^T y    sends terms of x back      x = own(y) ◄── terms ──    others(y)
@@ -21,7 +21,7 @@ namespace {
 
 using kernels::CsrPart;
 
-// One op for each example.
+// Records one op per example.
 Batched batch_each(const BatchArgs& args) {
   std::vector<Array> each;
   for (std::int64_t i = 0; i < args.size; ++i) {
@@ -45,7 +45,7 @@ Sharding split_first(const SparsePattern& p, const std::optional<Sharding>& give
   return Sharding::from_dim_axes(p.sharding.mesh(), dims);
 }
 
-void check_axes(const PlaceArgs& args, const SparsePattern& p) {
+void check_axes(const PlacementArgs& args, const SparsePattern& p) {
   for (const int a : p.axes())
     if (std::count(args.fixed_axes.begin(), args.fixed_axes.end(), a) > 0)
       throw ShardingError(call_text() +
@@ -53,8 +53,8 @@ void check_axes(const PlaceArgs& args, const SparsePattern& p) {
                           "has for itself; call it outside of shard_map");
 }
 
-// The trailing dims stay where the vector has them.
-Placement place_product(const PlaceArgs& args, const SparsePattern& p) {
+// The trailing dims keep the vector's layout.
+Placement place_product(const PlacementArgs& args, const SparsePattern& p) {
   check_axes(args, p);
   const auto vectors = split_first(p, args.shardings[1], args.in[1].shape.ndim());
   return {{split_first(p, {}, 2), vectors}, {vectors}, {}, ReduceKind::sum};
@@ -65,7 +65,7 @@ std::int64_t width_of(const Shape& block) {
   for (std::size_t d = 1; d < block.size(); ++d) width *= block[d];
   return width;
 }
-// More vectors for one matrix are more columns.
+// More vectors for one matrix become more columns.
 Batched batch_columns(const BatchArgs& args) {
   if (args.dims[0] != not_batched) return batch_each(args);
   const int last = args.in[1].ndim() - 1;
@@ -75,7 +75,7 @@ Batched batch_columns(const BatchArgs& args) {
 
 std::optional<Mesh> commit_to_pattern(const Params& p) { return pattern_of(p).sharding.mesh(); }
 
-// Other names for the same devices in the same order become the pattern's mesh.
+// Moves x to the pattern's mesh if its own has the same devices in the same order under other names.
 Array on_pattern_mesh(const SparsePattern& p, const Array& x) {
   const auto& sharding = output_of(x).sharding;
   const Mesh mesh = p.sharding.mesh();
@@ -85,7 +85,7 @@ Array on_pattern_mesh(const SparsePattern& p, const Array& x) {
 
 namespace {
 
-// ---- types and places ----
+// ---- types and placements ----
 
 Shape with_first(const Shape& shape, std::int64_t extent) {
   Shape result = shape;
@@ -94,10 +94,10 @@ Shape with_first(const Shape& shape, std::int64_t extent) {
 }
 Shape values_shape(const SparsePattern& p) { return {devices_along(p.sharding.mesh(), p.axes()), p.width}; }
 
-Placement place(const PlaceArgs& args) { return place_product(args, pattern_of(args.params)); }
+Placement place(const PlacementArgs& args) { return place_product(args, pattern_of(args.params)); }
 
-// Each rank adds up the columns that it has of both.
-Placement place_sample(const PlaceArgs& args) {
+// Each rank sums over the columns that it has of both.
+Placement place_sample(const PlacementArgs& args) {
   const auto& p = pattern_of(args.params);
   check_axes(args, p);
   const int ndim = args.in[0].shape.ndim();
@@ -109,17 +109,17 @@ Placement place_sample(const PlaceArgs& args) {
   return result;
 }
 
-std::vector<TalkCost> cost_of(const PlaceArgs& args, const Placement& placement, std::size_t vector,
-                              std::int64_t elements) {
+std::vector<CommunicationCost> cost_of(const PlacementArgs& args, const Placement& placement,
+                                       std::size_t vector, std::int64_t elements) {
   if (elements == 0) return {};
   const auto width = width_of(placement.inputs[vector].shard_shape(args.in[vector].shape));
   const auto bytes = elements * width * static_cast<std::int64_t>(itemsize(args.in[vector].dtype));
   return {{"all-to-all", pattern_of(args.params).axes(), bytes}};
 }
-std::vector<TalkCost> cost_of_taking(const PlaceArgs& args, const Placement& placement) {
+std::vector<CommunicationCost> cost_of_taking(const PlacementArgs& args, const Placement& placement) {
   return cost_of(args, placement, 1, pattern_of(args.params).most_taken);
 }
-std::vector<TalkCost> cost_of_giving(const PlaceArgs& args, const Placement& placement) {
+std::vector<CommunicationCost> cost_of_giving(const PlacementArgs& args, const Placement& placement) {
   return cost_of(args, placement, 1, pattern_of(args.params).most_given);
 }
 
@@ -129,10 +129,10 @@ double flops(std::span<const Type> in, const Params& params) {
 
 // ---- exchange ----
 
-// Both ways along one plan: elements that peers need and elements that they have.
+// Both directions of one plan: elements that peers need and elements that peers have.
 class Exchange {
  public:
-  Exchange(const TalkArgs& args, std::int64_t element_bytes)
+  Exchange(const CommunicationArgs& args, std::int64_t element_bytes)
       : plan_(pattern_of(args.local.params).plan),
         comm_(group_of_dim(pattern_of(args.local.params).sharding, 0, 1, args.me)),
         label_(args.label),
@@ -142,7 +142,7 @@ class Exchange {
 
   std::byte* others() const { return others_.data(); }
 
-  // Own elements to those who need them; theirs arrive among the others.
+  // Sends own elements to the peers that need them; theirs are received in the part of other columns.
   comm::Pending take(const std::byte* own) {
     std::byte* to = inner_.data();
     for (const auto& peer : plan_.peers)
@@ -153,7 +153,7 @@ class Exchange {
     return comm::start_exchange(
         comm_, given(), taken(), [](std::size_t) {}, label_.c_str());
   }
-  // The terms among the others to their owners, who add them up in the order of the ranks.
+  // Sends the terms in the part of other columns to their owners, which add them in rank order.
   void give_back(Dtype dtype, std::int64_t width, std::byte* own) {
     comm::exchange(
         comm_, taken(), given(), [](std::size_t) {}, label_.c_str());
@@ -216,7 +216,7 @@ void dot_own(const KernelArgs& a) {
   kernels::csr_multiply(a.in[0].dtype, CsrPart::own, rows, a.in[0].data, a.in[1].data,
                         width_of(a.in[1].shape()), a.out[0].data);
 }
-void dot_together(const TalkArgs& args) {
+void dot_together(const CommunicationArgs& args) {
   const KernelArgs& a = args.local;
   Exchange exchange(args, element_bytes(a.in[1]));
   auto arriving = exchange.take(a.in[1].data);
@@ -226,6 +226,22 @@ void dot_together(const TalkArgs& args) {
                         exchange.others(), width_of(a.in[1].shape()), a.out[0].data);
 }
 
+// In a ReproducibleScope a row is added up in the order of its columns, whoever has them.
+void dot_in_order(const KernelArgs& a, const std::byte* others) {
+  const auto& plan = pattern_of(a.params).plan;
+  const auto& x = a.in[1];
+  const auto before =
+      std::lower_bound(plan.others.begin(), plan.others.end(), x.box[0].start) - plan.others.begin();
+  kernels::csr_multiply_in_order(a.in[0].dtype, plan.view(), a.in[0].data, x.data, others, before,
+                                 width_of(x.shape()), a.out[0].data);
+}
+void dot_own_in_order(const KernelArgs& a) { dot_in_order(a, nullptr); }
+void dot_together_in_order(const CommunicationArgs& args) {
+  Exchange exchange(args, element_bytes(args.local.in[1]));
+  exchange.take(args.local.in[1].data).wait();
+  dot_in_order(args.local, exchange.others());
+}
+
 // ---- x = a^T y ----
 
 void transposed_own(const KernelArgs& a) {
@@ -233,7 +249,7 @@ void transposed_own(const KernelArgs& a) {
   kernels::csr_multiply_transposed(a.in[0].dtype, CsrPart::own, pattern_of(a.params).plan.view(),
                                    a.in[0].data, a.in[1].data, width_of(a.in[1].shape()), a.out[0].data);
 }
-void transposed_together(const TalkArgs& args) {
+void transposed_together(const CommunicationArgs& args) {
   const KernelArgs& a = args.local;
   const auto width = width_of(a.in[1].shape());
   const auto& plan = pattern_of(a.params).plan;
@@ -245,7 +261,7 @@ void transposed_together(const TalkArgs& args) {
   exchange.give_back(a.in[1].dtype, width, a.out[0].data);
 }
 
-// ---- values = y x^T where there are entries ----
+// ---- values = y x^T at the matrix' entries ----
 
 void sample_own(const KernelArgs& a) {
   const auto& plan = pattern_of(a.params).plan;
@@ -255,7 +271,7 @@ void sample_own(const KernelArgs& a) {
   kernels::csr_sample(a.in[0].dtype, CsrPart::own, plan.view(), a.in[0].data, a.in[1].data,
                       width_of(a.in[0].shape()), a.out[0].data);
 }
-void sample_together(const TalkArgs& args) {
+void sample_together(const CommunicationArgs& args) {
   const KernelArgs& a = args.local;
   Exchange exchange(args, element_bytes(a.in[1]));
   auto arriving = exchange.take(a.in[1].data);
@@ -294,41 +310,55 @@ Cotangents vjp_sample(const VjpArgs& v) {
   return result;
 }
 
+extern const OpDef ordered_dot_op;
 const OpDef dot_op{
     .name = "sparse_dot",
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{with_first(in[1].shape, pattern_of(p).rows), in[1].dtype}};
     },
-    .sharding = Place{place},
-    .runs = Talk{.together = dot_together, .cost = cost_of_taking, .alone = dot_own},
+    .sharding = PlacementRule{place},
+    .runs = Communicating{.together = dot_together, .cost = cost_of_taking, .alone = dot_own},
     .vjp = vjp_dot,
     .batch = batch_columns,
     .flops = [](std::span<const Type> in, std::span<const Type>, const Params& p) { return flops(in, p); },
     .commit = commit_to_pattern,
+    .instead = [](const OpDef&, const ParamsPtr& params,
+                  const std::vector<Array>& in) { return record_all(ordered_dot_op, params, in); },
 };
+OpDef ordered_record() {
+  OpDef op = dot_op;
+  op.runs =
+      Communicating{.together = dot_together_in_order, .cost = cost_of_taking, .alone = dot_own_in_order};
+  op.same_bits = SameBits::made_for_it;
+  op.instead = nullptr;
+  return op;
+}
+const OpDef ordered_dot_op = ordered_record();
 const OpDef transposed_op{
     .name = "sparse_dot_transposed",
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{with_first(in[1].shape, pattern_of(p).columns), in[1].dtype}};
     },
-    .sharding = Place{place},
-    .runs = Talk{.together = transposed_together, .cost = cost_of_giving, .alone = transposed_own},
+    .sharding = PlacementRule{place},
+    .runs = Communicating{.together = transposed_together, .cost = cost_of_giving, .alone = transposed_own},
     .vjp = vjp_transposed,
     .batch = batch_columns,
     .flops = [](std::span<const Type> in, std::span<const Type>, const Params& p) { return flops(in, p); },
     .commit = commit_to_pattern,
+    .same_bits = SameBits::never,
 };
 const OpDef sample_op{
     .name = "sparse_sample",
     .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
       return {{values_shape(pattern_of(p)), in[0].dtype}};
     },
-    .sharding = Place{place_sample},
-    .runs = Talk{.together = sample_together, .cost = cost_of_taking, .alone = sample_own},
+    .sharding = PlacementRule{place_sample},
+    .runs = Communicating{.together = sample_together, .cost = cost_of_taking, .alone = sample_own},
     .vjp = vjp_sample,
     .batch = batch_each,
     .flops = [](std::span<const Type> in, std::span<const Type>, const Params& p) { return flops(in, p); },
     .commit = commit_to_pattern,
+    .same_bits = SameBits::never,
 };
 const Registered registered[] = {Registered(dot_op), Registered(transposed_op), Registered(sample_op)};
 

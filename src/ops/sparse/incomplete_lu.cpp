@@ -1,5 +1,5 @@
-// Incomplete LU of each rank's diagonal block, and the solve with it: the preconditioner that needs no word
-// between ranks. The factors lie where the values lie.
+// Incomplete LU of each rank's diagonal block, and the solve with it: a preconditioner without communication.
+// The factors have the layout of the values.
 #include <cstring>
 
 #include "ops/build.hpp"
@@ -18,7 +18,7 @@ struct SolveParams {
   }
 };
 
-Placement place_factor(const PlaceArgs& args) {
+Placement place_factor(const PlacementArgs& args) {
   const auto& p = pattern_of(args.params);
   check_axes(args, p);
   const auto values = split_first(p, {}, 2);
@@ -41,11 +41,11 @@ void solve(const KernelArgs& a) {
   kernels::csr_solve_lu(a.in[0].dtype, p.matrix.pattern->plan.view(), a.in[0].data, a.in[1].data,
                         width_of(a.in[1].shape()), a.out[0].data, p.transposed);
 }
-Placement place_solve(const PlaceArgs& args) {
+Placement place_solve(const PlacementArgs& args) {
   return place_product(args, *args.params.as<SolveParams>().matrix.pattern);
 }
-// Linear in what it solves for. The factors are constants: a preconditioner changes how fast a solver is, not
-// what it finds.
+// Linear in the right-hand side. The factors are constants: a preconditioner changes a solver's speed, not
+// its result.
 Cotangents vjp_solve(const VjpArgs& v) {
   const auto& p = v.node.params->as<SolveParams>();
   return {Array(), sparse_solve_lu(p.matrix.pattern, v.in[0], v.cotangents[0], !p.transposed)};
@@ -54,23 +54,25 @@ Cotangents vjp_solve(const VjpArgs& v) {
 const OpDef factor_op{
     .name = "sparse_incomplete_lu",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {in[0]}; },
-    .sharding = Place{place_factor},
+    .sharding = PlacementRule{place_factor},
     .runs = Kernel{factor},
     .vjp = NoRule{"a preconditioner changes how fast a solver is, not what it finds"},
     .batch = NoRule{"factor once, outside of vmap"},
     .commit = commit_to_pattern,
+    .same_bits = SameBits::never,
     .may_fail = true,
 };
 const OpDef solve_op{
     .name = "sparse_solve_lu",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> { return {in[1]}; },
-    .sharding = Place{place_solve},
+    .sharding = PlacementRule{place_solve},
     .runs = Kernel{solve},
     .vjp = vjp_solve,
     .batch = batch_columns,
     .commit = [](const Params& p) -> std::optional<Mesh> {
       return p.as<SolveParams>().matrix.pattern->sharding.mesh();
     },
+    .same_bits = SameBits::never,
 };
 const Registered registered[] = {Registered(factor_op), Registered(solve_op)};
 

@@ -1,9 +1,9 @@
-// The entries of a sparse matrix, and the exchange of its products: found once, when the matrix is made
-// (src/sparse), and read by the ops of this room.
+// The entries of a sparse matrix, and the exchange of its products: computed once, when the matrix is made
+// (src/sparse), and read by the ops of this folder.
 //
 //   rank 1 of 3, rows and columns 4..7            own run        others' run
-//   row 4:  columns 3 4 5                         0 1            0          others: 3 (of rank 0), 8 (of rank
-//   2) row 7:  columns 6 7 8                         2 3            1
+//   row 4:  columns 3 4 5                         0 1            0          others: 3 (rank 0), 8 (rank 2)
+//   row 7:  columns 6 7 8                         2 3            1
 #pragma once
 #include <tessera/array.hpp>
 #include <tessera/sharding.hpp>
@@ -17,17 +17,17 @@
 
 namespace tessera {
 
-// This rank's part. Ranks are counted along the axes that split the rows.
+// This rank's part. Ranks are numbered along the axes that split the rows.
 struct SparsePlan {
   std::vector<std::int64_t> begin{0}, split;
   std::vector<std::int32_t> column;
   struct Peer {
     int device = 0;
-    std::vector<std::int32_t> given;  // of this rank's own elements, to the peer
-    std::int64_t taken = 0;           // elements of the peer's, which stand together among the others
+    std::vector<std::int32_t> given;  // indices of own elements that are sent to the peer
+    std::int64_t taken = 0;           // elements received from the peer, contiguous among the others
   };
   std::vector<Peer> peers;           // in the order of their blocks
-  std::vector<std::int64_t> others;  // the columns that come from other ranks, ascending
+  std::vector<std::int64_t> others;  // the columns received from other ranks, ascending
   std::int64_t given = 0;
 
   kernels::CsrRows view() const {
@@ -37,13 +37,13 @@ struct SparsePlan {
   std::int64_t taken() const { return static_cast<std::int64_t>(others.size()); }
 };
 
-// The numbers are the same on all ranks.
+// All ranks have the same values.
 struct SparsePattern {
   explicit SparsePattern(Sharding split) : sharding(std::move(split)) {}
   std::int64_t rows = 0, columns = 0, entries = 0;
   std::int64_t width = 0;                       // the most entries that one rank holds
   std::int64_t most_taken = 0, most_given = 0;  // elements that the busiest rank takes and gives
-  std::uint64_t digest = 0;                     // of all entries' places on all ranks
+  std::uint64_t digest = 0;                     // of all entries' positions on all ranks
   Sharding sharding;                            // of a vector with an element per row
   SparsePlan plan;
 
@@ -51,12 +51,12 @@ struct SparsePattern {
 };
 using PatternPtr = std::shared_ptr<const SparsePattern>;
 
-// y = a x, x = a^T y and values = (y x^T at the entries' places), for vectors and for columns (n, ...). The
-// values are (parts, width), zeros behind each rank's entries.
+// y = a x, x = a^T y and values = (y x^T at the entries), for vectors and for columns (n, ...). The values
+// are (parts, width), zeros after each rank's entries.
 Array sparse_dot(const PatternPtr&, const Array& values, const Array& x);
 Array sparse_dot_transposed(const PatternPtr&, const Array& values, const Array& y);
 Array sparse_sample(const PatternPtr&, const Array& y, const Array& x);
-// Incomplete LU factors of each rank's diagonal block, in the places of the values; the solve with them.
+// Incomplete LU factors of each rank's diagonal block, in the layout of the values; the solve with them.
 Array sparse_incomplete_lu(const PatternPtr&, const Array& values);
 Array sparse_solve_lu(const PatternPtr&, const Array& factors, const Array& y, bool transposed = false);
 

@@ -1,4 +1,4 @@
-// Params, layouts and batches that the ops on sparse matrices share.
+// Params, layouts and batch rules shared by the ops on sparse matrices.
 #pragma once
 #include "graph/op.hpp"
 #include "graph/params.hpp"
@@ -20,16 +20,16 @@ struct SparseParams {
 inline const SparsePattern& pattern_of(const Params& p) { return *p.as<SparseParams>().pattern; }
 
 std::int64_t width_of(const Shape& block);  // elements of a row
-// The first dim split as the rows, the others as `given` has them.
+// The first dim split as the rows, the others as in `given`.
 Sharding split_first(const SparsePattern&, const std::optional<Sharding>& given, int ndim);
-// ShardingError in a mapped function that has an axis of the rows for itself.
-void check_axes(const PlaceArgs&, const SparsePattern&);
-// (values, vectors) -> vectors, whose trailing dims stay where they are.
-Placement place_product(const PlaceArgs&, const SparsePattern&);
-// More vectors for one matrix are more columns.
+// ShardingError in a mapped function for which an axis of the rows is manual.
+void check_axes(const PlacementArgs&, const SparsePattern&);
+// (values, vectors) -> vectors, whose trailing dims keep their layout.
+Placement place_product(const PlacementArgs&, const SparsePattern&);
+// More vectors for one matrix become more columns.
 Batched batch_columns(const BatchArgs&);
 std::optional<Mesh> commit_to_pattern(const Params&);
-// Other names for the same devices in the same order become the pattern's mesh.
+// Moves x to the pattern's mesh if its own has the same devices in the same order under other names.
 Array on_pattern_mesh(const SparsePattern&, const Array& x);
 
 }  // namespace tessera

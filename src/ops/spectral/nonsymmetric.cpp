@@ -1,5 +1,5 @@
-// Eigenvalues, Schur forms and pivots by LAPACK. ScaLAPACK has no eigenvectors of real matrices that are not
-// symmetric, and its Schur form pays from thousands of rows on: up to there one rank is quicker.
+// Eigenvalues, Schur forms and pivots by LAPACK. ScaLAPACK cannot compute eigenvectors of real nonsymmetric
+// matrices, and its Schur form is worthwhile only from thousands of rows: below that one rank is faster.
 #include "kernels/spectral/nonsymmetric.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -68,6 +68,7 @@ const OpDef eig_op{
     .runs = Kernel{run_eig<true>},
     .vjp = vjp_eig,
     .batch = batch_leading,
+    .same_bits = SameBits::whole_matrices,
     .may_fail = true,
 };
 const OpDef eigvals_op{
@@ -78,6 +79,7 @@ const OpDef eigvals_op{
     .runs = Kernel{run_eig<false>},
     .vjp = vjp_eigvals,
     .batch = batch_leading,
+    .same_bits = SameBits::whole_matrices,
     .may_fail = true,
 };
 const OpDef schur_op{
@@ -90,6 +92,7 @@ const OpDef schur_op{
     .runs = Kernel{run_schur},
     .vjp = NoRule{"a Schur form is not unique; differentiate eigvals, or the function that it is used for"},
     .batch = batch_leading,
+    .same_bits = SameBits::whole_matrices,
     .may_fail = true,
 };
 const OpDef pivots_op{
@@ -102,6 +105,7 @@ const OpDef pivots_op{
     .runs = Kernel{run_pivots},
     .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(1); },  // a step function
     .batch = batch_leading,
+    .same_bits = SameBits::whole_matrices,
 };
 const Registered registered[] = {Registered(eig_op), Registered(eigvals_op), Registered(schur_op),
                                  Registered(pivots_op)};

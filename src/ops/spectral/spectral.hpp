@@ -1,5 +1,5 @@
-// Decompositions that one rank makes: of a matrix whose own dims are split, every rank that needs the result
-// gathers it (explain shows that), batches stay where they are.
+// Decompositions that one rank computes: a matrix with split dims is gathered on every rank that needs the
+// result (explain shows that), batches keep their layout.
 #pragma once
 #include <utility>
 

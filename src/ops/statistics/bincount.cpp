@@ -1,5 +1,5 @@
-// How often each number stands in an array of integers: each rank counts its own, and the counts of all are
-// added up.
+// Counts how often each number occurs in an array of integers: each rank counts its own, and all counts are
+// summed.
 #include <tessera/ops/statistics.hpp>
 
 #include "kernels/sort/count_places.hpp"
@@ -14,7 +14,7 @@ struct CountParams {
   template <class V> void fields(V&& visit) const { visit("length", length); }
 };
 
-// A scatter of ones by the number of the array and the numbers in it; negative ones are beyond the end.
+// A scatter of ones by (batch index, number); negative numbers are out of range.
 Batched count_batch(const BatchArgs& args) {
   const auto length = args.node.params->as<CountParams>().length;
   const Array x = batch_first(args.in[0], args.dims[0]);
@@ -66,7 +66,7 @@ Array bincount(const Operand& x, const Operand& weights, std::int64_t length) {
   if (weights.array.shape() != n.shape())
     throw ShapeError(call_text() + ": the weights have shape " + to_string(weights.array.shape()) +
                      ", the values " + to_string(n.shape()) + "; there must be one for each");
-  const Array bins = where(n < 0, length, astype(n, int64));  // an index of -1 would count from the end
+  const Array bins = where(n < 0, length, astype(n, int64));  // index -1 would count from the end
   return zeros({length}, weights.array.dtype()).at(bins).add(weights);
 }
 

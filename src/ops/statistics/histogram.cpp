@@ -1,5 +1,5 @@
-// Histograms: each rank counts its values between the edges. Weights are added up at the bins that a search
-// of the edges finds; a scatter-add of a long list into few bins sends sums, not values
+// Histograms: each rank counts its values between the edges. Weights are added to the bins that a search of
+// the edges finds; a scatter-add of a long list into few bins communicates sums, not values
 // (ops/index/update/at.cpp).
 #include <tessera/ops/statistics.hpp>
 
@@ -18,7 +18,7 @@ void check_bins(int bins) {
     throw ArgumentError(call_text() + ": " + std::to_string(bins) + " bins; there must be at least one");
 }
 
-// Edges of equally wide bins: between given ends, or between those of the values.
+// Edges of bins of equal width: between given ends, or between the extrema of the values.
 Array equal_edges(const Array& x, int bins, const std::optional<std::pair<double, double>>& range) {
   check_bins(bins);
   const Dtype dtype = x.dtype();
@@ -37,7 +37,7 @@ Array equal_edges(const Array& x, int bins, const std::optional<std::pair<double
   return where(arange(bins + 1) == bins, last, first + steps * ((last - first) / bins));
 }
 
-// The bin of each value; as many as there are bins for what lies in none, which a scatter leaves out.
+// The bin of each value; the number of bins for values in none, which a scatter drops.
 Array bin_of(const Array& x, const Array& edges) {
   const auto bins = edges.size() - 1;
   const Array at = searchsorted(edges, x, "right") - 1;
@@ -46,8 +46,8 @@ Array bin_of(const Array& x, const Array& edges) {
   return where(outside, bins, where(in_last, bins - 1, at));
 }
 
-// (B.. edges), (B.. values) -> (B.. edges): how many values lie from each edge to the next; those that are
-// the last edge stand in the last place. A rank counts its own values, and the counts of all are added up.
+// (B.. edges), (B.. values) -> (B.. edges): the number of values from each edge to the next; the last element
+// counts values equal to the last edge. A rank counts its own values, and all counts are summed.
 const OpDef count_bins_op{
     .name = "count_bins",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
@@ -72,8 +72,7 @@ const Registered registered_count(count_bins_op);
 Array counts_between(const Array& x, const Array& edges) {
   const Array counts = record(count_bins_op, no_params(), {edges, x});
   const auto bins = edges.size() - 1;
-  return counts(slice(0, bins)) +
-         where(arange(bins) == bins - 1, counts(-1), 0);  // the last bin has both its ends
+  return counts(slice(0, bins)) + where(arange(bins) == bins - 1, counts(-1), 0);  // the last bin is closed
 }
 
 Array counted(std::int64_t bins, const Array& bin, const Array& weights) {

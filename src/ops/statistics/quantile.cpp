@@ -1,4 +1,4 @@
-// Quantiles: sort, then the two elements around a place that need not be whole (numpy's `virtual index`).
+// Quantiles: sort, then interpolate the two elements around a fractional position (numpy's `virtual index`).
 #include <tessera/detail/loops.hpp>
 #include <tessera/ops/statistics.hpp>
 
@@ -13,8 +13,8 @@
 namespace tessera {
 namespace {
 
-// The position that a method reads among n sorted elements, and how far it goes from there to the next one.
-struct Place {
+// The position that a method reads among n sorted elements, and the fraction towards the next element.
+struct Interpolation {
   Array at, part;
 };
 
@@ -31,7 +31,7 @@ Array one_where(const Array& condition, const Array& like) {
   return where(condition, ones_like(like), zeros_like(like));
 }
 
-Place place_of(const std::string& method, const Array& n, const Array& q) {
+Interpolation place_of(const std::string& method, const Array& n, const Array& q) {
   for (const auto& c : continuous)
     if (method == c.method) {
       const Array v = method == "linear" ? (n - 1) * q : n * q + (c.alpha + q * (1 - c.alpha - c.beta)) - 1;
@@ -56,7 +56,7 @@ Place place_of(const std::string& method, const Array& n, const Array& q) {
       "normal_unbiased");
 }
 
-// The reduced dims joined into one, the last.
+// Joins the reduced dims to one, the last.
 Array reduced_last(const Array& x, const std::vector<int>& dims) {
   std::vector<int> order;
   std::vector<std::int64_t> extents;
@@ -74,11 +74,11 @@ Array reduced_last(const Array& x, const std::vector<int>& dims) {
   return reshape(transpose(x, order), Shape(std::move(extents)));
 }
 
-// The elements of sorted lines at whole places: (lines..., q) from (lines..., n).
+// The elements of sorted lines at integral positions: (lines..., q) from (lines..., n).
 Array elements_at(const Array& sorted, const Array& at) {
   const auto last = static_cast<double>(sorted.shape().back() - 1);
   const Array i = astype(clip(at, 0.0, last), int64);
-  if (i.ndim() == 1) return take(sorted, i, sorted.ndim() - 1);  // the same places in every line
+  if (i.ndim() == 1) return take(sorted, i, sorted.ndim() - 1);  // the same positions in every line
   return take_along_axis(sorted, i, -1);
 }
 
@@ -87,7 +87,7 @@ struct Question {
   bool passes_over_nan;
 };
 
-// NumPy's error for what is known; in a trace, or computed, it is clamped as in JAX.
+// Throws NumPy's error if the values are known; values traced or computed are clamped as in JAX.
 void check_parts(const Array& x, const Array& q, double whole) {
   check_usable(x);
   check_usable(q);
@@ -125,7 +125,7 @@ Array quantiles(const Array& x, const Array& q, const Axes& axes, const Question
   const Array below = clip(place.at, 0.0, highest), above = clip(place.at + 1, 0.0, highest);
   const Array low = elements_at(sorted, below), high = elements_at(sorted, above);
   const Array part = astype(place.part, values.dtype());
-  // Between equal infinities the difference would be NaN.
+  // The difference of equal infinities would be NaN.
   const Array between = where((low == high) | (part == 0), low, low + (high - low) * part);
   const Array found = where(bad, astype(std::numeric_limits<double>::quiet_NaN(), values.dtype()), between);
 

@@ -1,4 +1,4 @@
-// Statistics of several variables, and functions through points.
+// Statistics of several variables, and interpolation through points.
 #include <tessera/ops/statistics.hpp>
 
 #include "ops/build.hpp"

@@ -1,4 +1,4 @@
-// Reductions that pass over NaN: what is NaN becomes what changes nothing, and is not counted.
+// Reductions that ignore NaN: NaN is replaced by the neutral element and not counted.
 #include <tessera/ops/statistics.hpp>
 
 #include <limits>
@@ -68,7 +68,7 @@ Array nanvar(const Operand& x, Axes axes, bool keepdims, double correction) {
   const Array a = usable(x);
   if (!may_hold_nan(a)) return var(x, axes, keepdims, correction);
   const Array away =
-      without(a - mean_of(a, axes, true), 0);  // before the square: 0 times NaN is NaN, going back
+      without(a - mean_of(a, axes, true), 0);  // before the square: in the backward pass 0 times NaN is NaN
   const Array squares = is_complex(a.dtype()) ? square(real(away)) + square(imag(away)) : square(away);
   const Array n = how_many(a, axes, keepdims, squares.dtype()) - correction;
   return where(n > 0, sum(squares, axes, keepdims) / n, real_nan(squares.dtype()));

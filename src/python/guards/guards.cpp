@@ -1,5 +1,5 @@
-// What Python programs may do to bindings, and are told in a sentence: __new__ without __init__, arguments of
-// other types.
+// Error texts for mistakes that Python programs make with bindings: __new__ without __init__, and arguments
+// of wrong types.
 #include <pybind11/pybind11.h>
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace tessera::python {
 namespace {
 
-// An object that no constructor has filled has no array behind it: the binding would read memory that was
-// never written. The slot stays, so that calls of the class go on; only the attribute refuses.
+// Refuses __new__: an object without a constructor call has no array behind it, and the binding would read
+// uninitialised memory. Only the attribute is replaced, not the slot, so calls of the class still work.
 void refuse_new(py::handle type) {
   const auto name = type.attr("__name__").cast<std::string>();
   const py::cpp_function refusal([name](const py::args&, const py::kwargs&) -> py::object {
@@ -31,8 +31,8 @@ bool is_ours(py::handle value) {
 
 PyCFunctionWithKeywords dispatcher = nullptr;
 
-// The binding's own text lists all overloads in words of C++: instead, which argument is wrong, and what it
-// takes (_mistakes.py).
+// Replaces the binding's error text, which lists all overloads in C++ terms, by a sentence on the wrong
+// argument and the accepted types (_mistakes.py).
 PyObject* call_in_own_words(PyObject* self, PyObject* args, PyObject* kwargs) {
   PyObject* const result = dispatcher(self, args, kwargs);
   if (result != nullptr || PyErr_ExceptionMatches(PyExc_TypeError) == 0) return result;
@@ -53,7 +53,7 @@ PyObject* call_in_own_words(PyObject* self, PyObject* args, PyObject* kwargs) {
       return nullptr;
     }
   } catch (py::error_already_set&) {
-    PyErr_Clear();  // the binding's own text is better than none
+    PyErr_Clear();  // keeps the binding's own text
   }
   PyErr_Restore(type, value, trace);
   return nullptr;

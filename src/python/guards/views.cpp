@@ -5,7 +5,7 @@
 namespace tessera::python {
 namespace {
 
-// Arrays that would share memory own one token together: others live while it has more owners than one. A
+// Arrays that would share memory in NumPy hold one token: if it has several owners, another one is alive. A
 // token is a list of the tokens of parts that share memory with the array but not with each other (rows).
 PyObject* token_name() {
   static PyObject* const name = PyUnicode_InternFromString("_storage");
@@ -53,7 +53,7 @@ void set_token(py::handle view, const py::object& token) {
   PyDict_SetItem(dict.ptr(), token_name(), token.ptr());
 }
 
-// Of several that share nothing with each other, as rows that an iteration gives.
+// Links one of several views that share nothing with each other, such as the rows of an iteration.
 void link_row(py::handle base, py::handle row) {
   const py::object token = token_of(base);
   const py::list of_row;

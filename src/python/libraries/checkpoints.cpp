@@ -1,4 +1,4 @@
-// Checkpoints of Python's trees: single ones, and those of long jobs.
+// Checkpoints of Python trees: single ones, and those of long jobs.
 #include <tessera/checkpoint.hpp>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace tessera::io::checkpoint::detail {
 
-// A Manager's halves that know no type of tree.
+// Access to the parts of a Manager that do not depend on the type of a tree.
 struct ManagerOfLeaves {
   static bool save(Manager& manager, int step, const std::vector<Array>& leaves, const std::string& structure,
                    bool now, const std::source_location& where) {
@@ -35,7 +35,7 @@ namespace checkpoint = io::checkpoint;
 using checkpoint::Manager;
 using checkpoint::detail::ManagerOfLeaves;
 
-// A tree taken apart, as files and agreements name it.
+// A flattened tree, with the text that files and agreements use.
 struct Parts {
   std::vector<Array> leaves = {};
   Tree tree;
@@ -44,14 +44,14 @@ struct Parts {
       : tree(flatten(object, leaves, Numbers::leaves)), structure(text_of(tree)) {}
 };
 
-// The end of a Manager is collective, and Python drops objects when it likes: those that nobody has closed
-// stand here until the program ends.
+// Managers that are not closed yet, kept until the program ends: a Manager's end is collective, but Python
+// destroys objects at arbitrary times.
 std::vector<std::shared_ptr<Manager>>& open_managers() {
   static auto* const all = new std::vector<std::shared_ptr<Manager>>();
   return *all;
 }
 
-// Ends what is under way and meets nobody: as where an exception passes through a Manager in C++.
+// Ends a running save without communication, as if an exception passed through a Manager in C++.
 void give_up(std::shared_ptr<Manager> manager) {
   struct Passing {};
   try {
@@ -120,7 +120,7 @@ class Saves {
   std::shared_ptr<Manager> manager_;
 };
 
-// At the end of the program: on all ranks together, but after an exception every rank for itself.
+// Called at the end of the program: collective, but after an exception each rank ends its saves by itself.
 void finish_managers(bool has_failed) {
   auto all = std::exchange(open_managers(), {});
   const py::gil_scoped_release unlocked;

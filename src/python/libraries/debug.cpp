@@ -1,4 +1,4 @@
-// Pictures, counted communication, profiles.
+// Drawings, traffic counts, profiles.
 #include <tessera/debug.hpp>
 #include <tessera/io.hpp>
 #include <tessera/progress.hpp>
@@ -24,7 +24,8 @@ debug::VisualizeOptions visualize_options(bool use_color, double scale, int min_
   return options;
 }
 
-// Arrays and numbers keep their kind, so that formats apply to them; all else is printed as Python writes it.
+// Arrays and numbers keep their type, so that formats apply to them; other objects are printed as Python
+// shows them.
 debug::Printed printed_value(const py::object& value) {
   if (py::isinstance<Array>(value)) return value.cast<Array>();
   if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
@@ -76,7 +77,7 @@ void bind_debug(py::module_& m) {
       for (std::size_t i = 0; i < hosts.size(); ++i) arguments[i] = whole(hosts[i]);
       try {
         (*held)(*arguments);
-      } catch (py::error_already_set& error) {  // may not leave while other locks are held
+      } catch (py::error_already_set& error) {  // must not propagate while other locks are held
         throw std::runtime_error(error.what());
       }
     };

@@ -1,5 +1,5 @@
-// What tessera.jax needs beside the public functions: parts of factorizations in JAX's form, and calls of
-// the program's own functions that give values back.
+// Functions that tessera.jax needs besides the public ones: factorizations in JAX's form, and callbacks of
+// the program that return values.
 #include <tessera/linalg.hpp>
 
 #include <cstring>
@@ -24,7 +24,7 @@ HostArray host_of(const EffectValue& value) {
   return host;
 }
 
-// f(*arrays) -> a list of arrays of the promised types, checked here: their memory is copied.
+// f(*arrays) -> a list of arrays of the promised types, checked here; their memory is copied.
 void call_python(const py::function& f, const std::vector<Type>& types,
                  const std::vector<EffectValue>& values, const std::vector<std::byte*>& results) {
   py::tuple arguments(values.size());
@@ -53,7 +53,7 @@ std::vector<Array> host_call(const py::function& f, const std::vector<Value>& va
     const py::gil_scoped_acquire locked;
     try {
       call_python(*held, types, given, results);
-    } catch (py::error_already_set& error) {  // may not leave while other locks are held
+    } catch (py::error_already_set& error) {  // must not propagate while other locks are held
       throw UserError(error.what());
     }
   };

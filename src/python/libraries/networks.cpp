@@ -1,4 +1,4 @@
-// nn's layers and optim's rules: what their headers say in templates, on the leaves of Python's trees.
+// nn's layers and optim's rules: the counterparts of the headers' templates, on the leaves of Python trees.
 #include <tessera/nn.hpp>
 #include <tessera/optim.hpp>
 #include <tessera/viz.hpp>
@@ -17,7 +17,7 @@ namespace {
 using Leaves = std::vector<Array>;
 using LayerValues = std::pair<Value, Value>;
 
-// A name of nn's, or a function of key, shape and dtype.
+// The initializer with a name of nn's, or a function of key, shape and dtype.
 nn::Initializer initializer_of(const std::optional<py::function>& given, const nn::Initializer& usual) {
   if (!given) return usual;
   return [draw = *given](const random::Key& key, const Shape& shape, Dtype dtype) {
@@ -66,7 +66,7 @@ void bind_layers(py::module_ m) {
   m.def("apply_embedding", [](Value table, Value numbers) { return nn::Embedding{table.array}(numbers); });
 }
 
-// A rate that changes from step to step.
+// A rate that depends on the step.
 struct Schedule {
   optim::Schedule at;
 };

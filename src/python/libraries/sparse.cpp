@@ -1,4 +1,4 @@
-// Sparse matrices, and solvers of any linear function: of Python's functions too.
+// Sparse matrices, and solvers of linear functions, including Python functions.
 #include <tessera/sparse.hpp>
 #include <tessera/sparse/krylov.hpp>
 

@@ -1,5 +1,6 @@
-// Zarr stores and netCDF files: what is in them, and writing them piece by piece.
+// Zarr stores and netCDF files: listing their contents, and writing them piece by piece. Programs on files.
 #include <tessera/io/netcdf.hpp>
+#include <tessera/io/stream.hpp>
 #include <tessera/io/zarr.hpp>
 
 #include <map>
@@ -14,7 +15,7 @@
 namespace tessera::python {
 namespace {
 
-// work() without the interpreter's lock.
+// Runs work() without the interpreter's lock.
 template <class Work> void unlocked(Work&& work) {
   const auto where = here();
   const py::gil_scoped_release released;
@@ -209,12 +210,101 @@ void bind_netcdf(py::module_& part) {
       "The attributes of an array or a group that are numbers, texts or lists of them. Not collective.");
 }
 
+void bind_file_array(py::module_& part) {
+  py::class_<io::FileArray, Array>(part, "FileArray")
+      .def_property_readonly("path", &io::FileArray::path)
+      .def_property_readonly("detail", &io::FileArray::detail)
+      .def_property_readonly("chunks", [](const io::FileArray& x) { return py::tuple(py::cast(x.chunks())); })
+      .def(
+          "part",
+          [](const io::FileArray& x, const py::args& slices) {
+            std::vector<Slice> parts;
+            for (const auto& given : slices) parts.push_back(given.cast<SliceValue>().value);
+            return x.part(parts, here());
+          },
+          "A part of the array: slices of its first dims. Nothing is read.")
+      .def(
+          "load",
+          [](const io::FileArray& x, const std::optional<ShardingValue>& sharding) {
+            std::optional<Array> loaded;
+            unlocked(
+                [&](auto where) { loaded = sharding ? x.load(*sharding->value, where) : x.load(where); });
+            return *loaded;
+          },
+          py::arg("sharding") = py::none())
+      .def("__str__", [](const io::FileArray& x) { return to_string(x); })
+      .def("__repr__", [](const io::FileArray& x) { return "<FileArray " + to_string(x) + ">"; });
+  part.def(
+      "open",
+      [](const std::string& path, const std::string& name, bool unpack, bool other_files) {
+        std::optional<io::FileArray> opened;
+        unlocked([&](auto where) { opened.emplace(io::open(path, {name, unpack, other_files}, where)); });
+        return *opened;
+      },
+      py::arg("path"), py::arg("name") = "", py::arg("unpack") = true, py::arg("other_files") = false);
+}
+
+void bind_stream_plan(py::module_& part) {
+  py::class_<io::StreamPlan>(part, "StreamPlan")
+      .def_readonly("streamed", &io::StreamPlan::streamed)
+      .def_readonly("slab", &io::StreamPlan::slab)
+      .def_readonly("slabs", &io::StreamPlan::slabs)
+      .def_readonly("passes", &io::StreamPlan::passes)
+      .def_readonly("bytes_read", &io::StreamPlan::bytes_read)
+      .def_readonly("bytes_written", &io::StreamPlan::bytes_written)
+      .def_readonly("bytes_spilled", &io::StreamPlan::bytes_spilled)
+      .def_readonly("peak_bytes", &io::StreamPlan::peak_bytes)
+      .def_readonly("limit_bytes", &io::StreamPlan::limit_bytes)
+      .def_readonly("seconds", &io::StreamPlan::seconds)
+      .def("__str__", [](const io::StreamPlan& plan) { return io::to_string(plan); });
+  part.def(
+      "explain_compute",
+      [](const std::vector<Value>& values, std::int64_t memory_limit, std::int64_t slab) {
+        return io::explain_compute(arrays_of(values), {memory_limit, slab}, here());
+      },
+      py::arg("values"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
+  part.def(
+      "explain_store",
+      [](const std::string& path, const Value& value, const std::string& name, std::int64_t memory_limit,
+         std::int64_t slab) {
+        return io::explain_store(path, value.array, {name, memory_limit, slab}, here());
+      },
+      py::arg("path"), py::arg("value"), py::arg("name") = "", py::arg("memory_limit") = 0,
+      py::arg("slab") = 0);
+}
+
+void bind_streams(py::module_& part) {
+  bind_file_array(part);
+  bind_stream_plan(part);
+  // One array for one, a list for a list.
+  part.def(
+      "compute",
+      [](const py::object& values, std::int64_t memory_limit, std::int64_t slab) -> py::object {
+        const bool is_list = py::isinstance<py::list>(values) || py::isinstance<py::tuple>(values);
+        const auto given = is_list ? arrays_of(values.cast<std::vector<Value>>())
+                                   : std::vector<Array>{values.cast<Value>().array};
+        std::vector<Array> computed;
+        unlocked([&](auto where) { computed = io::compute(given, {memory_limit, slab}, where); });
+        return is_list ? py::cast(computed) : py::cast(computed.front());
+      },
+      py::arg("values"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
+  part.def(
+      "store",
+      [](const std::string& path, const Value& value, const std::string& name, std::int64_t memory_limit,
+         std::int64_t slab) {
+        unlocked([&](auto where) { io::store(path, value.array, {name, memory_limit, slab}, where); });
+      },
+      py::arg("path"), py::arg("value"), py::arg("name") = "", py::arg("memory_limit") = 0,
+      py::arg("slab") = 0);
+}
+
 }  // namespace
 
 void bind_stores(py::module_& m) {
   py::module_ part = m.def_submodule("io");
   bind_zarr(part);
   bind_netcdf(part);
+  bind_streams(part);
 }
 
 }  // namespace tessera::python

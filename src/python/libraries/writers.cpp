@@ -1,4 +1,4 @@
-// Files that stay open.
+// Files that stay open between writes.
 #include <tessera/io/hdf5_writer.hpp>
 
 #include <map>

@@ -13,7 +13,8 @@ from . import _runtime  # starts the runtime before anything else asks for devic
 from . import _core
 from ._runtime import attach  # noqa: F401
 from ._core import (  # noqa: F401
-    Array, Compiled, Device, Explanation, Key, Lowered, MatmulScope, Mesh, NamedSharding, PartitionSpec, PositionalSharding, Progress, Shard, Sharding,
+    Array, Compiled, Device, Explanation, Key, Lowered, MatmulScope, Mesh, NamedSharding, PartitionSpec, PositionalSharding, Progress,
+    ReproducibleScope, Shard, Sharding,
     SingleDeviceSharding, abstract_mesh, create_device_mesh, device_count, devices, is_main_process, local_devices, make_array_from_callback,
     make_array_from_process_local_data, make_mesh, process_count, process_index)
 from ._core.errors import (  # noqa: F401
@@ -26,12 +27,14 @@ from ._device import *  # noqa: F401,F403
 from ._standard import *  # noqa: F401,F403
 from . import _methods, _protocols  # noqa: F401  give Array its methods
 from ._methods import gathering  # noqa: F401
+from ._reproducible import is_reproducible, reproducible  # noqa: F401
 from ._transforms import *  # noqa: F401,F403
+from ._custom import *  # noqa: F401,F403
 from ._vectorize import *  # noqa: F401,F403
 from ._place import *  # noqa: F401,F403
 from ._named import Dataset, NamedArray, open_netcdf, open_zarr  # noqa: F401
 from . import config, debug, fft, io, lax, linalg, multihost, nn, optim, random, sharding, sparse, tree_util, viz  # noqa: F401
-from .debug import CommStats, explain  # noqa: F401
+from .debug import CommStats, advise, explain, simulate  # noqa: F401
 from .lax import stop_gradient  # noqa: F401
 from .tree_util import tree_map  # noqa: F401
 

@@ -170,7 +170,16 @@ Array.__divmod__ = lambda self, other: _standard.divmod(self, other)
 Array.__rdivmod__ = lambda self, other: _standard.divmod(other, self)
 Array.__round__ = lambda self, digits=0: _core.round(self) if not digits else _core.round(self * 10.0 ** digits) / 10.0 ** digits
 
+def _method(function):
+    """The function as a method: functions of the binding do not take self by themselves."""
+    def method(self, *args, **kwargs):
+        return function(self, *args, **kwargs)
+    method.__name__, method.__doc__ = function.__name__, function.__doc__
+    return method
+
+
 for _name in ("astype", "sum", "prod", "mean", "max", "min", "all", "any", "var", "std", "ptp", "argmax", "argmin", "cumsum", "cumprod", "squeeze", "swapaxes", "take", "repeat",
               "clip", "sort", "argsort", "diagonal", "trace", "nonzero", "searchsorted", "round", "conj", "dot"):
-    setattr(Array, _name, getattr(_standard, _name, None) or getattr(_core, _name))
+    _function = getattr(_standard, _name, None) or getattr(_core, _name)
+    setattr(Array, _name, _function if hasattr(_function, "__get__") else _method(_function))
 Array.conjugate = Array.conj

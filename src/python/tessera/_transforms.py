@@ -22,19 +22,20 @@ def _numbers(given):
     return [] if given is None else [given] if isinstance(given, int) else list(given)
 
 
-def jit(fun=None, /, *, in_shardings=None, out_shardings=None, static_argnums=None, static_argnames=None, donate_argnums=None):
+def jit(fun=None, /, *, in_shardings=None, out_shardings=None, static_argnums=None, static_argnames=None, donate_argnums=None, reproducible=False):
     """fun, traced at the first call with a signature, planned as a whole, and only run afterwards.
 
     fun must not depend on values (see where and lax.cond) nor have effects but its results. The shardings of the arguments and
-    out_shardings pull in both directions. Not collective; the calls are, over the ranks of the arguments' meshes.
+    out_shardings pull in both directions. reproducible: what it traces is recorded in ts.reproducible(). Not collective; the calls
+    are, over the ranks of the arguments' meshes.
     """
     if fun is None:
         return _functools.partial(jit, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
-                                  static_argnames=static_argnames, donate_argnums=donate_argnums)
+                                  static_argnames=static_argnames, donate_argnums=donate_argnums, reproducible=reproducible)
     if not callable(fun):
         raise TypeError(f"jit takes a function, not {fun!r}")
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames or ())
-    jitted = _core.JitFunction(fun, in_shardings, out_shardings, _numbers(donate_argnums), _numbers(static_argnums), names)
+    jitted = _core.JitFunction(fun, in_shardings, out_shardings, _numbers(donate_argnums), _numbers(static_argnums), names, reproducible)
     return _named(jitted, fun)
 
 

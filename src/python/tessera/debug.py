@@ -17,14 +17,21 @@ def _show(text):
         _sys.stdout.flush()
 
 
+_draw = None  # a notebook's: draw(text, svg) shows both forms of a picture, on rank 0
+
+
 def visualize_sharding(shape, sharding, **options):
-    """Prints, once per job, one cell per distinct block with the devices that hold it."""
-    _show(_d.sharding_text(shape, sharding, **options))
+    """Prints, once per job, one cell per distinct block with the devices that hold it; in a notebook over ranks as a coloured picture."""
+    text = _d.sharding_text(shape, sharding, **options)
+    if _draw is None or options:
+        _show(text)
+    elif _core.is_main_process():
+        _draw(text, sharding_svg(shape, sharding))
 
 
 def visualize_array_sharding(x, **options):
     """visualize_sharding of the array's shape and sharding; the value is not computed."""
-    _show(_d.sharding_text(x.shape, x.sharding, **options))
+    visualize_sharding(x.shape, x.sharding, **options)
 
 
 def inspect_array_sharding(x, *, callback):
@@ -97,8 +104,59 @@ def profile(trace_path=""):
 
 def explain(fun, *args, **kwargs):
     """What fun(*args) would run: collectives with axes, bytes and source lines, arithmetic, peak memory. Nothing runs."""
+    return _lowered(fun, args, kwargs).compile().explanation()
+
+
+def _lowered(fun, args, kwargs):
+    """A jitted function keeps its options: in_shardings, static arguments."""
     from ._transforms import jit
-    return jit(fun).lower(*args, **kwargs).compile().explanation()
+    return (fun if isinstance(fun, _core.JitFunction) else jit(fun)).lower(*args, **kwargs)
+
+
+def simulate(fun, *args, trace_path="", trace_ranks=64, most_messages=2_000_000_000, **kwargs):
+    """The run of fun(*args) on the machine of TESSERA_MACHINE, every rank and message followed by the clock: seconds, waiting, the longest calls, the busiest links.
+    Values do not matter: zeros(shape) and ShapeDtypeStruct will do, on abstract meshes too. trace_path: a timeline of the first trace_ranks ranks for Perfetto.
+    ArgumentError beyond most_messages. Nothing runs. Not collective."""
+    return _lowered(fun, args, kwargs).simulation(trace_path, trace_ranks, most_messages)
+
+
+def advise(fun, *args, meshes=None, memory_limit_bytes=0, keep=(), best=3, most_plans=1000):
+    """The layouts of args for which fun(*args) costs least by the planner's model, the three best with seconds, bytes, peak and the reason.
+    Values do not matter: zeros(shape) and ShapeDtypeStruct will do. meshes: to choose from (meshes_of(8); default: one axis over all devices).
+    keep: numbers of the leaves that keep the layouts they have. Nothing runs. Not collective."""
+    from . import _core, zeros
+    from ._place import device_put
+    arrays = []
+
+    def note(leaf):
+        arrays.append(leaf if isinstance(leaf, _core.Array) else zeros(tuple(leaf.shape), leaf.dtype))
+        return arrays[-1]
+
+    _for_arrays(args, note)
+
+    def plan(shardings):
+        placed = iter([device_put(zeros(x.shape, x.dtype), s) for x, s in zip(arrays, shardings)])
+        return explain(fun, *_for_arrays(args, lambda leaf: next(placed)))
+
+    given = [meshes] if isinstance(meshes, _core.Mesh) else list(meshes or ())
+    return _core.advise_leaves(arrays, given, memory_limit_bytes, best, most_plans, list(keep), plan)
+
+
+def _for_arrays(tree, change):
+    """The tree with change(leaf) for every array and ShapeDtypeStruct; numbers stay numbers."""
+    from .tree_util import tree_flatten, tree_unflatten
+    if hasattr(tree, "shape") and hasattr(tree, "dtype"):
+        return change(tree)
+    if isinstance(tree, dict):
+        return {key: _for_arrays(tree[key], change) for key in sorted(tree)}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(_for_arrays(child, change) for child in tree))
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(_for_arrays(child, change) for child in tree)
+    if tree is None or isinstance(tree, (bool, int, float, complex, str)):
+        return tree
+    leaves, structure = tree_flatten(tree)  # a class that was registered
+    return tree_unflatten(structure, [change(leaf) for leaf in leaves]) if leaves else tree
 
 
 @_contextlib.contextmanager

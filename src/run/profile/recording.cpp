@@ -31,15 +31,15 @@ std::int64_t operand_bytes(const StepTime& time) {
 
 }  // namespace
 
-Recording::Recording()
+ProfileRecording::ProfileRecording()
     : known_peak_(memory_use().peak_bytes), outer_(run_watcher()), start_s_(watch_clock_s()) {
   run_watcher() = this;
 }
-Recording::~Recording() {
+ProfileRecording::~ProfileRecording() {
   if (run_watcher() == this) run_watcher() = outer_;
 }
 
-void Recording::step(const StepTime& time) {
+void ProfileRecording::step(const StepTime& time) {
   const auto kind = collective_kind(time.instruction);
   const auto at = site(time.instruction.where);
   const std::int64_t bytes = kind.empty() || time.ends ? 0 : time.instruction.bytes;
@@ -59,8 +59,8 @@ void Recording::step(const StepTime& time) {
   look_at_memory(time, event.name + " at " + event.site);
 }
 
-// A kernel's temporaries are gone when it is done: they show in the process's peak.
-void Recording::look_at_memory(const StepTime& time, const std::string& step) {
+// Accounts for a kernel's temporaries, which are freed when it returns, by the process's peak.
+void ProfileRecording::look_at_memory(const StepTime& time, const std::string& step) {
   const auto use = memory_use();
   const auto inside = use.peak_bytes > known_peak_ ? use.peak_bytes : 0;
   known_peak_ = std::max(known_peak_, use.peak_bytes);
@@ -68,7 +68,7 @@ void Recording::look_at_memory(const StepTime& time, const std::string& step) {
   if (bytes > peak_.bytes) peak_ = {bytes, std::min(bytes, operand_bytes(time)), step};
 }
 
-std::string recording_text(const Recording& recording) {
+std::string recording_text(const ProfileRecording& recording) {
   nlohmann::json steps = nlohmann::json::object();
   for (const auto& [name, s] : recording.sums())
     steps[name] = {s.kind, s.calls, s.bytes, s.crossing_bytes, s.seconds, s.flops, s.accessed_bytes};

@@ -1,4 +1,4 @@
-// Times of a rank's steps, kept as they run, and the report over all ranks' recordings.
+// Records the times of a rank's steps as they run, and reports over all ranks' recordings.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -9,20 +9,20 @@
 
 namespace tessera {
 
-// The sum over all calls of one step of a program: "matmul at train.cpp:12".
+// Sums over all calls of one step of a program: "matmul at train.cpp:12".
 struct StepSum {
-  std::string kind;  // "compute", or that of a collective
+  std::string kind;  // "compute", or the kind of collective
   std::int64_t calls = 0, bytes = 0, crossing_bytes = 0;
   double seconds = 0, flops = 0, accessed_bytes = 0;
 };
 
 struct PeakMemory {
-  std::int64_t bytes = 0;       // of all that this rank held at once
-  std::int64_t step_bytes = 0;  // of those, operands and results of the step that ran
+  std::int64_t bytes = 0;       // all memory that this rank held at that time
+  std::int64_t step_bytes = 0;  // the part for operands and results of the running step
   std::string step;
 };
 
-class Recording final : public RunWatcher {
+class ProfileRecording final : public RunWatcher {
  public:
   struct Event {
     std::string name, category, site;
@@ -31,10 +31,10 @@ class Recording final : public RunWatcher {
     bool ends;  // the second half of a collective
   };
 
-  Recording();  // begins: looks on from here
-  ~Recording() override;
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
+  ProfileRecording();  // starts recording
+  ~ProfileRecording() override;
+  ProfileRecording(const ProfileRecording&) = delete;
+  ProfileRecording& operator=(const ProfileRecording&) = delete;
 
   void step(const StepTime&) override;
   const std::vector<Event>& events() const { return events_; }
@@ -53,17 +53,18 @@ class Recording final : public RunWatcher {
   double start_s_;
 };
 
-// One rank's, in the form in which ranks exchange it.
-std::string recording_text(const Recording&);
-// The table over all ranks, from their texts and their hosts' names. Pure.
+// One rank's recording as text for other ranks.
+std::string recording_text(const ProfileRecording&);
+// The table over all ranks, from their texts and host names. Pure.
 struct Rates;
 std::string report_text(const std::vector<std::string>& recordings, const std::vector<std::string>& hosts,
                         const Rates&);
-// Collective over all ranks, which all get it.
-std::string report_of_all(const Recording&);
+// Collective over all ranks, which all get the report.
+std::string report_of_all(const ProfileRecording&);
 
-// A Chrome trace. This rank's alone, or, collective over all ranks, everybody's: rank 0 writes. IoError.
-void write_trace(const Recording&, const std::string& path);
-void write_trace_of_all(const Recording&, const std::string& path);
+// Writes a Chrome trace: of this rank alone, or (collective over all ranks) of all, written by rank 0.
+// IoError.
+void write_trace(const ProfileRecording&, const std::string& path);
+void write_trace_of_all(const ProfileRecording&, const std::string& path);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// The table over all ranks: where they spend their time, and who keeps whom waiting.
+// The table over all ranks: the time of each step, and the ranks that keep others waiting.
 #include <algorithm>
 #include <cstdio>
 #include <limits>
@@ -31,7 +31,7 @@ struct Spread {
 
 struct Row {
   std::string name, kind;
-  std::int64_t calls = 0;          // of the rank that made most
+  std::int64_t calls = 0;          // of the rank with the most calls
   double bytes = 0, crossing = 0;  // of all ranks
   double flops = 0, accessed = 0;  // of all ranks
   Spread seconds;
@@ -83,7 +83,7 @@ Merged merge(const std::vector<std::string>& recordings) {
   return all;
 }
 
-// "12.1 GF/s, 60 %"; without the share where the limit is a guess.
+// "12.1 GF/s, 60 %"; without the percentage if the limit is not measured.
 std::string rate_text(double per_second, const char* unit, double limit, bool is_measured) {
   char text[64];
   std::snprintf(text, sizeof text, is_measured ? "%.3g %s, %.0f %%" : "%.3g %s", per_second / 1e9, unit,
@@ -91,7 +91,7 @@ std::string rate_text(double per_second, const char* unit, double limit, bool is
   return text;
 }
 
-// The rate that comes nearer to its limit. Nothing of calls so short that beginning them is what they take.
+// The rate that is closer to its limit; "" for calls too short to measure.
 std::string rate_of(const Row& row, const Rates& machine) {
   constexpr double shortest_s = 5e-6;
   if (row.seconds.mean() <= shortest_s * static_cast<double>(row.calls)) return "";
@@ -170,7 +170,7 @@ std::string report_text(const std::vector<std::string>& recordings, const std::v
   return text;
 }
 
-std::string report_of_all(const Recording& recording) {
+std::string report_of_all(const ProfileRecording& recording) {
   const auto& hosts = comm::place_in_job().hosts;
   return report_text(comm::gather_texts(comm::world(), recording_text(recording)),
                      hosts.empty() ? std::vector<std::string>{"this host"} : hosts, rates());

@@ -1,4 +1,4 @@
-// Chrome traces: a process per host, in it a track per rank for what it computes and one for what it sends.
+// Chrome traces: a process per host, with two tracks per rank, one for computing and one for communicating.
 #include <tessera/error.hpp>
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 namespace tessera {
 namespace {
 
-// Times are from rank 0's start of recording; `shift_s` is what to add to this rank's clock.
-std::string events_text(const Recording& recording, int rank, double origin_s, double shift_s) {
+// Times count from rank 0's start of recording; `shift_s` is added to this rank's clock.
+std::string events_text(const ProfileRecording& recording, int rank, double origin_s, double shift_s) {
   std::string text;
   for (const auto& event : recording.events()) {
     const bool computes = event.category == "compute";
@@ -42,7 +42,7 @@ nlohmann::json name_line(const char* what, int pid, int tid, const std::string& 
   return {{"name", what}, {"ph", "M"}, {"pid", pid}, {"tid", tid}, {"args", {{"name", name}}}};
 }
 
-// Names of tracks; the file goes on with events, each behind a comma.
+// The file's head with the names of tracks; events follow, each after a comma.
 std::string head_text(const std::vector<int>& ranks, const std::vector<std::string>& hosts) {
   std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
   const char* separator = "\n";
@@ -59,7 +59,7 @@ class TraceFile {
  public:
   explicit TraceFile(std::string path) : path_(std::move(path)), file_(path_) {}
   void add(const std::string& text) { file_ << text; }
-  std::string finish() {  // what went wrong
+  std::string finish() {  // returns the error, if any
     file_ << "\n]}\n";
     if (file_.flush()) return "";
     return "profile: " + tessera::quoted(path_) + " cannot be written: " + std::strerror(errno) +
@@ -76,8 +76,8 @@ std::vector<std::string> host_names() {
   return hosts.empty() ? std::vector<std::string>{"this host"} : hosts;
 }
 
-// The shift from this rank's clock to rank 0's. Ranks of a host share a clock; for the others the quickest of
-// several questions to rank 0 tells it, exact to half of its round trip. Collective over all ranks.
+// The shift from this rank's clock to rank 0's. Ranks of a host share a clock; for the others it is measured
+// by the fastest of several queries to rank 0, exact to half of its round trip. Collective over all ranks.
 double clock_shift() {
   const auto& all = comm::world();
   constexpr int questions = 8;
@@ -104,7 +104,7 @@ double clock_shift() {
   return shift;
 }
 
-// To rank 0, one rank after the other, so that it never holds more than one rank's events.
+// Sends the events to rank 0, one rank after the other, so that it never holds more than one rank's events.
 void collect(const std::string& mine, TraceFile* file) {
   const auto& all = comm::world();
   if (file == nullptr) {
@@ -124,7 +124,7 @@ void collect(const std::string& mine, TraceFile* file) {
 
 }  // namespace
 
-void write_trace(const Recording& recording, const std::string& path) {
+void write_trace(const ProfileRecording& recording, const std::string& path) {
   const int me = comm::place_in_job().rank;
   TraceFile file(path);
   file.add(head_text({me}, host_names()));
@@ -133,7 +133,7 @@ void write_trace(const Recording& recording, const std::string& path) {
   if (!error.empty()) throw IoError(error);
 }
 
-void write_trace_of_all(const Recording& recording, const std::string& path) {
+void write_trace_of_all(const ProfileRecording& recording, const std::string& path) {
   const auto& all = comm::world();
   double origin_s = recording.start_s();
   comm::broadcast(all, std::span<double>(&origin_s, 1), 0);

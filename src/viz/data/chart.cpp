@@ -9,9 +9,9 @@ namespace tessera::viz {
 namespace {
 
 constexpr int label_size = 11;
-constexpr double gap = 8;  // pixels between a tick's label and the axis, and between labels
+constexpr double gap = 8;  // pixels between a tick's label and the axis, and between two labels
 
-// Enough digits to tell neighbours `step` apart.
+// A label with enough digits to distinguish neighbours `step` apart.
 std::string label_of(double value, double step) {
   char text[40];
   const double size = std::max(std::fabs(value), step);
@@ -36,7 +36,7 @@ std::vector<Tick> linear_ticks(double low, double high, int most) {
       break;
     }
   std::vector<Tick> ticks;
-  if (std::max(std::fabs(low), std::fabs(high)) / step > 1e13) return ticks;  // too close to be told apart
+  if (std::max(std::fabs(low), std::fabs(high)) / step > 1e13) return ticks;  // too close to be distinguished
   for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k)
     ticks.push_back({k * step, label_of(k * step, step)});
   return ticks;
@@ -74,7 +74,7 @@ double Axis::pixel(double value) const {
 }
 
 std::vector<Tick> ticks_of(const Axis& axis, int most) {
-  const auto [low, high] = std::minmax(axis.low, axis.high);  // rows of an image are counted downwards
+  const auto [low, high] = std::minmax(axis.low, axis.high);  // rows of an image count downwards
   return axis.logarithmic ? logarithmic_ticks(low, high, most) : linear_ticks(low, high, most);
 }
 
@@ -102,7 +102,7 @@ std::vector<Tick> ticks_that_fit(const Axis& axis, bool across) {
   return ticks;
 }
 
-Chart::Chart(const Frame& frame, Axis x, Axis y, double right) : x_(x), y_(y), title_(frame.title) {
+Chart::Chart(const ChartFrame& frame, Axis x, Axis y, double right) : x_(x), y_(y), title_(frame.title) {
   const double top = frame.title.empty() ? 16 : 40, bottom = frame.x_label.empty() ? 32 : 52;
   y_.from = frame.height - bottom, y_.to = top;
   const auto up = ticks_that_fit(y_, false);
@@ -113,7 +113,7 @@ Chart::Chart(const Frame& frame, Axis x, Axis y, double right) : x_(x), y_(y), t
   draw(frame, ticks_that_fit(x_, true), up);
 }
 
-void Chart::draw(const Frame& frame, const std::vector<Tick>& across, const std::vector<Tick>& up) {
+void Chart::draw(const ChartFrame& frame, const std::vector<Tick>& across, const std::vector<Tick>& up) {
   const std::string small = "font-size=\"" + std::to_string(label_size) + "\"";
   const double left = x_.from, right = x_.to, bottom = y_.from, top = y_.to;
   for (const auto& tick : up) {

@@ -1,4 +1,4 @@
-// Colours of numbers.
+// Maps numbers to colours.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace tessera::viz {
 
-// matplotlib's, as lines between a few of its colours.
+// matplotlib's colour maps, interpolated linearly between a few of their colours.
 class Colormap {
  public:
   explicit Colormap(const std::string& name);  // ArgumentError that lists the names

@@ -29,7 +29,7 @@ std::string image_element(double x, double y, double width, double height, const
          base64(png) + "\"/>\n";
 }
 
-// With a margin, so that a curve does not run along the frame.
+// An axis over [low, high]; a default range if there are no numbers, widened around a single one.
 Axis axis_over(double low, double high, bool logarithmic) {
   Axis axis{low, high, logarithmic};
   if (!(low <= high)) axis.low = logarithmic ? 0.1 : 0, axis.high = 1;
@@ -55,13 +55,13 @@ bool is_drawn(const std::pair<double, double>& p, const PlotOptions& options) {
          (!options.log_y || p.second > 0);
 }
 
-Frame frame_of(const PlotOptions& options) {
+ChartFrame frame_of(const PlotOptions& options) {
   return {options.title, options.x_label, options.y_label, options.width, options.height};
 }
 
 }  // namespace
 
-std::string image_svg(const Grid& grid, const ValueRange& range, const ImageOptions& options,
+std::string image_svg(const DataGrid& grid, const ValueRange& range, const ImageOptions& options,
                       std::int64_t rows, std::int64_t columns) {
   constexpr double longest = 480, bar_width = 16;
   const double scale = longest / static_cast<double>(std::max(rows, columns));
@@ -72,9 +72,9 @@ std::string image_svg(const Grid& grid, const ValueRange& range, const ImageOpti
   double widest = 0;
   for (const auto& tick : ticks) widest = std::max<double>(widest, svg_text_width(tick.label, 11));
   const double right = bar_width + 24 + widest;
-  // The chart takes its margins from the labels: the frame is made larger by what it took.
+  // The chart takes its margins from the frame, so the frame is enlarged by them.
   const Axis x{0, static_cast<double>(columns)}, y{static_cast<double>(rows), 0};
-  Frame frame{options.title, options.x_label, options.y_label, 0, 0};
+  ChartFrame frame{options.title, options.x_label, options.y_label, 0, 0};
   frame.width = static_cast<int>(width + right), frame.height = static_cast<int>(height);
   const Chart measured({frame.title, frame.x_label, frame.y_label, 2 * frame.width, 2 * frame.height}, x, y,
                        right);
@@ -84,7 +84,7 @@ std::string image_svg(const Grid& grid, const ValueRange& range, const ImageOpti
   const Colormap colormap(options.colormap);
   const double left = chart.x().from, top = chart.y().to, w = chart.x().to - left, h = chart.y().from - top;
   chart.svg().raw(image_element(left, top, w, h, png_of(grid, range, colormap, 1)));
-  Grid bar{256, 1, {}};
+  DataGrid bar{256, 1, {}};
   for (int i = 0; i < 256; ++i) bar.values.push_back(range.high + (range.low - range.high) * i / 255);
   const double at = chart.x().to + 12;
   chart.svg().raw(image_element(at, top, bar_width, h, png_of(bar, range, colormap, 1)));
@@ -157,7 +157,7 @@ std::string colour_code(const Rgb& c, int layer) {
          std::to_string(c.b) + "m";
 }
 
-std::string coloured_text(const Grid& grid, const ValueRange& range, const Colormap& colours) {
+std::string coloured_text(const DataGrid& grid, const ValueRange& range, const Colormap& colours) {
   std::string text;
   for (std::int64_t row = 0; row < grid.rows; row += 2) {
     for (std::int64_t column = 0; column < grid.columns; ++column) {
@@ -176,7 +176,8 @@ std::string coloured_text(const Grid& grid, const ValueRange& range, const Color
 
 }  // namespace
 
-std::string shaded_text(const Grid& grid, const ValueRange& range, const std::string& colormap, bool colour) {
+std::string shaded_text(const DataGrid& grid, const ValueRange& range, const std::string& colormap,
+                        bool colour) {
   const Colormap colours(colormap);
   std::string text;
   if (colour) {

@@ -1,4 +1,4 @@
-// Pictures of numbers as texts of files: pure.
+// Pictures of numbers as file texts. Pure.
 #pragma once
 #include <tessera/viz.hpp>
 
@@ -10,8 +10,8 @@
 
 namespace tessera::viz {
 
-// `rows` and `columns` are the extents of the array that the grid stands for: what the axes show.
-std::string image_svg(const Grid&, const ValueRange&, const ImageOptions&, std::int64_t rows,
+// `rows` and `columns` are the extents of the array that the grid represents: shown on the axes.
+std::string image_svg(const DataGrid&, const ValueRange&, const ImageOptions&, std::int64_t rows,
                       std::int64_t columns);
 
 using Points = std::vector<std::pair<double, double>>;  // not finite: a gap
@@ -22,9 +22,9 @@ struct DrawnCurve {
 std::string plot_svg(const std::vector<DrawnCurve>&, const PlotOptions&);
 std::string histogram_svg(const std::vector<std::int64_t>& counts, const ValueRange&, const PlotOptions&);
 
-// Two characters per number where there are no colours, one for two rows where there are.
-std::string shaded_text(const Grid&, const ValueRange&, const std::string& colormap, bool colour);
-// A column per number, in eighths of a line.
+// Without colours two characters per number; with colours one character for two rows.
+std::string shaded_text(const DataGrid&, const ValueRange&, const std::string& colormap, bool colour);
+// One column per number, in eighths of a line.
 std::string bars_text(const std::vector<double>&, const ValueRange&, int lines);
 
 }  // namespace tessera::viz

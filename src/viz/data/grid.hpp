@@ -1,4 +1,4 @@
-// The numbers behind a picture of data, in rows. NaN stands for a gap.
+// The numbers of a picture of data, row by row. NaN marks a gap.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace tessera::viz {
 
-struct Grid {
+struct DataGrid {
   std::int64_t rows = 0, columns = 0;
   std::vector<double> values = {};
   double at(std::int64_t row, std::int64_t column) const { return values[row * columns + column]; }
 };
 
-// From the least to the largest; a range of its own around a single value.
+// From the least to the largest number; widened around a single value.
 struct ValueRange {
   double low = 0, high = 1;
-  // In [0, 1].
+  // The position of a value in the range, clamped to [0, 1].
   double place(double value) const {
     const double t = (value - low) / (high - low);
     return t < 0 ? 0 : t > 1 ? 1 : t;

@@ -1,4 +1,4 @@
-// The public functions: what each rank brings, and what rank 0 makes of it.
+// The public functions: each rank's contribution, and rank 0's drawing.
 #include <tessera/runtime.hpp>
 #include <tessera/viz.hpp>
 
@@ -47,7 +47,7 @@ void check_values_are_there(const Array& x) {
                         " has no value while a function is traced; return it, or hand it to debug::callback");
 }
 
-// Rank 0 makes the file; what goes wrong there is raised everywhere.
+// Writes the file on rank 0; raises its errors on all ranks.
 void write_on_first(const std::string& path, const std::function<std::string()>& content) {
   std::string failure;
   if (comm::world().rank() == 0) {
@@ -60,8 +60,8 @@ void write_on_first(const std::string& path, const std::function<std::string()>&
   if (!first.empty()) throw IoError(call_text() + ": " + first);
 }
 
-// A longer curve keeps the least and the largest of each run, in the middle of their positions.
-Points thinned(const Grid& least, const Grid& most, const Grid& places) {
+// A longer curve keeps the least and largest value of each run, at the middle of their positions.
+Points thinned(const DataGrid& least, const DataGrid& most, const DataGrid& places) {
   Points points;
   for (std::size_t i = 0; i < least.values.size(); ++i) {
     points.emplace_back(places.values[i], least.values[i]);
@@ -74,9 +74,9 @@ Points points_of(const Curve& curve) {
   const auto n = curve.y.shape()[0];
   const bool thins = n > most_points;
   const auto parts = thins ? most_points / 2 : n;
-  const Grid least = sampled(curve.y, 1, parts, thins ? Combine::least : Combine::mean),
-             most = thins ? sampled(curve.y, 1, parts, Combine::most) : least;
-  Grid places{1, parts};
+  const DataGrid least = sampled(curve.y, 1, parts, thins ? Combine::least : Combine::mean),
+                 most = thins ? sampled(curve.y, 1, parts, Combine::most) : least;
+  DataGrid places{1, parts};
   if (curve.x) places = sampled(*curve.x, 1, parts);
   if (!curve.x && comm::world().rank() == 0)
     for (std::int64_t i = 0; i < parts; ++i)
@@ -124,7 +124,7 @@ void image(const std::string& path, const Operand& x, ImageOptions options) {
   const Colormap colours(options.colormap);
   if (x.array.size() == 0)
     throw ShapeError(call_text() + ": " + describe(x.array) + " has no elements to draw");
-  const Grid grid = sampled(x.array, options.max_pixels, options.max_pixels);
+  const DataGrid grid = sampled(x.array, options.max_pixels, options.max_pixels);
   write_on_first(path, [&] {
     const auto range = range_of(grid.values, options.vmin, options.vmax);
     return path.ends_with(".png") ? png_of(grid, range, colours, options.enlarge)
@@ -167,9 +167,9 @@ std::string terminal(const Operand& x, TerminalOptions options) {
   if (x.array.size() == 0) return "";
   const bool colour = options.colour.value_or(stdout_ends_at_terminal());
   const bool is_curve = x.array.ndim() == 1;
-  const Grid grid = is_curve ? sampled(x.array, 1, options.columns)
-                    : colour ? sampled(x.array, 2 * options.rows, options.columns)
-                             : sampled(x.array, options.rows, options.columns / 2);
+  const DataGrid grid = is_curve ? sampled(x.array, 1, options.columns)
+                        : colour ? sampled(x.array, 2 * options.rows, options.columns)
+                                 : sampled(x.array, options.rows, options.columns / 2);
   if (comm::world().rank() != 0) return "";
   const auto range = range_of(grid.values, options.vmin, options.vmax);
   return is_curve ? bars_text(grid.values, range, std::min(options.rows, 8))

@@ -19,7 +19,7 @@ void flush(png_structp) {}
 }
 void ignore(png_structp, png_const_charp) {}
 
-std::vector<png_byte> row_of(const Grid& grid, std::int64_t row, const ValueRange& range,
+std::vector<png_byte> row_of(const DataGrid& grid, std::int64_t row, const ValueRange& range,
                              const Colormap& colours, int enlarge) {
   std::vector<png_byte> bytes;
   for (std::int64_t column = 0; column < grid.columns; ++column) {
@@ -34,7 +34,7 @@ std::vector<png_byte> row_of(const Grid& grid, std::int64_t row, const ValueRang
 
 }  // namespace
 
-std::string png_of(const Grid& grid, const ValueRange& range, const Colormap& colours, int enlarge) {
+std::string png_of(const DataGrid& grid, const ValueRange& range, const Colormap& colours, int enlarge) {
   std::string file;
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, fail, ignore);
   png_infop info = png_create_info_struct(png);

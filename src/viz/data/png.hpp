@@ -1,4 +1,4 @@
-// Pixels as a PNG file.
+// Numbers as the pixels of a PNG file.
 #pragma once
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace tessera::viz {
 
-// One pixel per number, `enlarge` in each direction; NaN is transparent. The bytes of the file, which are
-// the same for the same pixels.
-std::string png_of(const Grid&, const ValueRange&, const Colormap&, int enlarge);
+// One pixel per number, `enlarge` times in each direction; NaN is transparent. Returns the bytes of the file,
+// which are the same for equal pixels.
+std::string png_of(const DataGrid&, const ValueRange&, const Colormap&, int enlarge);
 
 }  // namespace tessera::viz

@@ -30,7 +30,7 @@ const Stored& computed(const Array& x) {
   return *output_of(x).stored;
 }
 
-// Calls read(index, value) on every element of this rank's block, with its row-major number in the block.
+// Calls read(index, value) for every element of this rank's block, with its row-major index in the block.
 template <class F> void read_block(const Array& x, const Stored& stored, const Box& box, F read) {
   const auto n = box_elements(box);
   kernels::visit_stored(x.dtype(), [&]<class T>(T) {
@@ -41,7 +41,7 @@ template <class F> void read_block(const Array& x, const Stored& stored, const B
   });
 }
 
-// The part of [0, n) drawn as one of `parts` numbers that element i falls into.
+// The index of the part that contains element i, if [0, n) is divided into `parts`.
 std::int64_t part_of(std::int64_t i, std::int64_t n, std::int64_t parts) {
   return static_cast<std::int64_t>(static_cast<__int128>(i) * parts / n);
 }
@@ -50,7 +50,7 @@ Range parts_of(const Range& elements, std::int64_t n, std::int64_t parts) {
   return {part_of(elements.start, n, parts), part_of(elements.stop - 1, n, parts) + 1};
 }
 
-// One rank's share: the parts that its block touches.
+// One rank's share: the parts that its block intersects.
 struct Share {
   Range rows, columns;
   std::vector<double> values, counts;
@@ -72,12 +72,12 @@ class Sampling {
     parts_ = {std::min(extents_[0], rows), std::min(extents_[1], columns)};
   }
 
-  Grid run() {
+  DataGrid run() {
     const auto& stored = computed(x_);
     const auto& world = comm::world();
     const std::string call = call_text();
     const comm::Purpose purpose(call);
-    Grid grid{parts_[0], parts_[1]};
+    DataGrid grid{parts_[0], parts_[1]};
     Share whole({0, parts_[0]}, {0, parts_[1]}, empty());
     for (int rank = 0; rank < world.size(); ++rank) {
       const int device = world.device_ids()[static_cast<std::size_t>(rank)];
@@ -108,7 +108,7 @@ class Sampling {
     return combine_ == Combine::least ? std::fmin(a, b) : combine_ == Combine::most ? std::fmax(a, b) : a + b;
   }
 
-  // The block of a device as rows and columns; nothing where it has none, or another device has the same.
+  // The block of a device as rows and columns; nullopt if it has none, or is not the block's replica 0.
   std::optional<Box> box_of(const Sharding& layout, int device) const {
     if (layout.mesh().position(device) < 0) return std::nullopt;
     if (layout.replica_id(x_.shape(), device_table()[static_cast<std::size_t>(device)]) != 0)
@@ -118,7 +118,7 @@ class Sampling {
     return box_elements(box) > 0 ? std::optional(box) : std::nullopt;
   }
 
-  // NaN counts for nothing, unless a part has nothing else.
+  // NaNs are ignored, unless a part contains nothing else.
   void fill(Share& share, const Stored& stored, const Box& box) const {
     const auto width = box[1].size();
     std::vector<std::int64_t> column_part;
@@ -159,7 +159,7 @@ class Sampling {
   std::array<std::int64_t, 2> extents_{}, parts_{};
 };
 
-// This rank's block, if no device before it has the same.
+// This rank's block, if it is the block's replica 0.
 std::optional<Box> own_box(const Array& x, const Stored& stored) {
   const int me = own_device_id();
   if (stored.layout.mesh().position(me) < 0) return std::nullopt;
@@ -171,7 +171,7 @@ std::optional<Box> own_box(const Array& x, const Stored& stored) {
 
 }  // namespace
 
-Grid sampled(const Array& x, std::int64_t rows, std::int64_t columns, Combine combine) {
+DataGrid sampled(const Array& x, std::int64_t rows, std::int64_t columns, Combine combine) {
   return Sampling(x, rows, columns, combine).run();
 }
 

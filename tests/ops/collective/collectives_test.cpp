@@ -1,4 +1,4 @@
-// Every collective over every axis of 1-, 2- and 3-d meshes, against the simulator.
+// Every collective over every axis of 1-, 2- and 3-d meshes, compared with the simulator.
 #include "over_ranks.hpp"
 
 namespace {
@@ -7,7 +7,7 @@ using namespace over_ranks;
 using tessera::max;
 using tessera::min;
 
-TEST(Collectives, ReductionsCombineTheRanksOfTheAxisAndLeaveTheOthersApart) {
+TEST(Collectives, reductions_combine_the_ranks_of_the_axis_and_leave_the_others_apart) {
   for (const auto& mesh : meshes())
     for (const auto& names : axis_choices(mesh)) {
       const auto x = values(mesh.size(), {2, 3});
@@ -30,7 +30,7 @@ TEST(Collectives, ReductionsCombineTheRanksOfTheAxisAndLeaveTheOthersApart) {
     }
 }
 
-TEST(Collectives, AllGatherStacksOrConcatenatesAlongAnyDimension) {
+TEST(Collectives, all_gather_stacks_or_concatenates_along_any_dimension) {
   for (const auto& mesh : meshes())
     for (const auto& names : axis_choices(mesh)) {
       const auto x = values(mesh.size(), {2, 3});
@@ -45,7 +45,7 @@ TEST(Collectives, AllGatherStacksOrConcatenatesAlongAnyDimension) {
     }
 }
 
-TEST(Collectives, PsumScatterKeepsOwnBlockOfTheSum) {
+TEST(Collectives, psum_scatter_keeps_own_block_of_the_sum) {
   for (const auto& mesh : meshes())
     for (const auto& names : axis_choices(mesh)) {
       const std::int64_t n = size_along(mesh, names);
@@ -64,7 +64,7 @@ TEST(Collectives, PsumScatterKeepsOwnBlockOfTheSum) {
     }
 }
 
-TEST(Collectives, AllToAllExchangesBlocks) {
+TEST(Collectives, all_to_all_exchanges_blocks) {
   for (const auto& mesh : meshes())
     for (const auto& names : axis_choices(mesh)) {
       const std::int64_t n = size_along(mesh, names);
@@ -85,7 +85,7 @@ TEST(Collectives, AllToAllExchangesBlocks) {
     }
 }
 
-TEST(Collectives, PermutationsMoveBlocksAndFillWithZeros) {
+TEST(Collectives, permutations_move_blocks_and_fill_with_zeros) {
   for (const auto& mesh : meshes())
     for (const auto& names : axis_choices(mesh)) {
       const int n = size_along(mesh, names);
@@ -123,7 +123,7 @@ TEST(Collectives, PermutationsMoveBlocksAndFillWithZeros) {
     }
 }
 
-TEST(Collectives, AxisIndexNumbersTheRanksFirstNameMajor) {
+TEST(Collectives, axis_index_numbers_the_ranks_first_name_major) {
   for (const auto& mesh : meshes())
     for (const auto& names : axis_choices(mesh)) {
       const auto x = values(mesh.size(), {1});
@@ -144,7 +144,7 @@ TEST(Collectives, AxisIndexNumbersTheRanksFirstNameMajor) {
     }
 }
 
-TEST(Collectives, PargmaxTakesTheLowestOfEquals) {
+TEST(Collectives, pargmax_takes_the_lowest_of_equals) {
   for (const auto& mesh : meshes())
     for (const auto& names : axis_choices(mesh)) {
       PerRank x;

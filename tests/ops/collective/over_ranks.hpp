@@ -1,5 +1,5 @@
-// Every rank's values go into one array [ranks, ...], through a collective inside shard_map, and come back
-// as one array [ranks, ...].
+// Runs a collective in shard_map on an array [ranks, ...] with every rank's values, and returns the results
+// as an array [ranks, ...].
 #pragma once
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using simulator::Members;
 using simulator::PerRank;
 using simulator::Value;
 
-// Meshes of 1, 2 and 3 axes over all ranks, in every way in which their number splits into factors.
+// Meshes of 1, 2 and 3 axes over all ranks, for every factorization of their number.
 inline std::vector<Mesh> meshes() {
   const int p = device_count();
   std::vector<Mesh> all = {make_mesh({p}, {"x"})};
@@ -33,7 +33,7 @@ inline std::vector<Mesh> meshes() {
   return all;
 }
 
-// The axes over which a collective may go: every one, and pairs in both orders.
+// The axes over which a collective is tested: each one, and pairs in both orders.
 inline std::vector<std::vector<std::string>> axis_choices(const Mesh& mesh) {
   std::vector<std::vector<std::string>> choices;
   const auto names = mesh.axis_names();
@@ -57,7 +57,7 @@ inline int size_along(const Mesh& mesh, const std::vector<std::string>& names) {
   return n;
 }
 
-// Small integers that differ between all ranks and places.
+// Small integers that differ by rank and position.
 inline PerRank values(int ranks, std::vector<std::int64_t> shape) {
   PerRank all;
   for (int r = 0; r < ranks; ++r) {
@@ -89,7 +89,7 @@ template <class F> void expect_over_ranks(const Mesh& mesh, const PerRank& in, c
   for (const auto& v : expected) wanted.insert(wanted.end(), v.data.begin(), v.data.end());
   EXPECT_EQ(y.shape(), Shape(result_shape)) << what << " over " << mesh;
   const auto got = to_vector<double>(y);
-  if (dtype == float64) {  // a division may be taken before or after the sum
+  if (dtype == float64) {  // a division may precede or follow the sum
     ASSERT_EQ(got.size(), wanted.size());
     for (std::size_t i = 0; i < got.size(); ++i)
       EXPECT_NEAR(got[i], wanted[i], 1e-12) << what << " over " << mesh;

@@ -1,4 +1,4 @@
-// Groups, dtypes, what costs nothing, what it is called in program texts, and what is refused.
+// Groups, dtypes, collectives that cost nothing, their names in program texts, and refused arguments.
 #include <gmock/gmock.h>
 
 #include <tessera/debug.hpp>
@@ -11,14 +11,14 @@ namespace {
 using namespace over_ranks;
 using testing::HasSubstr;
 
-// The ranks dealt out to groups of equal size, last rank first.
+// The ranks scattered to groups of equal size, last rank first.
 Groups dealt(int ranks, int groups) {
   Groups result(groups);
   for (int i = 0; i < ranks; ++i) result[i % groups].push_back(ranks - 1 - i);
   return result;
 }
 
-TEST(CollectiveGroups, WorkForThemselvesOverAnyAxis) {
+TEST(CollectiveGroups, work_for_themselves_over_any_axis) {
   for (const auto& mesh : meshes())
     for (const auto& names : axis_choices(mesh)) {
       const int n = size_along(mesh, names);
@@ -56,7 +56,7 @@ TEST(CollectiveGroups, WorkForThemselvesOverAnyAxis) {
     }
 }
 
-TEST(CollectiveGroups, ReductionsTakeGroupsOfAnySize) {
+TEST(CollectiveGroups, reductions_take_groups_of_any_size) {
   const int p = device_count();
   const Mesh mesh = make_mesh({p}, {"x"});
   Groups groups{{0}};
@@ -77,7 +77,7 @@ TEST(CollectiveGroups, ReductionsTakeGroupsOfAnySize) {
 Mesh line() { return make_mesh({device_count()}, {"x"}); }
 template <class F> Array mapped(F f, const Array& x) { return shard_map(f, line(), P("x"), P("x"))(x); }
 
-TEST(CollectiveDtypes, BoolCountsIntegersWrapComplexAdds) {
+TEST(CollectiveDtypes, bool_counts_integers_wrap_complex_adds) {
   const int p = device_count();
   const Array rank = arange(p);
   const Array truth = mapped([](const Array& b) { return psum(b > 0, "x"); }, rank);
@@ -108,7 +108,7 @@ TEST(CollectiveDtypes, BoolCountsIntegersWrapComplexAdds) {
   }
 }
 
-TEST(CollectiveCosts, WhatIsTheSameOnAllRanksIsMultiplied) {
+TEST(CollectiveCosts, what_is_the_same_on_all_ranks_is_multiplied) {
   const Array x = device_put(arange(2.0f * static_cast<float>(device_count())), line(), P("x"));
   eval(x);
   const debug::CommStats stats;
@@ -123,7 +123,7 @@ TEST(CollectiveCosts, WhatIsTheSameOnAllRanksIsMultiplied) {
   EXPECT_EQ(to_vector<double>(y)[1], 1 * p + 3 * p + 1);
 }
 
-TEST(CollectiveCosts, SumsThatAreAddedTravelTogether) {
+TEST(CollectiveCosts, sums_that_are_added_travel_together) {
   if (device_count() == 1) return;
   const Array x = device_put(arange(4.0f * static_cast<float>(device_count())), line(), P("x"));
   const auto f = [](const Array& x) {
@@ -139,8 +139,8 @@ TEST(CollectiveCosts, SumsThatAreAddedTravelTogether) {
       << text;  // of one number, not of four
 }
 
-// A value that differs from rank to rank must not be applied to the terms of a sum.
-TEST(CollectiveCosts, SumsAreFinishedBeforeTheyMeetVaryingValues) {
+// A value that differs between ranks must not be applied to the terms of a sum.
+TEST(CollectiveCosts, sums_are_finished_before_they_meet_varying_values) {
   const int p = device_count();
   const Array x = arange(p);
   const Array y =
@@ -151,7 +151,7 @@ TEST(CollectiveCosts, SumsAreFinishedBeforeTheyMeetVaryingValues) {
   EXPECT_EQ(to_vector<int>(y), wanted);
 }
 
-TEST(CollectiveTexts, CallCollectivesByTheirUsualNames) {
+TEST(CollectiveTexts, call_collectives_by_their_usual_names) {
   if (device_count() == 1) return;
   const int p = device_count();
   const Array x = device_put(ones({p * p, p}), line(), P("x"));
@@ -185,7 +185,7 @@ template <class Error, class F> void refused(F body, const std::vector<std::stri
   }
 }
 
-TEST(CollectiveErrors, NameTheFacts) {
+TEST(CollectiveErrors, name_the_facts) {
   const int p = device_count();
   const auto size = std::to_string(p);
   refused<ArgumentError>(

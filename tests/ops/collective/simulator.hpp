@@ -1,4 +1,5 @@
-// Collectives in plain loops: every rank's value in one process. Independent of the library but for Shape.
+// Collectives in plain loops, with every rank's value in one process. Independent of the library except for
+// Shape.
 #pragma once
 #include <tessera/shape.hpp>
 
@@ -49,7 +50,7 @@ inline double at(const Value& v, const std::vector<std::int64_t>& index) {
 }
 
 using PerRank = std::vector<Value>;
-// For each rank the ranks of its group, in order.
+// For each rank, the ranks of its group in order.
 using Members = std::vector<std::vector<int>>;
 
 // Groups of a mesh along some of its axes (numbers, first major), cut further by axis_index_groups.
@@ -155,8 +156,8 @@ inline PerRank psum_scatter(const PerRank& x, const Members& members, int axis, 
   return out;
 }
 
-// By its definition: rank r receives from member m the r-th block along `split`; blocks stand along `concat`
-// in the order of members.
+// By definition: rank r receives from member m the r-th block along `split`; blocks are concatenated along
+// `concat` in the order of members.
 inline PerRank all_to_all(const PerRank& x, const Members& members, int split, int concat, bool tiled) {
   PerRank out;
   for (std::size_t r = 0; r < x.size(); ++r) {

@@ -1,5 +1,5 @@
-// conv against plain loops: strides, padding, dilation, groups, any number of spatial dims, any shardings;
-// and what travels.
+// conv compared with plain loops: strides, padding, dilation, groups, any number of spatial dims, any
+// shardings; and its traffic.
 #include "support/layouts.hpp"
 
 namespace tessera::test {
@@ -35,7 +35,7 @@ double correlate(const Position& at, const Shape& xs, const Shape& ks, const Con
   return total;
 }
 
-TEST(Conv, WhatLoopsGiveOnAnySharding) {
+TEST(Conv, what_loops_give_on_any_sharding) {
   std::mt19937 random(61);
   for (int round = 0; round < 50; ++round) {
     const Mesh mesh = random_mesh(random);
@@ -68,7 +68,7 @@ TEST(Conv, WhatLoopsGiveOnAnySharding) {
   }
 }
 
-TEST(Conv, ASplitSpatialDimExchangesItsHaloOnly) {
+TEST(Conv, a_split_spatial_dim_exchanges_its_halo_only) {
   const int n = device_count();
   const Mesh mesh = make_mesh({n}, {"x"});
   const Array x = device_put(zeros({1, 2, 8 * n, 16}), mesh, P(None, None, "x")), k = zeros({4, 2, 3, 3});
@@ -76,7 +76,7 @@ TEST(Conv, ASplitSpatialDimExchangesItsHaloOnly) {
   EXPECT_EQ(y.sharding(), NamedSharding(mesh, P(None, None, "x")));
   const auto text = program_of(y);
   EXPECT_THAT(text, Not(HasSubstr("all-gather")));
-  // A row of 16 floats in 2 channels from each neighbour.
+  // Each neighbour sends a row of 16 floats in 2 channels.
   if (n == 2) {
     EXPECT_THAT(text, HasSubstr("bytes=128"));
   }
@@ -87,7 +87,7 @@ TEST(Conv, ASplitSpatialDimExchangesItsHaloOnly) {
   EXPECT_THAT(program_of(conv(images, k)), Not(HasSubstr("bytes=")));
 }
 
-TEST(Conv, ErrorsShowTheShapes) {
+TEST(Conv, errors_show_the_shapes) {
   EXPECT_THAT(error_of<ShapeError>([] {
                 conv(zeros({1, 3, 8}), zeros({2, 4, 3}));
               }),

@@ -1,4 +1,4 @@
-// einsum against sums by plain loops, for any shardings of the operands.
+// einsum compared with sums in plain loops, for any shardings of the operands.
 #include <map>
 
 #include "support/layouts.hpp"
@@ -57,7 +57,7 @@ void expect_einsum(const std::string& inputs, const std::string& result, std::ma
       expression);
 }
 
-TEST(Einsum, WhatLoopsGive) {
+TEST(Einsum, what_loops_give) {
   std::mt19937 random(51);
   const std::map<char, std::int64_t> sizes = {{'a', 2}, {'b', 3}, {'i', 5}, {'j', 4}, {'k', 3}, {'l', 6}};
   const std::pair<const char*, const char*> cases[] = {
@@ -71,14 +71,14 @@ TEST(Einsum, WhatLoopsGive) {
       expect_einsum(inputs, result, sizes, random, std::string(inputs) + "->" + result);
 }
 
-TEST(Einsum, WithoutAnArrowWhatStandsOnceInAlphabeticalOrder) {
+TEST(Einsum, without_an_arrow_what_stands_once_in_alphabetical_order) {
   const Array a = reshape(arange(6), {2, 3}), b = reshape(arange(12), {3, 4});
   EXPECT_EQ(to_vector<int>(einsum("ij,jk", a, b)), to_vector<int>(matmul(a, b)));
   EXPECT_EQ(to_vector<int>(einsum("ba", a)), to_vector<int>(a.T()));
   EXPECT_EQ(item<int>(einsum("ii", reshape(arange(9), {3, 3}))), 12);
 }
 
-TEST(Einsum, AnEllipsisBroadcasts) {
+TEST(Einsum, an_ellipsis_broadcasts) {
   const Array a = reshape(arange(12), {2, 2, 3}), b = reshape(arange(6), {3, 2});
   EXPECT_EQ(to_vector<int>(einsum("...ij,...jk->...ik", a, b)), to_vector<int>(matmul(a, b)));
   EXPECT_EQ(to_vector<int>(einsum("i...->...i", a)), to_vector<int>(transpose(a, {1, 2, 0})));
@@ -86,7 +86,7 @@ TEST(Einsum, AnEllipsisBroadcasts) {
               ElementsAre(12, 34));
 }
 
-TEST(Einsum, ErrorsNameTheTerm) {
+TEST(Einsum, errors_name_the_term) {
   EXPECT_THAT(error_of<ArgumentError>([] {
                 einsum("ij,jk", zeros({2, 2}));
               }),

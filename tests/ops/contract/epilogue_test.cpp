@@ -1,5 +1,5 @@
-// Chains that work on parts of a product while they are in the cache: the program says so, and values are those
-// of the product and then the chain.
+// Chains that run on parts of a product while they are in the cache: the program says so, and values equal
+// those of the product followed by the chain.
 #include <tessera/grad.hpp>
 #include <tessera/jit.hpp>
 #include <tessera/linalg.hpp>
@@ -23,7 +23,7 @@ Mesh grid() {
   return make_mesh({rows, n / rows}, {"x", "y"});
 }
 
-// Small integers and halves: sums are exact in any order.
+// Small integers: sums are exact in any order, also in 16-bit floats.
 Array numbers(const Shape& shape, Dtype dtype, int seed) {
   return make(shape, dtype, [&](const Position& at) {
     return static_cast<double>((flat(at, shape) * 5 + flat(at, shape) / 7 + seed) % 9) - 4;
@@ -35,7 +35,7 @@ struct Sample {
   const char* name;
   std::vector<Shape> shapes;  // of a, b, and what the chain reads
   std::function<Array(const Operands&, const std::function<Array(Array)>& made)>
-      run;  // made: of each product
+      run;  // made: called on each product
 };
 
 std::vector<Sample> samples() {
@@ -78,7 +78,7 @@ std::vector<Sample> samples() {
       {"a batch",
        {{3, m, k}, {3, k, n}, {n}},
        [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) * 2 + x[2]; }},
-      // Operands that do not walk along rows and columns wait for the complete result.
+      // Chains with operands that are not rows or columns run on the complete result.
       {"a bias per matrix",
        {{3, m, k}, {3, k, n}, {3, 1, n}},
        [](const Operands& x, const auto& made) { return made(matmul(x[0], x[1])) + x[2]; }},
@@ -101,7 +101,7 @@ std::vector<Sample> samples() {
 }
 
 Array as_it_is(Array x) { return x; }
-// The product is somebody's value: nothing may take its place.
+// Evaluates the product, so that nothing may be fused into it.
 Array stored(Array x) {
   eval(x);
   return x;
@@ -146,14 +146,14 @@ void expect_alike(const Sample& sample, Dtype dtype, unsigned seed) {
   }
 }
 
-TEST(Epilogue, GivesWhatTheProductAndThenTheChainGive) {
+TEST(Epilogue, gives_what_the_product_and_then_the_chain_give) {
   unsigned seed = 1;
   for (const auto& sample : samples())
     for (const Dtype dtype : {float32, float64, int32}) expect_alike(sample, dtype, ++seed);
   expect_alike(samples()[0], complex64, 77);
   expect_alike(samples()[1], complex64, 78);
 }
-TEST(Epilogue, TheSameWhereRanksSendMessages) {
+TEST(Epilogue, the_same_where_ranks_send_messages) {
   const SettingScope messages("TESSERA_COLLECTIVES", "mpi");
   for (const auto& sample : samples()) expect_alike(sample, float32, 99);
 }
@@ -163,14 +163,14 @@ std::string program_of_sample(std::size_t n, const P& a, const P& b) {
   for (std::size_t i = 0; i < 2; ++i) x[i] = device_put(x[i], grid(), i == 0 ? a : b);
   return program_of(samples()[n].run(x, as_it_is));
 }
-TEST(Epilogue, TheProgramHasOneInstruction) {
+TEST(Epilogue, the_program_has_one_instruction) {
   EXPECT_THAT(program_of_sample(0, P(axes("x", "y"), None), P()), testing::HasSubstr("dot+add(%"));
   EXPECT_THAT(program_of_sample(3, P(axes("x", "y"), None), P()), testing::HasSubstr("dot+add+maximum(%"));
   EXPECT_THAT(program_of_sample(3, P(axes("x", "y"), None), P()), testing::Not(testing::HasSubstr("fusion")));
 }
 
-// Neither a transpose nor a negative of an operand is made for the product alone.
-TEST(Product, OperandsThatAreTransposedOrNegatedAreNotCopied) {
+// A transpose or a negation of an operand is not materialised for the product.
+TEST(Product, operands_that_are_transposed_or_negated_are_not_copied) {
   const Array a = numbers({70, 60}, float64, 1), b = numbers({50, 70}, float64, 2);
   const auto expected = values_of(negative(matmul(stored(transpose(a)), stored(transpose(b)))));
   const Array turned = -matmul(transpose(a), -transpose(-b));
@@ -180,7 +180,7 @@ TEST(Product, OperandsThatAreTransposedOrNegatedAreNotCopied) {
   EXPECT_THAT(program, testing::Not(testing::HasSubstr("transpose")));
   EXPECT_EQ(values_of(put), expected);
   EXPECT_EQ(values_of(turned), expected);
-  // A batch whose matrices are turned; what has its batch behind is copied and as right.
+  // A batch with transposed matrices; an operand with its batch dim last is copied, with the same result.
   const Array s = numbers({4, 30, 20}, float64, 3), t = numbers({4, 30, 25}, float64, 4);
   const auto products = values_of(matmul(stored(transpose(s, {0, 2, 1})), t));
   EXPECT_EQ(values_of(matmul(transpose(s, {0, 2, 1}), t)), products);
@@ -192,8 +192,8 @@ TEST(Product, OperandsThatAreTransposedOrNegatedAreNotCopied) {
   deleted.delete_();
   EXPECT_THAT(error_of<Error>([&] { matmul(gone, a); }), testing::HasSubstr("deleted"));
 }
-// Integers wrap around where they are negated, not where they are multiplied.
-TEST(Product, AnIntegerIsNegatedBeforeItIsConverted) {
+// Integers wrap around at the negation, not at the multiplication.
+TEST(Product, an_integer_is_negated_before_it_is_converted) {
   const Array bytes = astype(numbers({3, 4}, float64, 1) + 4.0, uint8), x = numbers({4, 2}, float32, 2);
   EXPECT_EQ(values_of(matmul(-bytes, x)), values_of(matmul(stored(-bytes), x)));
   const Array least = full({2, 3}, -128, int8), ones_of = full({3, 2}, 1.0F, float32);
@@ -201,8 +201,8 @@ TEST(Product, AnIntegerIsNegatedBeforeItIsConverted) {
   EXPECT_EQ(values_of(matmul(-bytes, astype(x + 4.0, uint8))),
             values_of(matmul(stored(-bytes), astype(x + 4.0, uint8))));
 }
-// U on some devices, V on others: each mesh computes for itself.
-TEST(Product, FactorsOfUncommittedArraysOnTwoMeshes) {
+// U on some devices, V on others: each mesh computes separately.
+TEST(Product, factors_of_uncommitted_arrays_on_two_meshes) {
   const auto all = devices();
   const Mesh first = make_mesh({1}, {"x"}, {all.front()}), second = make_mesh({1}, {"x"}, {all.back()}),
              both = make_mesh({static_cast<int>(all.size())}, {"x"});
@@ -214,8 +214,8 @@ TEST(Product, FactorsOfUncommittedArraysOnTwoMeshes) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-12);
 }
 
-// Gradients pass through what is not made.
-TEST(Product, GradientsOfTransposedAndNegatedOperands) {
+// Gradients pass through operands that are not materialised.
+TEST(Product, gradients_of_transposed_and_negated_operands) {
   const Array a = numbers({17, 23}, float64, 1), b = numbers({19, 17}, float64, 2),
               g = numbers({23, 19}, float64, 3);
   const auto slope = [&](const std::function<Array(Array)>& made) {
@@ -228,15 +228,15 @@ TEST(Product, GradientsOfTransposedAndNegatedOperands) {
             values_of(matmul(stored(transpose(numbers({3, 17, 5}, float64, 5)(0))), a))[0]);
 }
 
-TEST(Epilogue, WhatIsReadElsewhereIsStored) {
+TEST(Epilogue, what_is_read_elsewhere_is_stored) {
   const Array a = numbers({60, 50}, float32, 1), b = numbers({50, 70}, float32, 2);
   const Array c = matmul(a, b), d = c + 1;
   EXPECT_THAT(program_text(compile(collect({c, d}, false))), testing::Not(testing::HasSubstr("dot+")));
   EXPECT_EQ(values_of(d)[0], values_of(c)[0] + 1);
 }
 
-// Terms of a sum over ranks are complete when they are added up, not before.
-TEST(Epilogue, DoesNotComeBeforeTheSumOverRanks) {
+// A chain must run on the sum over ranks, not on its terms.
+TEST(Epilogue, does_not_come_before_the_sum_over_ranks) {
   const Array a = numbers({90, 160}, float64, 1), b = numbers({160, 80}, float64, 2),
               c = numbers({80}, float64, 3);
   const auto expected = values_of(maximum(stored(matmul(a, b)) + c, 0));
@@ -246,7 +246,7 @@ TEST(Epilogue, DoesNotComeBeforeTheSumOverRanks) {
   EXPECT_EQ(values_of(split), expected);
 }
 
-TEST(Epilogue, GradientsOfALayerAreThoseOfItsOps) {
+TEST(Epilogue, gradients_of_a_layer_are_those_of_its_ops) {
   const Array x = numbers({64, 48}, float64, 1), w = numbers({48, 40}, float64, 2),
               bias = numbers({40}, float64, 3);
   const auto loss = [&](std::function<Array(Array)> made) {
@@ -255,7 +255,7 @@ TEST(Epilogue, GradientsOfALayerAreThoseOfItsOps) {
     };
   };
   const Array slope = grad(loss(as_it_is))(w);
-  // By hand: xᵀ times where the layer is above zero.
+  // By hand: xᵀ times the mask of positive layer outputs.
   const Array above = astype(stored(matmul(x, w)) + bias > 0, float64);
   EXPECT_EQ(values_of(slope), values_of(stored(matmul(transpose(x), above))));
 }

@@ -1,5 +1,5 @@
-// Products by every algorithm, on pairs of layouts over all ranks, against the product on one rank. Values
-// are small integers: sums are exact in any order.
+// Products by every algorithm, on pairs of layouts over all ranks, compared with the product on one rank.
+// Values are small integers: sums are exact in any order.
 #include <tessera/debug.hpp>
 #include <tessera/grad.hpp>
 #include <tessera/jit.hpp>
@@ -26,7 +26,7 @@ constexpr ProductAlgorithm algorithms[] = {ProductAlgorithm::whole, ProductAlgor
                                            ProductAlgorithm::row_panels, ProductAlgorithm::column_panels,
                                            ProductAlgorithm::inner_shared};
 
-// In pieces as small as there are.
+// The algorithm with the smallest possible pieces.
 MatmulOptions by(ProductAlgorithm algorithm) { return {algorithm, 1}; }
 
 Array integers(const Shape& shape, Dtype dtype, int seed) {
@@ -66,7 +66,7 @@ struct Case {
   Dtype dtype;
 };
 
-// On all pairs of layouts, or a sample of them.
+// Tests all pairs of layouts, or a sample of them.
 void expect_all_alike(const Case& c, unsigned one_in, unsigned seed) {
   const Array a = integers(c.a, c.dtype, 1), b = integers(c.b, c.dtype, 2);
   const auto expected = to_vector<double>(astype(matmul(a, b), float64));
@@ -83,24 +83,24 @@ void expect_all_alike(const Case& c, unsigned one_in, unsigned seed) {
       }
 }
 
-TEST(Product, EveryAlgorithmGivesTheSameOnAnyLayouts) {
+TEST(Product, every_algorithm_gives_the_same_on_any_layouts) {
   expect_all_alike({{193, 257}, {257, 131}, float64}, 3, 1);
 }
-TEST(Product, TheSameWhereRanksSendMessages) {
+TEST(Product, the_same_where_ranks_send_messages) {
   const SettingScope messages("TESSERA_COLLECTIVES", "mpi");
   expect_all_alike({{193, 257}, {257, 131}, float32}, 4, 2);
 }
-TEST(Product, TheSameWhereMessagesTravelInPieces) {
+TEST(Product, the_same_where_messages_travel_in_pieces) {
   const SettingScope messages("TESSERA_COLLECTIVES", "mpi");
   const SettingScope limit("TESSERA_MESSAGE_LIMIT", "1000");
   expect_all_alike({{67, 131}, {131, 71}, float32}, 12, 3);
 }
-TEST(Product, IntegersAndBooleansToo) {
+TEST(Product, integers_and_booleans_too) {
   expect_all_alike({{70, 139}, {139, 73}, int32}, 12, 4);
   expect_all_alike({{70, 139}, {139, 73}, bool_}, 12, 5);
 }
-TEST(Product, ComplexNumbersToo) { expect_all_alike({{70, 139}, {139, 73}, complex64}, 12, 6); }
-TEST(Product, TinyAndEmptyOperands) {
+TEST(Product, complex_numbers_too) { expect_all_alike({{70, 139}, {139, 73}, complex64}, 12, 6); }
+TEST(Product, tiny_and_empty_operands) {
   for (const Case& c : std::vector<Case>{{{1, 1}, {1, 1}, float64},
                                          {{3, 5}, {5, 2}, float64},
                                          {{5, 0}, {0, 7}, float64},
@@ -110,7 +110,7 @@ TEST(Product, TinyAndEmptyOperands) {
     expect_all_alike(c, 12, 7);
 }
 
-TEST(Product, BatchesAndMatricesSplitOverDifferentAxes) {
+TEST(Product, batches_and_matrices_split_over_different_axes) {
   const Shape sa{6, 70, 139}, sb{6, 139, 66};
   const Array a = integers(sa, float64, 1), b = integers(sb, float64, 2);
   const auto expected = to_vector<double>(matmul(a, b));
@@ -125,7 +125,7 @@ TEST(Product, BatchesAndMatricesSplitOverDifferentAxes) {
       }
 }
 
-TEST(Product, DimsInAnyOrderAndSeveralOfThem) {
+TEST(Product, dims_in_any_order_and_several_of_them) {
   std::mt19937 random(8);
   const Shape sa{7, 40, 9, 33}, sb{33, 11, 40, 5};
   const Array a = integers(sa, float64, 1), b = integers(sb, float64, 2);
@@ -141,7 +141,7 @@ TEST(Product, DimsInAnyOrderAndSeveralOfThem) {
   }
 }
 
-TEST(Product, TransposedOperandsAreReadWhereTheyLie) {
+TEST(Product, transposed_operands_are_read_where_they_lie) {
   const Array a = integers({257, 193}, float64, 1), b = integers({131, 257}, float64, 2);
   const auto expected = to_vector<double>(matmul(a.T(), b.T()));
   for (const P& of_a : layouts())
@@ -153,7 +153,7 @@ TEST(Product, TransposedOperandsAreReadWhereTheyLie) {
     }
 }
 
-TEST(Product, SumsOfWhichRanksKeepBlocksGrowAlongARing) {
+TEST(Product, sums_of_which_ranks_keep_blocks_grow_along_a_ring) {
   const int ranks = static_cast<int>(devices().size());
   const Mesh line = make_mesh({ranks}, {"x"});
   struct Kept {
@@ -179,7 +179,7 @@ TEST(Product, SumsOfWhichRanksKeepBlocksGrowAlongARing) {
     }
 }
 
-TEST(Product, RanksThatHoldTheSameShareTheWork) {
+TEST(Product, ranks_that_hold_the_same_share_the_work) {
   const std::int64_t n = 512;
   const Array a = integers({n, n}, float32, 1), b = integers({n, n}, float32, 2);
   const auto expected = to_vector<float>(matmul(a, b));
@@ -192,7 +192,7 @@ TEST(Product, RanksThatHoldTheSameShareTheWork) {
   }
 }
 
-// Meshes with an axis over which something is split, and others that are idle.
+// Meshes with an axis over which operands are split, and idle axes.
 std::vector<Mesh> meshes_with_idle_axes() {
   const int n = static_cast<int>(devices().size());
   std::vector<Mesh> meshes{make_mesh({1, n, 1}, {"x", "y", "z"})};
@@ -202,7 +202,7 @@ std::vector<Mesh> meshes_with_idle_axes() {
   return meshes;
 }
 
-// Every rank's copy of a replicated result.
+// Compares every rank's copy of a replicated result.
 bool is_alike_on_all_ranks(const Array& array) {
   const auto mine = local<float>(array);
   std::vector<float> first(mine.begin(), mine.end());
@@ -224,17 +224,17 @@ void expect_shared(const Case& c, const MatmulOptions& options) {
       }
 }
 
-TEST(Product, IdleAxesShareTheInnerDimension) {
+TEST(Product, idle_axes_share_the_inner_dimension) {
   for (const Dtype dtype : {float32, float64, int32, bool_, complex128, bfloat16})
     expect_shared({{13, 101}, {101, 11}, dtype}, {.algorithm = ProductAlgorithm::inner_shared});
 }
-TEST(Product, IdleAxesShareTheInnerDimensionInPieces) {
+TEST(Product, idle_axes_share_the_inner_dimension_in_pieces) {
   for (const char* collectives : {"auto", "own", "mpi"}) {
     const SettingScope scope("TESSERA_COLLECTIVES", collectives);
     expect_shared({{13, 1009}, {1009, 11}, float64}, by(ProductAlgorithm::inner_shared));
   }
 }
-TEST(Product, MoreRanksThanTheInnerDimensionHasIndices) {
+TEST(Product, more_ranks_than_the_inner_dimension_has_indices) {
   for (const std::int64_t k : {0, 1, 2, 3, 5, 7})
     for (const Dtype dtype : {float64, bool_}) {
       expect_shared({{3, k}, {k, 2}, dtype}, by(ProductAlgorithm::inner_shared));
@@ -242,13 +242,13 @@ TEST(Product, MoreRanksThanTheInnerDimensionHasIndices) {
       expect_shared({{0, k}, {k, 2}, dtype}, by(ProductAlgorithm::inner_shared));
     }
 }
-// More than is added at once.
-TEST(Product, TermsOfALargeResultAreAddedInParts) {
+// A result larger than the bound of one addition step.
+TEST(Product, terms_of_a_large_result_are_added_in_parts) {
   expect_shared({{701, 37}, {37, 503}, float64}, by(ProductAlgorithm::inner_shared));
 }
 
-// The second mesh's arrays come out of the plan that put them on the first.
-TEST(Product, OperandsThatLieAlikeOnTwoMeshesAreSharedOnBoth) {
+// The second device_put reuses the cached plan of the first, although their meshes differ.
+TEST(Product, operands_that_lie_alike_on_two_meshes_are_shared_on_both) {
   const int ranks = static_cast<int>(devices().size());
   if (ranks == 1) GTEST_SKIP() << "nothing to share";
   const Array a = integers({3, 400'000}, float64, 1), b = integers({400'000, 5}, float64, 2);
@@ -261,7 +261,7 @@ TEST(Product, OperandsThatLieAlikeOnTwoMeshesAreSharedOnBoth) {
   }
 }
 
-TEST(Product, SharedTermsHaveTheSameBitsOnAllRanks) {
+TEST(Product, shared_terms_have_the_same_bits_on_all_ranks) {
   const Mesh line = make_mesh({static_cast<int>(devices().size())}, {"x"});
   const std::int64_t k = 100'003;
   const Array a = sin(astype(arange(4 * k), float32)).reshape({4, k}),
@@ -273,7 +273,7 @@ TEST(Product, SharedTermsHaveTheSameBitsOnAllRanks) {
     EXPECT_NEAR(got[i], expected[i], 1e-5 * static_cast<double>(k));
 }
 
-TEST(Product, ASmallResultOfLongOperandsIsSharedAndCountedAsPredicted) {
+TEST(Product, a_small_result_of_long_operands_is_shared_and_counted_as_predicted) {
   const int ranks = static_cast<int>(devices().size());
   if (ranks == 1) GTEST_SKIP() << "nothing to share";
   const Mesh line = make_mesh({ranks}, {"x"});
@@ -289,7 +289,7 @@ TEST(Product, ASmallResultOfLongOperandsIsSharedAndCountedAsPredicted) {
   EXPECT_EQ(stats.bytes("all-reduce"), 2 * (ranks - 1) * 16 * 8 / ranks);
 }
 
-TEST(Product, PanelsAndTermsOfASharedInnerDimensionCarryWhatWasPredicted) {
+TEST(Product, panels_and_terms_of_a_shared_inner_dimension_carry_what_was_predicted) {
   const SettingScope messages("TESSERA_COLLECTIVES", "mpi");
   const Array a = integers({192, 384}, float64, 1), b = integers({384, 192}, float64, 2);
   const auto f = [](const Array& p, const Array& q) {
@@ -314,7 +314,7 @@ TEST(Product, PanelsAndTermsOfASharedInnerDimensionCarryWhatWasPredicted) {
   EXPECT_TRUE(shared > 0 || devices().size() == 1);
 }
 
-TEST(Product, GradientsAreTheSameByPanels) {
+TEST(Product, gradients_are_the_same_by_panels) {
   const Array a = integers({193, 257}, float64, 1), b = integers({257, 131}, float64, 2),
               weight = integers({193, 131}, float64, 3);
   const auto loss = [&](const Array& x, const Array& y) { return sum(matmul(x, y) * weight); };
@@ -327,7 +327,7 @@ TEST(Product, GradientsAreTheSameByPanels) {
   }
 }
 
-TEST(Product, BatchedByVmapIsTheSameByPanels) {
+TEST(Product, batched_by_vmap_is_the_same_by_panels) {
   const Array a = integers({3, 70, 139}, float64, 1), b = integers({139, 66}, float64, 2);
   const auto expected = to_vector<double>(matmul(a, b));
   for (const auto algorithm : algorithms) {
@@ -337,9 +337,9 @@ TEST(Product, BatchedByVmapIsTheSameByPanels) {
   }
 }
 
-// Panels on one host are read directly, and nothing else is; between hosts they are sent: what was read and
-// what came is what explain says.
-TEST(Product, WhatIsReadIsWhatWasPredicted) {
+// Panels on one host are read directly, and nothing else is; between hosts they are sent: the bytes read and
+// received must equal explain's prediction.
+TEST(Product, what_is_read_is_what_was_predicted) {
   const auto arrived = [] { return comm::bytes_read_directly() + comm::bytes_from_other_hosts(); };
   const int ranks = static_cast<int>(devices().size());
   const Array a = integers({192, 384}, float64, 1), b = integers({384, 192}, float64, 2);
@@ -364,7 +364,7 @@ TEST(Product, WhatIsReadIsWhatWasPredicted) {
     }
 }
 
-TEST(Product, MessagesCarryWhatWasPredicted) {
+TEST(Product, messages_carry_what_was_predicted) {
   const SettingScope messages("TESSERA_COLLECTIVES", "mpi");
   const Array a = integers({192, 384}, float64, 1), b = integers({384, 192}, float64, 2);
   int compared = 0;
@@ -384,7 +384,7 @@ TEST(Product, MessagesCarryWhatWasPredicted) {
   EXPECT_TRUE(compared > 0 || devices().size() == 1);
 }
 
-TEST(Product, RingsCarryWhatWasPredicted) {
+TEST(Product, rings_carry_what_was_predicted) {
   const int ranks = static_cast<int>(devices().size());
   const Mesh line = make_mesh({ranks}, {"x"});
   const std::int64_t n = 48 * ranks;
@@ -399,7 +399,7 @@ TEST(Product, RingsCarryWhatWasPredicted) {
   EXPECT_EQ(predicted.bytes("reduce-scatter"), (ranks - 1) * n * n * 8 / ranks);
 }
 
-TEST(Product, RowsTimesRowsOnAGridLieOnceOnEveryRank) {
+TEST(Product, rows_times_rows_on_a_grid_lie_once_on_every_rank) {
   const Mesh mesh = grid();
   const P rows(axes("x", "y"), None);
   const std::int64_t n = 64 * static_cast<std::int64_t>(devices().size());
@@ -409,7 +409,7 @@ TEST(Product, RowsTimesRowsOnAGridLieOnceOnEveryRank) {
   EXPECT_EQ(to_vector<double>(c), to_vector<double>(matmul(a, b)));
 }
 
-TEST(Product, TemporariesStayWithinTheLimit) {
+TEST(Product, temporaries_stay_within_the_limit) {
   const std::int64_t n = 1024, limit = std::int64_t{1} << 20;
   const Array a = device_put(full({n, n}, 1.0), grid(), P(axes("x", "y"), None)),
               b = device_put(full({n, n}, 2.0), grid(), P(axes("x", "y"), None));
@@ -420,25 +420,25 @@ TEST(Product, TemporariesStayWithinTheLimit) {
   eval(product);
   const std::int64_t block = product.sharding().shard_shape(product.shape()).elements() * 8;
   const std::int64_t packed =
-      kernels::packing_bytes(float64, n, n);  // by gemm: BLAS does not tell what it holds
+      kernels::packing_bytes(float64, n, n);  // by gemm: BLAS does not report its memory
   EXPECT_LE(memory_use().peak_bytes, before + block + limit + limit / 8 + packed);
 }
 
-TEST(MatmulScope, ANegativeLimitIsRefused) {
+TEST(MatmulScope, a_negative_limit_is_refused) {
   EXPECT_THAT(error_of<ArgumentError>([] { MatmulScope scope({.memory_limit_bytes = -1}); }),
               ::testing::HasSubstr("memory_limit_bytes is -1"));
 }
 
-TEST(MultiDot, IsTheProductInTheCheapestOrder) {
+TEST(MultiDot, is_the_product_in_the_cheapest_order) {
   const Array a = integers({7, 50}, float64, 1), b = integers({50, 6}, float64, 2),
               c = integers({6, 40}, float64, 3), v = integers({40}, float64, 4);
   EXPECT_EQ(to_vector<double>(multi_dot({a, b, c, v})),
             to_vector<double>(matmul(matmul(matmul(a, b), c), v)));
   const auto chain = [](Array x, Array y, Array z) { return multi_dot({x, y, z}); };
   const auto flops = explain(chain, a, b, integers({6}, float64, 4)).cost.flops;
-  EXPECT_EQ(flops, 2. * (50 * 6 + 7 * 50));  // from the right
+  EXPECT_EQ(flops, 2. * (50 * 6 + 7 * 50));  // from right to left
 }
-TEST(MultiDot, RefusesWhatIsNoChain) {
+TEST(MultiDot, refuses_what_is_no_chain) {
   const Array a = integers({2, 3}, float64, 1);
   EXPECT_THAT(error_of<ArgumentError>([&] { multi_dot({a}); }), ::testing::HasSubstr("at least two"));
   EXPECT_THAT(error_of<ShapeError>([&] { multi_dot({a, a}); }), ::testing::HasSubstr("inner sizes differ"));

@@ -1,4 +1,4 @@
-// Dtypes and values of elementwise ops where they are not obvious. Values are NumPy's.
+// Dtypes and values of elementwise ops in nonobvious cases. The values are NumPy's.
 #include <tessera/tessera.hpp>
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Complex = std::complex<float>;
 
-TEST(Elementwise, AMaskPlusANumberAdaptsToTheIntegersItMeets) {
+TEST(Elementwise, a_mask_plus_a_number_adapts_to_the_integers_it_meets) {
   const Array mask = array({true, false, true});
   const Array counted = mask + 1;
   EXPECT_EQ(counted.dtype(), int32);
@@ -23,12 +23,12 @@ TEST(Elementwise, AMaskPlusANumberAdaptsToTheIntegersItMeets) {
   EXPECT_EQ((where(mask, 1, 2) + astype(mask, uint16)).dtype(), uint16);
 }
 
-TEST(Elementwise, RoundsBothPartsOfAComplexNumber) {
+TEST(Elementwise, rounds_both_parts_of_a_complex_number) {
   EXPECT_THAT(to_vector<Complex>(round(array({Complex(1.5f, -2.5f), Complex(-0.4f, 0.6f)}))),
               ElementsAre(Complex(2, -2), Complex(0, 1)));
 }
 
-TEST(Elementwise, LogarithmsAndPowersOfOtherBasesTakeComplexNumbers) {
+TEST(Elementwise, logarithms_and_powers_of_other_bases_take_complex_numbers) {
   const Array z = array({std::complex<double>(0, 8), std::complex<double>(-100, 0)});
   const auto log2_z = to_vector<std::complex<double>>(log2(z)),
              log10_z = to_vector<std::complex<double>>(log10(z));
@@ -40,10 +40,12 @@ TEST(Elementwise, LogarithmsAndPowersOfOtherBasesTakeComplexNumbers) {
   EXPECT_NEAR(std::abs(back[0] - std::complex<double>(0, 8)), 0, 1e-13);
 }
 
-TEST(Elementwise, TheAbsoluteValueOfBoolIsItself) { EXPECT_EQ(abs(array({true, false})).dtype(), bool_); }
+TEST(Elementwise, the_absolute_value_of_bool_is_itself) {
+  EXPECT_EQ(abs(array({true, false})).dtype(), bool_);
+}
 
-// Refused when it is written, not when it runs.
-TEST(Elementwise, WhatADtypeCannotDoIsRefusedAtTheCall) {
+// Refused when it is recorded, not when it runs.
+TEST(Elementwise, what_a_dtype_cannot_do_is_refused_at_the_call) {
   const Array z = array({Complex(1, 2)}), mask = array({true});
   const auto refusal = [](auto f) -> std::string {
     try {

@@ -1,4 +1,4 @@
-// bfloat16 and float16 in ops: computed in float32, rounded once, moved as two bytes.
+// bfloat16 and float16 in ops: computed in float32, rounded once, sent as two bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ float rounded(double x, Dtype dtype) {
   return dtype == bfloat16 ? float{bfloat16_t(x)} : float{float16_t(x)};
 }
 Mesh row() { return make_mesh({device_count()}, {"x"}); }
-// Numbers between -2 and 2 that the dtype holds.
+// Numbers between -2 and 2 that the dtype can represent.
 Array values(Shape shape, Dtype dtype, int seed = 1) {
   std::vector<float> v;
   for (std::int64_t i = 0; i < shape.elements(); ++i)
@@ -31,7 +31,7 @@ class Halves : public testing::TestWithParam<Dtype> {};
 INSTANTIATE_TEST_SUITE_P(, Halves, testing::Values(bfloat16, float16),
                          [](const auto& info) { return name(info.param); });
 
-TEST_P(Halves, areMadeReadAndPrinted) {
+TEST_P(Halves, are_made_read_and_printed) {
   const Dtype dtype = GetParam();
   const Array x = array({1.0f, 0.1f, -2.5f});
   const Array y = astype(x, dtype);
@@ -47,7 +47,7 @@ TEST_P(Halves, areMadeReadAndPrinted) {
   EXPECT_EQ(dtype_from_name(short_name(dtype)), dtype);
 }
 
-TEST(HalfTypes, areElementsOfHostArraysAndBlocks) {
+TEST(HalfTypes, are_elements_of_host_arrays_and_blocks) {
   const std::vector<bfloat16_t> v{bfloat16_t(1.5), bfloat16_t(-3)};
   const Array x = array(HostArray(v, Shape{2}));
   EXPECT_EQ(x.dtype(), bfloat16);
@@ -56,7 +56,7 @@ TEST(HalfTypes, areElementsOfHostArraysAndBlocks) {
   EXPECT_EQ(float{item<float16_t>(sum(x))}, -1.5f);
 }
 
-TEST_P(Halves, everyOperationRoundsOnce) {
+TEST_P(Halves, every_operation_rounds_once) {
   const Dtype dtype = GetParam();
   const Array a = values({5, 7}, dtype, 1), b = values({5, 7}, dtype, 2);
   const auto u = to_vector<float>(a), v = to_vector<float>(b);
@@ -76,7 +76,7 @@ TEST_P(Halves, everyOperationRoundsOnce) {
   EXPECT_EQ(item<int>(sum(astype(a == a, int32))), 35);
 }
 
-TEST_P(Halves, haveNeighboursOfTheirOwn) {
+TEST_P(Halves, have_neighbours_of_their_own) {
   const Dtype dtype = GetParam();
   const double unit = dtype == bfloat16 ? 0x1p-7 : 0x1p-10, least = dtype == bfloat16 ? 0x1p-133 : 0x1p-24;
   const Array from = astype(array({1.0f, 1.0f, -1.0f, 0.0f, 0.0f, 2.0f, INFINITY}), dtype),
@@ -87,7 +87,7 @@ TEST_P(Halves, haveNeighboursOfTheirOwn) {
   EXPECT_EQ(largest, dtype == bfloat16 ? 0x1.fep127 : 65504.0);
 }
 
-TEST_P(Halves, meetOtherDtypesAsInJax) {
+TEST_P(Halves, meet_other_dtypes_as_in_jax) {
   const Dtype dtype = GetParam();
   const Array x = ones({2}, dtype);
   EXPECT_EQ((x + 1).dtype(), dtype);
@@ -97,11 +97,11 @@ TEST_P(Halves, meetOtherDtypesAsInJax) {
   EXPECT_EQ((x + ones({2}, float32)).dtype(), float32);
   EXPECT_EQ((x + ones({2}, float64)).dtype(), float64);
   EXPECT_EQ((ones({2}, bfloat16) + ones({2}, float16)).dtype(), float32);
-  // The number is rounded before it is used, as an array of the dtype would be.
+  // The number is rounded before use, as an array of the dtype would be.
   EXPECT_EQ(item<float>(sum(x * 0.1)), 2 * rounded(0.1, dtype));
 }
 
-TEST_P(Halves, sumsAreMadeInFloat32) {
+TEST_P(Halves, sums_are_made_in_float_32) {
   const Dtype dtype = GetParam();
   const std::int64_t n = 10'001;
   const Array x = device_put(ones({n}, dtype), NamedSharding(row(), P("x")));
@@ -116,7 +116,7 @@ TEST_P(Halves, sumsAreMadeInFloat32) {
   EXPECT_NEAR(std::accumulate(s.begin(), s.end(), 0.0), 3.0, 0.02);
 }
 
-TEST_P(Halves, productsAddUpInFloat32) {
+TEST_P(Halves, products_add_up_in_float_32) {
   const Dtype dtype = GetParam();
   const auto mesh = row();
   for (const std::int64_t k : {0, 1, 13, 300}) {
@@ -147,8 +147,8 @@ TEST_P(Halves, productsAddUpInFloat32) {
             40000);
 }
 
-// Two operands that must meet: what travels is half of what float32 would send.
-TEST_P(Halves, travelAsTwoBytes) {
+// Two operands in different layouts: half of the bytes of float32 are sent.
+TEST_P(Halves, travel_as_two_bytes) {
   const auto mesh = row();
   const std::int64_t n = 64;
   const auto bytes = [&](Dtype dtype) {
@@ -163,7 +163,7 @@ TEST_P(Halves, travelAsTwoBytes) {
   EXPECT_EQ(2 * bytes(GetParam()), bytes(float32));
 }
 
-TEST_P(Halves, areMovedAsTheyAre) {
+TEST_P(Halves, are_moved_as_they_are) {
   const Dtype dtype = GetParam();
   const Array x = values({7, 6}, dtype), split = device_put(x, NamedSharding(row(), P("x")));
   const auto same = [&](const Array& got, const Array& of_float32) {
@@ -190,7 +190,7 @@ TEST_P(Halves, areMovedAsTheyAre) {
   same(maximum(split, 0), maximum(wide, 0));
 }
 
-TEST_P(Halves, haveGradientsOfTheirDtype) {
+TEST_P(Halves, have_gradients_of_their_dtype) {
   const Dtype dtype = GetParam();
   const Array w = values({6, 3}, dtype),
               x = device_put(values({12, 6}, dtype, 3), NamedSharding(row(), P("x")));
@@ -204,7 +204,7 @@ TEST_P(Halves, haveGradientsOfTheirDtype) {
   EXPECT_EQ(to_vector<float>(jit(grad(loss))(w)), got);
 }
 
-TEST_P(Halves, goThroughTransformations) {
+TEST_P(Halves, go_through_transformations) {
   const Dtype dtype = GetParam();
   const Array x = values({5, 4}, dtype);
   const auto f = [](const Array& row) { return sum(row * row) + row(0); };
@@ -222,7 +222,7 @@ TEST_P(Halves, goThroughTransformations) {
   EXPECT_EQ(to_vector<float>(t), to_vector<float>(2 * x));
 }
 
-TEST_P(Halves, collectivesAddUpInFloat32) {
+TEST_P(Halves, collectives_add_up_in_float_32) {
   const Dtype dtype = GetParam();
   const int p = device_count();
   const Array x = values({3 * p, 5}, dtype);
@@ -241,7 +241,7 @@ TEST_P(Halves, collectivesAddUpInFloat32) {
   EXPECT_EQ(to_vector<float>(gathered(x)), to_vector<float>(x));
 }
 
-TEST_P(Halves, areRefusedByFactorizations) {
+TEST_P(Halves, are_refused_by_factorizations) {
   const Array a = eye(3, GetParam());
   expect_error<DtypeError>([&] { (void)linalg::solve(a, ones({3}, GetParam())); },
                            {"solve at", name(GetParam()) + " has too few digits", "astype(x, float32)"});
@@ -250,7 +250,7 @@ TEST_P(Halves, areRefusedByFactorizations) {
   EXPECT_THROW(linalg::svd(a), DtypeError);
 }
 
-TEST_P(Halves, transformsOfFourierAreOfFloat32) {
+TEST_P(Halves, transforms_of_fourier_are_of_float_32) {
   const Array x = values({16}, GetParam());
   const Array y = fft::fft(x);
   EXPECT_EQ(y.dtype(), complex64);

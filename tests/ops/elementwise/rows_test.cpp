@@ -1,4 +1,4 @@
-// Rules of every row of the table of elementwise ops, and the table as the documentation shows it.
+// Rules for every row of the table of elementwise ops, and the table in the documentation.
 #include <tessera/tessera.hpp>
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ std::vector<Dtype> all_dtypes() {
   return all;
 }
 
-// Every op that has a kernel, called on ones of that dtype; the result, or nothing where the op refuses it.
+// Calls every op with a kernel on ones of that dtype; returns the result, or nullopt if the op refuses it.
 std::optional<Array> called_on(const ElementwiseOp& op, Dtype dtype) {
   std::vector<Operand> x;
   for (int i = 0; i < op.row.kernel->arity(); ++i)
@@ -37,8 +37,8 @@ std::optional<Array> called_on(const ElementwiseOp& op, Dtype dtype) {
   }
 }
 
-// A dtype that an op takes when it is recorded has a kernel when it runs.
-TEST(ElementwiseRows, HaveAKernelForEveryDtypeTheyTake) {
+// A dtype accepted when an op is recorded must have a kernel when it runs.
+TEST(ElementwiseRows, have_a_kernel_for_every_dtype_they_take) {
   for (const auto* op : elementwise_ops()) {
     if (op->row.kernel == nullptr) continue;  // a cast
     for (const Dtype dtype : all_dtypes()) {
@@ -51,8 +51,8 @@ TEST(ElementwiseRows, HaveAKernelForEveryDtypeTheyTake) {
   }
 }
 
-// Halves are taken where float32 is, and stand for it in the result.
-TEST(ElementwiseRows, TakeHalvesAsFloat32) {
+// 16-bit floats are accepted if float32 is, and replace it in the result.
+TEST(ElementwiseRows, take_halves_as_float_32) {
   for (const auto* op : elementwise_ops()) {
     if (op->row.kernel == nullptr) continue;
     const auto wide = called_on(*op, float32);
@@ -65,14 +65,14 @@ TEST(ElementwiseRows, TakeHalvesAsFloat32) {
   }
 }
 
-TEST(ElementwiseRows, SayWhatTheyComputeAndHowTheyAreTried) {
+TEST(ElementwiseRows, say_what_they_compute_and_how_they_are_tried) {
   for (const auto* op : elementwise_ops()) {
     EXPECT_THAT(std::string(op->says), Not(IsEmpty())) << op->def.name;
     EXPECT_EQ(op->trials.calls.empty(), op->row.kernel == nullptr) << op->def.name;
   }
 }
 
-TEST(ElementwiseRows, AreTheTableOfTheDocumentation) {
+TEST(ElementwiseRows, are_the_table_of_the_documentation) {
   const std::filesystem::path tests = std::filesystem::path(TESSERA_TEST_DATA).parent_path();
   const auto path = tests.parent_path() / "src/ops/elementwise/TABLE.md";
   const std::string table = elementwise_table();

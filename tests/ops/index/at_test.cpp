@@ -1,4 +1,5 @@
-// Index arrays and x.at(...): NumPy's values for any sharding of the array, the indices and the updates.
+// Index arrays and x.at(...): compared with NumPy's values for any sharding of the array, the indices and the
+// updates.
 #include "support/layouts.hpp"
 
 namespace tessera::test {
@@ -16,7 +17,7 @@ Array maybe_put(std::mt19937& random, const Array& x, const Mesh& mesh) {
   return random() % 4 == 0 ? x : device_put(x, random_sharding(random, mesh, x.ndim()));
 }
 
-TEST(Gather, ByOneIndexArrayInAnyDim) {
+TEST(Gather, by_one_index_array_in_any_dim) {
   std::mt19937 random(31);
   const Dtype dtypes[] = {float32, bool_, int64, complex128, uint8};
   for (int round = 0; round < 60; ++round) {
@@ -27,7 +28,7 @@ TEST(Gather, ByOneIndexArrayInAnyDim) {
     const Shape shape(extents);
     for (int d = pick(random, 0, 2); d > 0; --d) list.push_back(pick(random, random() % 5 == 0 ? 0 : 1, 6));
     const auto n = extents[dim];
-    // Some negative, some out of range: those are clamped.
+    // Some are negative, some out of range: the latter are clamped.
     const auto raw = [&](const Position& at) {
       return static_cast<std::int64_t>((flat(at, Shape(list)) * 7 + 3) % (2 * n + 3) - n);
     };
@@ -59,7 +60,7 @@ TEST(Gather, ByOneIndexArrayInAnyDim) {
   }
 }
 
-TEST(Gather, SeveralIndexArraysPutTheirDimsWhereNumPyDoes) {
+TEST(Gather, several_index_arrays_put_their_dims_where_num_py_does) {
   std::mt19937 random(32);
   const Shape shape{4, 5, 6};
   const auto x_value = [&](std::int64_t a, std::int64_t b, std::int64_t c) {
@@ -92,7 +93,7 @@ TEST(Gather, SeveralIndexArraysPutTheirDimsWhereNumPyDoes) {
     expect_elements(
         x(j(0), ellipsis), {5, 6}, [&](const Position& at) { return x_value(3, at[0], at[1]); },
         what);  // 4 is clamped to 3
-    // A part between them, be it for no dim, separates them.
+    // Another part between index arrays separates them, even if it matches no dim.
     expect_elements(
         x(slice(), j, ellipsis, 2), {2, 4}, [&](const Position& at) { return x_value(at[1], 4 - at[0], 2); },
         what);
@@ -102,7 +103,7 @@ TEST(Gather, SeveralIndexArraysPutTheirDimsWhereNumPyDoes) {
   }
 }
 
-TEST(Gather, ASplitListReadsASplitArrayWithoutMakingEitherWhole) {
+TEST(Gather, a_split_list_reads_a_split_array_without_making_either_whole) {
   const int n = device_count();
   const Mesh mesh = make_mesh({n}, {"x"});
   const Shape shape{50 * n + 3, 4};
@@ -123,8 +124,8 @@ TEST(Gather, ASplitListReadsASplitArrayWithoutMakingEitherWhole) {
   const Array order = argsort(x, 0), sorted = take_along_axis(x, order, 0);
   EXPECT_EQ(to_vector<float>(sorted), to_vector<float>(sort(x, 0)));
   EXPECT_EQ(sorted.sharding(), x.sharding());
-  // An evaluated array has no program, so the expressions are written again. A position costs 8 bytes, so
-  // that few ranks may do better by making one side replicated.
+  // An evaluated array has no program, so the expressions are repeated. A position costs 8 bytes, so on few
+  // ranks replicating one side may be cheaper.
   for (const auto& [text, least_ranks] :
        {std::pair{program_of(x(i)), 3}, std::pair{program_of(take_along_axis(x, order, 0)), 5}}) {
     if (n < least_ranks) continue;
@@ -133,14 +134,14 @@ TEST(Gather, ASplitListReadsASplitArrayWithoutMakingEitherWhole) {
   }
 }
 
-TEST(At, ReplacesAnyBoxOfAnySharding) {
+TEST(At, replaces_any_box_of_any_sharding) {
   std::mt19937 random(33);
   for (int round = 0; round < 60; ++round) {
     const Mesh mesh = random_mesh(random);
     const Shape shape{pick(random, 1, 9), pick(random, 1, 9)};
     const Array x = maybe_put(
         random, make(shape, float32, [&](const Position& at) { return value_of(at, shape); }), mesh);
-    // Rows a, a+s, ... of columns in one go, upwards or downwards.
+    // The box: rows a, a+s, ... from column c on, upwards or downwards.
     const std::int64_t s = pick(random, 1, 3), a = pick(random, 0, static_cast<int>(shape[0]) - 1),
                        c = pick(random, 0, static_cast<int>(shape[1]) - 1);
     std::vector<std::int64_t> rows;
@@ -194,7 +195,7 @@ TEST(At, ReplacesAnyBoxOfAnySharding) {
   }
 }
 
-TEST(At, ScattersByIndexArrays) {
+TEST(At, scatters_by_index_arrays) {
   std::mt19937 random(34);
   for (int round = 0; round < 40; ++round) {
     const Mesh mesh = random_mesh(random);
@@ -239,8 +240,8 @@ TEST(At, ScattersByIndexArrays) {
   EXPECT_THAT(to_vector<float>(ones({3}).at(array({0, 0, 2})).divide(2)), ElementsAre(0.25f, 1.0f, 0.5f));
 }
 
-// A histogram: a long list that lies split, and few places to add to. What moves are the sums, not the list.
-TEST(At, AddingASplitListToFewPlacesMovesTheSums) {
+// A histogram: a long split list, and few positions to add to. The sums are communicated, not the list.
+TEST(At, adding_a_split_list_to_few_places_moves_the_sums) {
   const int n = device_count();
   const Mesh mesh = make_mesh({n}, {"x"});
   const std::int64_t count = 200 * n + 1;
@@ -272,7 +273,7 @@ TEST(At, AddingASplitListToFewPlacesMovesTheSums) {
     EXPECT_THAT(text, HasSubstr("all-reduce"));
     EXPECT_THAT(text, Not(HasSubstr("all-gather")));
   }
-  // A target that lies split gets its own part of the sums.
+  // A split target receives its own part of the sums.
   const Array target = device_put(zeros({16 * n}, float64), mesh, P("x"));
   const Array summed = target.at(i).add(1);
   EXPECT_EQ(summed.sharding(), target.sharding());
@@ -283,7 +284,7 @@ TEST(At, AddingASplitListToFewPlacesMovesTheSums) {
   }
 }
 
-TEST(At, AMaskChoosesElements) {
+TEST(At, a_mask_chooses_elements) {
   const Array x = arange(5);
   EXPECT_THAT(to_vector<int>(x.at(x > 2).set(-1)), ElementsAre(0, 1, 2, -1, -1));
   EXPECT_THAT(to_vector<int>(x.at(x > 2).add(10)), ElementsAre(0, 1, 2, 13, 14));
@@ -291,13 +292,13 @@ TEST(At, AMaskChoosesElements) {
               HasSubstr("the mask has shape (4,), the array (5,)"));
 }
 
-TEST(At, AValueThatDoesNotFitIsSaidToStandWhereTheUserWroteIt) {
+TEST(At, a_value_that_does_not_fit_is_said_to_stand_where_the_user_wrote_it) {
   const auto text = error_of<ShapeError>([] { return zeros({4, 3}).at(slice(0, 2)).add(ones({5, 3})); });
   EXPECT_THAT(text, HasSubstr("at_test.cpp:"));
   EXPECT_THAT(text, HasSubstr("(2, 3) and (5, 3)"));
 }
 
-TEST(At, KeepsTheDtypeAndDoesNotChangeItsArray) {
+TEST(At, keeps_the_dtype_and_does_not_change_its_array) {
   const Array x = arange(3);
   EXPECT_TRUE(x.at(0).set(2.75).dtype() == int32);
   EXPECT_THAT(to_vector<int>(x.at(0).set(2.75)), ElementsAre(2, 1, 2));

@@ -1,5 +1,5 @@
-// split, flip, roll, pad, tile, repeat, tril, triu, diagonal against plain loops on any sharding, and what
-// they move.
+// split, flip, roll, pad, tile, repeat, tril, triu, diagonal compared with plain loops on any sharding, and
+// their traffic.
 #include "support/layouts.hpp"
 
 namespace tessera::test {
@@ -32,7 +32,7 @@ Case random_case(std::mt19937& random, int least_ndim = 1, int smallest = 0) {
 }
 std::int64_t wrapped(std::int64_t i, std::int64_t n) { return ((i % n) + n) % n; }
 
-TEST(Roll, TurnsADimAndMovesOnlyTheBoundary) {
+TEST(Roll, turns_a_dim_and_moves_only_the_boundary) {
   std::mt19937 random(21);
   for (int round = 0; round < 30; ++round) {
     const auto c = random_case(random);
@@ -57,7 +57,7 @@ TEST(Roll, TurnsADimAndMovesOnlyTheBoundary) {
   EXPECT_THAT(program_of(roll(x, 3, 1)), Not(HasSubstr("bytes=")));
 }
 
-TEST(Flip, TurnsAnyDimsAround) {
+TEST(Flip, turns_any_dims_around) {
   std::mt19937 random(22);
   for (int round = 0; round < 30; ++round) {
     const auto c = random_case(random);
@@ -77,7 +77,7 @@ TEST(Flip, TurnsAnyDimsAround) {
   }
 }
 
-TEST(Pad, PutsAValueAround) {
+TEST(Pad, puts_a_value_around) {
   std::mt19937 random(23);
   for (int round = 0; round < 30; ++round) {
     const auto c = random_case(random);
@@ -108,7 +108,7 @@ TEST(Pad, PutsAValueAround) {
               HasSubstr("2 pairs of widths for shape (2, 2, 2)"));
 }
 
-TEST(Tile, RepeatsTheWholeAndRepeatEachElement) {
+TEST(Tile, repeats_the_whole_and_repeat_each_element) {
   std::mt19937 random(24);
   for (int round = 0; round < 40; ++round) {
     const auto c = random_case(random);
@@ -142,7 +142,7 @@ TEST(Tile, RepeatsTheWholeAndRepeatEachElement) {
   EXPECT_THAT(error_of<ArgumentError>([] { tile(zeros({2}), {-1}); }), HasSubstr("-1 is negative"));
 }
 
-TEST(Split, GivesEqualPartsOrSaysWhyNot) {
+TEST(Split, gives_equal_parts_or_says_why_not) {
   std::mt19937 random(25);
   for (int round = 0; round < 20; ++round) {
     const auto c = random_case(random);
@@ -168,7 +168,7 @@ TEST(Split, GivesEqualPartsOrSaysWhyNot) {
               HasSubstr("has size 7, which is not 2 equal parts"));
 }
 
-TEST(Triangles, AndDiagonalsOfAnySharding) {
+TEST(Triangles, and_diagonals_of_any_sharding) {
   std::mt19937 random(26);
   for (int round = 0; round < 40; ++round) {
     const auto c = random_case(random, 2);

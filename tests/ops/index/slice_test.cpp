@@ -1,4 +1,4 @@
-// Slices, integers, ellipsis, new axes: values on any sharding, and what travels.
+// Slices, integers, ellipsis, new axes: values on any sharding, and traffic.
 #include "support/layouts.hpp"
 
 namespace tessera::test {
@@ -39,7 +39,7 @@ RandomPart random_part(std::mt19937& random, std::int64_t n) {
   return result;
 }
 
-TEST(Slice, AnyIndexOfAnyShardingGivesWhatLoopsGive) {
+TEST(Slice, any_index_of_any_sharding_gives_what_loops_give) {
   std::mt19937 random(11);
   const Dtype dtypes[] = {float32, int8, float64, bool_, complex128, uint16};
   for (int round = 0; round < 60; ++round) {
@@ -71,7 +71,7 @@ TEST(Slice, AnyIndexOfAnyShardingGivesWhatLoopsGive) {
     const std::string what =
         "round " + std::to_string(round) + " " + to_string(shape) + " " + text_of(sharding);
     EXPECT_TRUE(y.dtype() == dtype);
-    // (A new axis beside a split dim of size 1 makes that one whole.)
+    // (A new axis beside a split dim of size 1 removes that split.)
     const bool has_ones = std::count(extents.begin(), extents.end(), 1) > 0;
     if (!has_ones) {
       EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather"))) << what;
@@ -91,7 +91,7 @@ TEST(Slice, AnyIndexOfAnyShardingGivesWhatLoopsGive) {
   }
 }
 
-TEST(Slice, KeepsTheOperandsShardingAndLosesOnlyWhatAnIntegerTakesAway) {
+TEST(Slice, keeps_the_operands_sharding_and_loses_only_what_an_integer_takes_away) {
   const int n = device_count();
   const Mesh mesh = make_mesh({n}, {"x"});
   const Array x = device_put(zeros({8 * n, 6}), mesh, P("x", None));
@@ -103,7 +103,7 @@ TEST(Slice, KeepsTheOperandsShardingAndLosesOnlyWhatAnIntegerTakesAway) {
   EXPECT_TRUE(x(3).is_committed());
 }
 
-TEST(Slice, OfAnUnsplitDimMovesNothingAndOfASplitDimOnlyWhatIsMissing) {
+TEST(Slice, of_an_unsplit_dim_moves_nothing_and_of_a_split_dim_only_what_is_missing) {
   const int n = device_count();
   const Mesh mesh = make_mesh({n}, {"x"});
   const Array x = device_put(zeros({8 * n, 6}), mesh, P("x", None));
@@ -114,7 +114,7 @@ TEST(Slice, OfAnUnsplitDimMovesNothingAndOfASplitDimOnlyWhatIsMissing) {
   EXPECT_THAT(program_of(x(slice(1, None))), HasSubstr("bytes=24"));
 }
 
-TEST(Slice, ErrorsSayWhichIndexDoesNotFitAndWhere) {
+TEST(Slice, errors_say_which_index_does_not_fit_and_where) {
   const Array x = zeros({4, 3});
   auto text = error_of<IndexError>([&] { x(4); });
   EXPECT_THAT(text,
@@ -130,7 +130,7 @@ TEST(Slice, ErrorsSayWhichIndexDoesNotFitAndWhere) {
               HasSubstr("bool selects a number of elements"));
 }
 
-TEST(Concatenate, AnyShardingsGiveWhatLoopsGive) {
+TEST(Concatenate, any_shardings_give_what_loops_give) {
   std::mt19937 random(12);
   for (int round = 0; round < 40; ++round) {
     const Mesh mesh = random_mesh(random);
@@ -166,7 +166,7 @@ TEST(Concatenate, AnyShardingsGiveWhatLoopsGive) {
   }
 }
 
-TEST(Concatenate, PromotesDtypesAndRefusesOtherShapes) {
+TEST(Concatenate, promotes_dtypes_and_refuses_other_shapes) {
   EXPECT_TRUE(concatenate({zeros({2}, int32), zeros({3}, float64)}).dtype() == float64);
   EXPECT_THAT(error_of<ShapeError>([] {
                 concatenate({zeros({2, 3}), zeros({2, 4})}, 0);
@@ -180,7 +180,7 @@ TEST(Concatenate, PromotesDtypesAndRefusesOtherShapes) {
               HasSubstr("all must have one shape"));
 }
 
-TEST(Stack, PutsANewAxisAnywhere) {
+TEST(Stack, puts_a_new_axis_anywhere) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const Array a = device_put(arange(5), mesh, P("x")), b = arange(5) + 10;
   EXPECT_THAT(to_vector<int>(stack({a, b})), ::testing::ElementsAre(0, 1, 2, 3, 4, 10, 11, 12, 13, 14));
@@ -188,7 +188,7 @@ TEST(Stack, PutsANewAxisAnywhere) {
   EXPECT_EQ(stack({a, b}).sharding(), NamedSharding(mesh, P(None, "x")));
 }
 
-TEST(Print, OfALargeArrayShowsItsCorners) {
+TEST(Print, of_a_large_array_shows_its_corners) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const Array x = device_put(reshape(arange(2000), {20, 100}), mesh, P(None, "x"));
   const auto text = to_string(x);

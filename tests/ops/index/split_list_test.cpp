@@ -1,4 +1,4 @@
-// Lists that lie split over ranks: entries travel to the block that they name, and the list is not gathered.
+// Split index lists: entries are sent to the block that they index, and the list is not gathered.
 #include <tessera/debug.hpp>
 #include <tessera/transforms.hpp>
 
@@ -17,11 +17,11 @@ const std::pair<const char*, Update> updates[] = {
 
 Mesh line() { return make_mesh({device_count()}, {"x"}); }
 
-TEST(SplitList, UpdatesAsUnsplit) {
+TEST(SplitList, updates_as_unsplit) {
   std::mt19937 random(5);
   const Array x =
       make({13, 3}, float64, [](const Position& at) { return static_cast<double>(at[0] * 3 + at[1]); });
-  const Array list = arange(11) * 7 % 17 - 3;  // repeated, from the end, and out of range
+  const Array list = arange(11) * 7 % 17 - 3;  // repeated, negative, and out of range
   const Array v =
       make({11, 3}, float64, [](const Position& at) { return static_cast<double>(at[0] * 2 - at[1]) / 4; });
   for (const auto& [name, update] : updates) {
@@ -36,7 +36,7 @@ TEST(SplitList, UpdatesAsUnsplit) {
   }
 }
 
-TEST(SplitList, OfTwoDimsAndTwoArrays) {
+TEST(SplitList, of_two_dims_and_two_arrays) {
   const auto f = [](const Array& x, const Array& i, const Array& j, const Array& v) {
     return x.at(i, j).set(v);
   };
@@ -47,7 +47,7 @@ TEST(SplitList, OfTwoDimsAndTwoArrays) {
   EXPECT_EQ(to_vector<float>(f(put(x), put(i), put(j), put(v))), expected);
 }
 
-TEST(SplitList, IsNotGathered) {
+TEST(SplitList, is_not_gathered) {
   if (device_count() == 1) GTEST_SKIP() << "nothing is split";
   const std::int64_t n = 1000 * device_count();
   const Array x = device_put(zeros({n}), line(), P("x")), v = device_put(ones({n}), line(), P("x"));
@@ -59,8 +59,8 @@ TEST(SplitList, IsNotGathered) {
   }
 }
 
-// x is whole along the axis of the list: a long list comes as terms of a short x, whatever its entries name.
-TEST(SplitList, IntoAWholeArrayIsCombinedAndNotGathered) {
+// x is replicated along the list's axis: a long list is combined as terms of a short x, whatever its entries.
+TEST(SplitList, into_a_whole_array_is_combined_and_not_gathered) {
   std::mt19937 random(7);
   const int n = 500 * device_count();
   for (const Dtype dtype : {float32, float64, int8, uint16, complex128, bool_}) {
@@ -85,8 +85,8 @@ TEST(SplitList, IntoAWholeArrayIsCombinedAndNotGathered) {
   EXPECT_THAT(program_of(product), testing::Not(testing::HasSubstr("all-gather")));
 }
 
-// The list over one axis of a grid, x over the other: entries go to the axis of x first.
-TEST(SplitList, OverAnotherAxisMovesTheListThere) {
+// The list is split over one axis of a grid, x over the other: entries move to x's axis first.
+TEST(SplitList, over_another_axis_moves_the_list_there) {
   const int p = device_count();
   if (p < 8) GTEST_SKIP() << "needs an axis of four ranks";
   const Mesh grid = make_mesh({4, p / 4}, {"x", "y"});
@@ -99,8 +99,8 @@ TEST(SplitList, OverAnotherAxisMovesTheListThere) {
   }
 }
 
-// The last entry of a place wins, in the row-major order of the list.
-TEST(SplitList, OfSeveralDimsKeepsItsOrder) {
+// The last entry of a position wins, in the row-major order of the list.
+TEST(SplitList, of_several_dims_keeps_its_order) {
   const Array x = zeros({6}), list = reshape(arange(35) * 4 % 6, {5, 7}),
               v = astype(reshape(arange(35), {5, 7}), float32);
   const auto expected = to_vector<float>(x.at(list).set(v));
@@ -112,7 +112,7 @@ TEST(SplitList, OfSeveralDimsKeepsItsOrder) {
                 expected);
 }
 
-TEST(SplitList, SearchesASplitTableAsUnsplit) {
+TEST(SplitList, searches_a_split_table_as_unsplit) {
   std::mt19937 random(6);
   const Array table = array({-4, -4, -1, 0, 0, 0, 2, 5, 5, 9, 11}), values = reshape(arange(24) - 8, {6, 4});
   for (const std::string side : {"left", "right"}) {
@@ -126,7 +126,7 @@ TEST(SplitList, SearchesASplitTableAsUnsplit) {
   }
 }
 
-TEST(SplitList, SearchesWithoutGathering) {
+TEST(SplitList, searches_without_gathering) {
   if (device_count() == 1) GTEST_SKIP() << "nothing is split";
   const int n = 1000 * device_count();
   const Array table = device_put(arange(4 * n), line(), P("x")),
@@ -135,21 +135,21 @@ TEST(SplitList, SearchesWithoutGathering) {
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("all-gather")));
 }
 
-// ---- gradients where several entries name one place ----
+// ---- gradients if several entries have one position ----
 std::vector<double> gradient_of_updates(Update update, const std::vector<double>& v) {
   const Array x = array({2.0, 3.0, 5.0}), list = array({1, 1, 2}), weights = array({1.0, 10.0, 100.0});
   return to_vector<double>(grad([&](const Array& u) { return sum(update(x, list, u) * weights); })(array(v)));
 }
 
-TEST(Repeated, OfAProductEachGetsTheOthers) {
+TEST(Repeated, of_a_product_each_gets_the_others) {
   EXPECT_EQ(gradient_of_updates(updates[2].second, {7, 11, 13}), (std::vector<double>{330, 210, 500}));
   EXPECT_EQ(gradient_of_updates(updates[2].second, {0, 11, 13}), (std::vector<double>{330, 0, 500}));
   EXPECT_EQ(gradient_of_updates(updates[2].second, {0, 0, 13}), (std::vector<double>{0, 0, 500}));
 }
-TEST(Repeated, OfASetTheLastOneCounts) {
+TEST(Repeated, of_a_set_the_last_one_counts) {
   EXPECT_EQ(gradient_of_updates(updates[0].second, {7, 11, 13}), (std::vector<double>{0, 10, 100}));
 }
-TEST(Repeated, OfAnExtremumEqualOnesShare) {
+TEST(Repeated, of_an_extremum_equal_ones_share) {
   EXPECT_EQ(gradient_of_updates(updates[4].second, {7, 7, 1}), (std::vector<double>{5, 5, 0}));
   EXPECT_EQ(gradient_of_updates(updates[4].second, {3, 1, 5}), (std::vector<double>{5, 0, 50}));
 }

@@ -1,5 +1,5 @@
-// Shifts, slices, pads, flips and concatenations that a chain reads where they lie: values against plain loops on
-// any sharding, and what is not copied.
+// Shifts, slices, pads, flips and concatenations that a chain reads in place: compared with plain loops on
+// any sharding, and checked not to be copied.
 #include <tessera/control.hpp>
 #include <tessera/debug.hpp>
 #include <tessera/jit.hpp>
@@ -16,7 +16,7 @@ using ::testing::Not;
 using Value = std::function<double(const Position&)>;
 std::int64_t wrapped(std::int64_t i, std::int64_t n) { return ((i % n) + n) % n; }
 
-// An array and what its elements must be.
+// An array and the expected value of its elements.
 struct Term {
   Array array;
   Value value;
@@ -36,7 +36,7 @@ Term shifted_at_random(std::mt19937& random, const Term& x, const Shape& shape) 
                 at[d] = n - 1 - at[d];
                 return x.value(at);
               }};
-    case 2: {  // filled at one end
+    case 2: {  // padded at one end
       const int width = pick(random, 0, static_cast<int>(n));
       std::vector<std::pair<int, int>> widths(shape.size(), {0, 0});
       widths[d] = {width, 0};
@@ -70,7 +70,7 @@ Term shifted_at_random(std::mt19937& random, const Term& x, const Shape& shape) 
   }
 }
 
-TEST(Views, ChainsOfShiftedOperandsEqualPlainLoops) {
+TEST(Views, chains_of_shifted_operands_equal_plain_loops) {
   std::mt19937 random(41);
   for (int round = 0; round < 60; ++round) {
     const Mesh mesh = random_mesh(random);
@@ -106,8 +106,8 @@ TEST(Views, ChainsOfShiftedOperandsEqualPlainLoops) {
   }
 }
 
-// Long enough for machine code, results past the cache, and several pieces per row.
-TEST(Views, LargeOnesToo) {
+// Long enough for machine code, streaming stores, and several pieces per row.
+TEST(Views, large_ones_too) {
   const Mesh line = make_mesh({device_count()}, {"x"});
   for (const Shape& shape : {Shape{3'000'017}, Shape{1037, 2911}, Shape{70, 130, 333}}) {
     const int last = shape.ndim() - 1;
@@ -133,11 +133,11 @@ TEST(Views, LargeOnesToo) {
   }
 }
 
-TEST(Views, NothingIsWrittenWhereAViewStillReads) {
+TEST(Views, nothing_is_written_where_a_view_still_reads) {
   const int n = 20'000;
   const Mesh line = make_mesh({device_count()}, {"x"});
   const Array x = device_put(arange(n, float64) % 10, NamedSharding(line, P("x")));
-  // t is computed inside and dead afterwards: its memory must not take the result.
+  // t is an intermediate value with no later use: the result must not overwrite its memory.
   const auto f = jit([](Array u) {
     const Array t = cumsum(u);
     return t + roll(t, 1) - 2 * roll(t, -1);
@@ -148,7 +148,7 @@ TEST(Views, NothingIsWrittenWhereAViewStillReads) {
   const auto got = to_vector<double>(f(x));
   for (int i = 0; i < n; ++i) ASSERT_EQ(got[i], t[i] + t[wrapped(i - 1, n)] - 2 * t[(i + 1) % n]) << i;
 
-  // Step by step in a loop, whose carried value is replaced.
+  // Computed step by step in a loop that replaces the carried value.
   auto expected = u;
   for (int s = 0; s < 5; ++s) {
     const auto old = expected;
@@ -159,8 +159,8 @@ TEST(Views, NothingIsWrittenWhereAViewStillReads) {
   EXPECT_EQ(to_vector<double>(steps), expected);
 }
 
-// Shifts of shifts, as one writes the eight neighbours of the game of life, and a stencil of 27 points.
-TEST(Views, ShiftsOfShiftsToo) {
+// Shifts of shifts, like the eight neighbours of the game of life, and a stencil of 27 points.
+TEST(Views, shifts_of_shifts_too) {
   std::mt19937 random(7);
   const std::int64_t rows = 23, columns = 31;
   for (int round = 0; round < 6; ++round) {
@@ -191,7 +191,7 @@ TEST(Views, ShiftsOfShiftsToo) {
     }
     EXPECT_EQ(to_vector<int>(board), alive) << text_of(sharding);
   }
-  // Through other boundaries, with steps, on three dims.
+  // With other boundary modes, with steps, on three dims.
   for (int round = 0; round < 6; ++round) {
     const Mesh mesh = random_mesh(random);
     const Shape shape{9, 10, 11};
@@ -230,14 +230,14 @@ TEST(Views, ShiftsOfShiftsToo) {
   }
 }
 
-TEST(Views, AreNotCopied) {
+TEST(Views, are_not_copied) {
   const int n = device_count();
   const Mesh line = make_mesh({n}, {"x"});
   const Array x = device_put(zeros({8 * n, 10}), NamedSharding(line, P("x")));
   const auto text = program_of(x - roll(x, 1, 0) + roll(x, 1, 1));
   EXPECT_THAT(text, HasSubstr("remap(%0) view")) << text;
   EXPECT_THAT(text, HasSubstr(n == 1 ? "remap(%0) view" : "collective-permute(%0) view")) << text;
-  // A line that came from a neighbour is shifted along itself where it is.
+  // A received line is shifted along itself in place.
   const auto corners =
       program_text(compile(collect({[&] {
                                      const Array line_above = roll(x, 1, 0);
@@ -248,23 +248,23 @@ TEST(Views, AreNotCopied) {
   for (auto at = corners.find(") view"); at != std::string::npos; at = corners.find(") view", at + 1))
     ++views;
   EXPECT_EQ(views, 3) << corners;
-  // Wanted by somebody else, too: it is made.
+  // r has another reader, so it is materialised.
   const Array r = roll(x, 1, 1);
   EXPECT_THAT(program_text(compile(collect({x - r, r}, false))), Not(HasSubstr(") view")));
-  // One line of ten elements of it would keep all of x.
+  // A view of one line of ten elements would keep all of x alive.
   EXPECT_THAT(program_of(x[0] + 1), Not(HasSubstr(") view")));
-  // No memory but the result's.
+  // No memory is needed besides the result's.
   const auto memory = jit([](Array u) { return u - roll(u, 1, 1); }).lower(x).compile().memory_analysis();
   EXPECT_EQ(memory.temporary_bytes, 0);
   EXPECT_EQ(memory.peak_bytes, memory.argument_bytes + memory.output_bytes);
 }
 
-TEST(Views, ASearchForNanSeesNoMemoryThatNobodyWrote) {
+TEST(Views, a_search_for_nan_sees_no_memory_that_nobody_wrote) {
   debug::set_nan_check(true);
   const Mesh line = make_mesh({device_count()}, {"x"});
   const Array x = device_put(ones({64 * device_count(), 50}), NamedSharding(line, P("x")));
   const Array nan = x / 0;
-  EXPECT_NO_THROW(eval(nan));  // infinite
+  EXPECT_NO_THROW(eval(nan));  // infinite, not NaN
   eval(nan - 1);
   EXPECT_EQ(item<float>(sum(x + roll(x, 1, 0))), 2.0f * 64 * 50 * device_count());
   EXPECT_THAT(error_of<NanError>([&] { eval(nan - roll(nan, 1, 0)); }), HasSubstr("NaN"));

@@ -1,13 +1,13 @@
 #include <tessera/control/lax.hpp>
 
-#include "ops/numeric/goldens.hpp"
+#include "ops/numeric/operands.hpp"
 
 namespace tessera::test {
 namespace {
 
 using testing::HasSubstr;
 
-TEST(DynamicSlice, TakesThePartAtAValue) {
+TEST(DynamicSlice, takes_the_part_at_a_value) {
   std::mt19937 random(2);
   const Array u = operands().u;
   for (int round = 0; round < 4; ++round) {
@@ -27,7 +27,7 @@ TEST(DynamicSlice, TakesThePartAtAValue) {
   EXPECT_THROW(dynamic_slice(ones({3, 3}), {0}, {2}), ShapeError);
 }
 
-TEST(Bitcast, KeepsTheBits) {
+TEST(Bitcast, keeps_the_bits) {
   const Array x = device_put(array({1.0f, -2.0f, 0.5f}), make_mesh({device_count()}, {"x"}), P("x"));
   EXPECT_EQ(to_vector<std::uint32_t>(bitcast_convert_type(x, uint32)),
             (std::vector<std::uint32_t>{0x3f800000u, 0xc0000000u, 0x3f000000u}));
@@ -38,7 +38,7 @@ TEST(Bitcast, KeepsTheBits) {
   EXPECT_THROW(bitcast_convert_type(x, bool_), DtypeError);
 }
 
-TEST(Switch, RunsTheBranchOfItsNumber) {
+TEST(Switch, runs_the_branch_of_its_number) {
   const auto branches = std::tuple{[](const Array& x) { return x + 1; },
                                    [](const Array& x) { return x * 10; }, [](const Array& x) { return -x; }};
   const auto f = [&](const Array& i, const Array& x) { return switch_(i, branches, x); };
@@ -49,7 +49,7 @@ TEST(Switch, RunsTheBranchOfItsNumber) {
   EXPECT_THROW(switch_(0.5, branches, ones({})), DtypeError);
 }
 
-TEST(SequentialMap, StacksTheResults) {
+TEST(SequentialMap, stacks_the_results) {
   const Array u = operands().u;
   const auto f = [](const Array& row) { return sum(row * row); };
   const auto expected = to_vector<double>(sum(u * u, 1));
@@ -57,7 +57,7 @@ TEST(SequentialMap, StacksTheResults) {
   EXPECT_EQ(to_vector<double>(jit([&](const Array& x) { return sequential_map(f, x); })(u)), expected);
 }
 
-TEST(AssociativeScan, AsALoop) {
+TEST(AssociativeScan, as_a_loop) {
   std::mt19937 random(4);
   for (const int n : {0, 1, 2, 3, 8, 13}) {
     const Array x = astype(arange(n) % 5 + 1, float64);
@@ -82,7 +82,7 @@ Array curve(const Array& x, const Array& y) {
   return stack({sum(x * x) * y(0), x(1) * sin(y(1)), x(0) + y(0)});
 }
 
-TEST(Forward, JacobiansByColumnsAreThoseByRows) {
+TEST(Forward, jacobians_by_columns_are_those_by_rows) {
   const Array x = array({1.0, 2.0, 3.0}), y = array({0.5, -1.5});
   const auto [fx, fy] = jacfwd<0, 1>(curve)(x, y);
   const auto [rx, ry] = jacrev<0, 1>(curve)(x, y);
@@ -93,7 +93,7 @@ TEST(Forward, JacobiansByColumnsAreThoseByRows) {
   EXPECT_TRUE(item<bool>(allclose(jacfwd<1>(curve)(x, y), ry, 1e-14, 1e-14)));
 }
 
-TEST(Forward, LinearizeGivesTheDerivativeOfManyTangents) {
+TEST(Forward, linearize_gives_the_derivative_of_many_tangents) {
   const Array x = array({1.0, 2.0, 3.0}), y = array({0.5, -1.5});
   const auto [value, derivative] = linearize(curve, x, y);
   EXPECT_TRUE(item<bool>(allclose(value, curve(x, y))));
@@ -104,7 +104,7 @@ TEST(Forward, LinearizeGivesTheDerivativeOfManyTangents) {
   }
 }
 
-TEST(Forward, CustomJvpIsTakenInBothModes) {
+TEST(Forward, custom_jvp_is_taken_in_both_modes) {
   const auto f =
       custom_jvp([](const Array& x) { return log(1 + exp(x)); },
                  [](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {

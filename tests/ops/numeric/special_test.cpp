@@ -1,47 +1,12 @@
-// Special functions against SciPy's values, and their derivatives against differences.
+// Special functions outside of their domains: values inside stand in tests/catalogue.
 #include <tessera/ops/special.hpp>
 
-#include "ops/numeric/goldens.hpp"
+#include "ops/numeric/operands.hpp"
 
 namespace tessera::test {
 namespace {
 
-using Given = const Operands&;
-Array a_of(Given o) { return o.u / 2 + 0.4; }
-Array t_of(Given o) { return abs(o.x) / 2 + 0.1; }
-Array p_of(Given o) { return (o.u + 0.1) / 10; }
-Array reversed(Given o) { return reshape(flip(ravel(o.n), 0), {7, 5}); }
-
-TEST(Special, GammaAndBeta) {
-  expect_as_numpy("igamma", [](Given o) { return igamma(a_of(o), t_of(o)); });
-  expect_as_numpy("igammac", [](Given o) { return igammac(a_of(o), t_of(o)); });
-  expect_as_numpy("igamma_large", [](Given o) { return igamma(a_of(o) * 40, o.u * 20 + 15); });
-  expect_as_numpy(
-      "igammac_far", [](Given o) { return igammac(a_of(o), t_of(o) * 12); }, 1e-14);
-  expect_as_numpy("betainc", [](Given o) { return betainc(a_of(o), t_of(o), p_of(o)); });
-  expect_as_numpy("betainc_large", [](Given o) { return betainc(a_of(o) * 30, t_of(o) * 30, p_of(o)); });
-  expect_as_numpy("gammaln", [](Given o) { return gammaln(a_of(o)); });
-  expect_as_numpy("betaln", [](Given o) { return betaln(a_of(o), t_of(o)); });
-}
-
-TEST(Special, ZetaAndPolygamma) {
-  expect_as_numpy("zeta", [](Given o) { return zeta(a_of(o) + 1.2, t_of(o)); });
-  expect_as_numpy("polygamma_0", [](Given o) { return polygamma(0, a_of(o)); });
-  expect_as_numpy("polygamma_1", [](Given o) { return polygamma(1, t_of(o)); });
-  expect_as_numpy(
-      "polygamma_2", [](Given o) { return polygamma(2, t_of(o) - 0.3); }, 1e-11);
-  expect_as_numpy("polygamma_3", [](Given o) { return polygamma(3, a_of(o)); });
-}
-
-TEST(Special, Bessel) {
-  expect_as_numpy("i0", [](Given o) { return i0(o.x); });
-  expect_as_numpy("i1", [](Given o) { return i1(o.x); });
-  expect_as_numpy("i0e", [](Given o) { return i0e(o.x * 9); });
-  expect_as_numpy("i1e", [](Given o) { return i1e(o.x * 9); });
-  expect_as_numpy("kaiser", [](Given) { return kaiser(13, 8.6, float64); });
-}
-
-TEST(Special, OutsideOfTheirDomains) {
+TEST(Special, outside_of_their_domains) {
   const auto value = [](const Array& x) { return item<double>(x); };
   const auto d = [](double x) { return full({}, x, float64); };
   EXPECT_TRUE(std::isnan(value(igamma(d(-1), 2.0))));
@@ -56,19 +21,35 @@ TEST(Special, OutsideOfTheirDomains) {
   EXPECT_EQ(value(grad([](const Array& x) { return i1(x); })(d(0))), 0.5);
 }
 
-TEST(Parts, OfNumbers) {
-  expect_as_numpy("fmod", [](Given o) { return fmod(o.x, 1.7); });
-  expect_as_numpy("fmax", [](Given o) { return fmax(o.z, o.x); });
-  expect_as_numpy("fmin", [](Given o) { return fmin(o.z, o.x); });
-  expect_as_numpy("signbit", [](Given o) { return signbit(o.x); });
-  expect_as_numpy("ldexp", [](Given o) { return ldexp(o.u, o.n); });
-  expect_as_numpy("frexp_mantissa", [](Given o) { return frexp(o.x).first; });
-  expect_as_numpy("frexp_exponent", [](Given o) { return frexp(o.x).second; });
-  expect_as_numpy("gcd", [](Given o) { return gcd(o.n, reversed(o) * 3); });
-  expect_as_numpy("lcm", [](Given o) { return lcm(o.n, reversed(o) * 3); });
-  expect_as_numpy("population_count", [](Given o) { return population_count(astype(o.n, uint32)); });
+TEST(Parts, of_numbers) {
   EXPECT_TRUE(item<bool>(signbit(full({}, -0.0))));
   EXPECT_TRUE(std::isnan(item<double>(fmax(full({}, NAN, float64), NAN))));
+}
+
+// NumPy's: the dtype stays, the sign is a's, and nothing is rounded; 0 where b is 0.
+template <class T>
+void expect_fmod(const std::vector<T>& a, const std::vector<T>& b, const std::vector<T>& rest) {
+  const Array result = fmod(array(a), array(b));
+  EXPECT_EQ(result.dtype(), dtype_of<T>());
+  EXPECT_EQ(to_vector<T>(result), rest);
+  EXPECT_EQ(to_vector<T>(jit([](const Array& x, const Array& y) {
+              return fmod(x, y) + fmod(x, y) - fmod(x, y);
+            })(array(a), array(b))),
+            rest);
+}
+TEST(Parts, fmod_of_integers_is_exact) {
+  expect_fmod<std::int8_t>({-128, -128, 127, -7, 7, 7, 5}, {-1, 100, -128, 3, -3, 3, 0},
+                           {0, -28, 127, -1, 1, 1, 0});
+  expect_fmod<std::int32_t>({16'777'217, -16'777'219, 2'147'483'647, -2'147'483'648},
+                            {16'777'216, 16'777'216, -10, -1}, {1, -3, 7, 0});
+  expect_fmod<std::int64_t>(
+      {9'007'199'254'740'993, -9'007'199'254'740'995, std::numeric_limits<std::int64_t>::min(), 1},
+      {9'007'199'254'740'992, 2, -1, 0}, {1, -1, 0, 0});
+  expect_fmod<std::uint8_t>({255, 254, 3, 9}, {2, 255, 5, 0}, {1, 254, 3, 0});
+  expect_fmod<std::uint64_t>({18'446'744'073'709'551'615u, 18'446'744'073'709'551'615u},
+                             {18'446'744'073'709'551'614u, 10}, {1, 5});
+  EXPECT_EQ(fmod(array({7, 8, 9}), 2.5f).dtype(), float32);
+  EXPECT_EQ(to_vector<float>(fmod(array({7, 8, 9}), 2.5f)), (std::vector{2.0f, 0.5f, 1.5f}));
 }
 
 }  // namespace

@@ -2,14 +2,12 @@
 
 #include <tessera/debug.hpp>
 
-#include "ops/numeric/goldens.hpp"
+#include "ops/numeric/operands.hpp"
 
 namespace tessera::test {
 namespace {
 
-using Given = const Operands&;
-
-// ---- plain loops to compare with ----
+// ---- reference implementations in plain loops ----
 Array pooled(const Array& x, const std::string& kind, int height, int width, int step, int around) {
   const auto values = to_vector<double>(x);
   const auto rows = x.shape()[0], columns = x.shape()[1];
@@ -41,7 +39,7 @@ void expect_on_every_sharding(const Array& x, const Array& expected,
   }
 }
 
-TEST(ReduceWindow, OfEveryKindAndSize) {
+TEST(ReduceWindow, of_every_kind_and_size) {
   const Array u = operands().u;
   for (const std::string kind : {"sum", "max", "min", "prod"})
     for (const auto& [h, w, step, around] :
@@ -56,7 +54,7 @@ TEST(ReduceWindow, OfEveryKindAndSize) {
             (std::vector<int>{3, 3, 2, 2}));
 }
 
-TEST(ReduceWindow, RefusesWhatDoesNotFit) {
+TEST(ReduceWindow, refuses_what_does_not_fit) {
   EXPECT_THAT(error_of<ShapeError>([] { reduce_window(ones({3}), "sum", {4}); }),
               testing::HasSubstr("a window of 4 does not fit"));
   EXPECT_THROW(reduce_window(ones({3}), "mean", {2}), ArgumentError);
@@ -64,7 +62,7 @@ TEST(ReduceWindow, RefusesWhatDoesNotFit) {
   EXPECT_THROW(reduce_window(ones({3}), "sum", {1, 1}), ArgumentError);
 }
 
-TEST(ConvTranspose, IsTheTransposeOfConv) {
+TEST(ConvTranspose, is_the_transpose_of_conv) {
   const Array image = make({2, 4, 5, 6}, float64, [](const Position& at) {
     return std::sin(static_cast<double>(flat(at, {2, 4, 5, 6})));
   });
@@ -89,7 +87,7 @@ TEST(ConvTranspose, IsTheTransposeOfConv) {
   EXPECT_THROW(conv_transpose(ones({1, 2, 3}), ones({3, 1, 2})), ShapeError);
 }
 
-TEST(Shifted, ContinuesTheArrayInEveryWay) {
+TEST(Shifted, continues_the_array_in_every_way) {
   const Array x = array({1, 2, 3, 4});
   const auto line = [&](int by, Boundary boundary) { return to_vector<int>(shifted(x, by, 0, boundary, 9)); };
   using V = std::vector<int>;
@@ -106,7 +104,7 @@ TEST(Shifted, ContinuesTheArrayInEveryWay) {
   EXPECT_THROW(shifted(x, 4, 0, Boundary::reflect), ShapeError);
 }
 
-TEST(Stencil, OfTwoSplitAxesAsAPlainLoop) {
+TEST(Stencil, of_two_split_axes_as_a_plain_loop) {
   const Array u = operands().u;
   const auto at = [](std::int64_t i, std::int64_t n) { return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i; };
   const auto values = to_vector<double>(u);
@@ -123,7 +121,7 @@ TEST(Stencil, OfTwoSplitAxesAsAPlainLoop) {
   EXPECT_THROW(stencil([](const Neighbours& n) { return n(1); }, u), ArgumentError);
 }
 
-TEST(Stencil, SendsTheHaloAndNothingMore) {
+TEST(Stencil, sends_the_halo_and_nothing_more) {
   if (device_count() == 1) GTEST_SKIP() << "there are no neighbours";
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   for (const auto boundary : {Boundary::wrap, Boundary::edge, Boundary::reflect, Boundary::constant}) {

@@ -1,4 +1,4 @@
-// Reshapes of split dims: the elements stay in order and nobody gathers, also where blocks are uneven.
+// Reshapes of split dims keep elements in order without a gather, also for uneven blocks.
 #include <tessera/ops/numpy.hpp>
 
 #include "comm/watch/traffic.hpp"
@@ -11,7 +11,7 @@ struct Case {
   Shape from, to;
 };
 
-TEST(Reshape, OfAnyShardingKeepsTheOrder) {
+TEST(Reshape, of_any_sharding_keeps_the_order) {
   std::mt19937 random(5);
   const std::vector<Case> cases{{{7, 4}, {28}},       {{28}, {7, 4}},
                                 {{3, 8}, {24}},       {{13, 6}, {26, 3}},
@@ -35,7 +35,7 @@ TEST(Reshape, OfAnyShardingKeepsTheOrder) {
     }
 }
 
-TEST(Transpose, AnErrorShowsThePermutationAsItWasGiven) {
+TEST(Transpose, an_error_shows_the_permutation_as_it_was_given) {
   EXPECT_THAT(error_of<ShapeError>([] {
                 transpose(ones({2, 3, 4}), {0, -1, 2});
               }),
@@ -46,7 +46,7 @@ TEST(Transpose, AnErrorShowsThePermutationAsItWasGiven) {
               testing::HasSubstr("the permutation [-1,0]"));
 }
 
-TEST(Reshape, OfUnevenRowsSendsNeighboursWhatIsApart) {
+TEST(Reshape, of_uneven_rows_sends_neighbours_what_is_apart) {
   const int p = device_count();
   const Mesh mesh = make_mesh({p}, {"x"});
   const std::vector<Case> cases{
@@ -66,7 +66,7 @@ TEST(Reshape, OfUnevenRowsSendsNeighboursWhatIsApart) {
   }
 }
 
-// Bytes that the reshape moves, beside those of a gather.
+// The bytes that a reshape moves, and its number of gathers.
 struct Moved {
   std::int64_t gathers, bytes;
 };
@@ -76,7 +76,7 @@ Moved moved_by(const std::function<Array()>& call) {
   return {comm::traffic("all-gather").calls - gathers, comm::traffic().bytes - before};
 }
 
-TEST(Reshape, OfASplitMinorDimExchangesBlocks) {
+TEST(Reshape, of_a_split_minor_dim_exchanges_blocks) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const std::vector<Case> cases{{{240, 84}, {240 * 84}}, {{3, 6720}, {20160}}, {{24, 10, 84}, {24, 840}}};
   for (const auto& [from, to] : cases) {
@@ -90,7 +90,7 @@ TEST(Reshape, OfASplitMinorDimExchangesBlocks) {
   }
 }
 
-TEST(Reshape, OfSeveralSplitDimsLeavesEachElementOnOneRank) {
+TEST(Reshape, of_several_split_dims_leaves_each_element_on_one_rank) {
   const int p = device_count();
   if (p % 2 != 0) GTEST_SKIP() << "needs an even number of ranks";
   const Mesh mesh = make_mesh({2, p / 2}, {"x", "y"});
@@ -100,7 +100,7 @@ TEST(Reshape, OfSeveralSplitDimsLeavesEachElementOnOneRank) {
   EXPECT_EQ(to_vector<int>(flat_x), to_vector<int>(arange(960)));
 }
 
-TEST(Reshape, DividesATupleOfAxesOverTheNewDims) {
+TEST(Reshape, divides_a_tuple_of_axes_over_the_new_dims) {
   const int p = device_count();
   if (p % 4 != 0) GTEST_SKIP() << "needs a multiple of four ranks";
   const Mesh mesh = make_mesh({2, 2, p / 4}, {"x", "y", "z"});
@@ -111,7 +111,7 @@ TEST(Reshape, DividesATupleOfAxesOverTheNewDims) {
   EXPECT_EQ(reshape(x, {2, 2, p / 2}).sharding(), NamedSharding(mesh, P("x", "y", "z")));
 }
 
-TEST(Reshape, ToFewRowsKeepsEveryRankBusy) {
+TEST(Reshape, to_few_rows_keeps_every_rank_busy) {
   const int p = device_count();
   if (p != 8) GTEST_SKIP() << "needs eight ranks";
   for (const auto& sizes : {std::vector{4, 2}, std::vector{2, 4}}) {
@@ -123,7 +123,7 @@ TEST(Reshape, ToFewRowsKeepsEveryRankBusy) {
   }
 }
 
-TEST(Median, OfAllElementsGathersNothing) {
+TEST(Median, of_all_elements_gathers_nothing) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   for (const std::int64_t columns : {840, 431}) {
     const Array x = device_put(reshape(arange(24 * columns) * 7 % 9973, {24, columns}), mesh, P(None, "x"));
@@ -135,7 +135,7 @@ TEST(Median, OfAllElementsGathersNothing) {
   }
 }
 
-TEST(Median, OfSeveralUnevenSplitDimsGathersNothing) {
+TEST(Median, of_several_uneven_split_dims_gathers_nothing) {
   const int p = device_count(), rows = p % 2 == 0 ? 2 : 1;
   const Mesh mesh = make_mesh({rows, p / rows}, {"x", "y"});
   for (const auto& shape : {Shape{23, 431}, Shape{431, 23}, Shape{24, 431}, Shape{3, 5, 67}, Shape{1, 2}}) {
@@ -148,7 +148,7 @@ TEST(Median, OfSeveralUnevenSplitDimsGathersNothing) {
   }
 }
 
-TEST(Vdot, OfSplitMinorDimsMovesOneNumber) {
+TEST(Vdot, of_split_minor_dims_moves_one_number) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const Array x = device_put(astype(reshape(arange(2400), {30, 80}) % 7, float64), mesh, P(None, "x"));
   const Array y = device_put(astype(reshape(arange(2400), {30, 80}) % 5, float64), mesh, P(None, "x"));
@@ -161,7 +161,7 @@ TEST(Vdot, OfSplitMinorDimsMovesOneNumber) {
   EXPECT_EQ(to_vector<double>(vdot(x, reshape(y, {-1})))[0], expected);
 }
 
-TEST(Vdot, OfOtherNumbersOfElementsIsAnError) {
+TEST(Vdot, of_other_numbers_of_elements_is_an_error) {
   try {
     vdot(zeros({2, 3}), zeros({5}));
     FAIL();

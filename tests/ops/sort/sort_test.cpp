@@ -1,4 +1,4 @@
-// Sorting, searching, scans and arg-reductions on any sharding against plain loops.
+// Sorting, searching, scans and arg-reductions on any sharding, compared with plain loops.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -69,7 +69,7 @@ std::vector<std::size_t> order_of(const std::vector<double>& line) {
   return order;
 }
 
-TEST(Sort, AnyDtypeDimAndShardingStableNanLast) {
+TEST(Sort, any_dtype_dim_and_sharding_stable_nan_last) {
   std::mt19937 random(41);
   for (int round = 0; round < 60; ++round) {
     const auto c = random_lines(random);
@@ -91,7 +91,7 @@ TEST(Sort, AnyDtypeDimAndShardingStableNanLast) {
   }
 }
 
-TEST(Sort, ALongLineOverAllRanks) {
+TEST(Sort, a_long_line_over_all_ranks) {
   std::mt19937 random(42);
   const int p = device_count();
   const Mesh mesh = make_mesh({p}, {"x"});
@@ -109,7 +109,7 @@ TEST(Sort, ALongLineOverAllRanks) {
   }
 }
 
-TEST(Sort, ComplexNumbersGoByTheirParts) {
+TEST(Sort, complex_numbers_go_by_their_parts) {
   using C = std::complex<float>;
   const std::vector<C> values = {{2, 1},  {1, 5}, {static_cast<float>(nan), 0}, {2, -1}, {1, 4},
                                  {-3, 0}, {1, 4}};
@@ -123,7 +123,7 @@ TEST(Sort, ComplexNumbersGoByTheirParts) {
   EXPECT_THAT(to_vector<int>(argsort(x)), ElementsAre(5, 4, 6, 1, 3, 0, 2));
 }
 
-TEST(SortByKey, MovesAPayloadOfAnyDtype) {
+TEST(SortByKey, moves_a_payload_of_any_dtype) {
   std::mt19937 random(43);
   for (const Dtype payload_dtype : {float32, int8, complex64, complex128, float64, bool_})
     for (int round = 0; round < 6; ++round) {
@@ -155,7 +155,7 @@ TEST(SortByKey, MovesAPayloadOfAnyDtype) {
               HasSubstr("keys of shape (3,) and a payload of shape (4,)"));
 }
 
-TEST(TopK, TheLargestFirstAndTheFirstOfEquals) {
+TEST(TopK, the_largest_first_and_the_first_of_equals) {
   std::mt19937 random(44);
   for (int round = 0; round < 40; ++round) {
     auto c = random_lines(random, 25);
@@ -185,7 +185,7 @@ TEST(TopK, TheLargestFirstAndTheFirstOfEquals) {
               HasSubstr("k is 4, but the last dimension of shape (3,) has 3 elements"));
 }
 
-TEST(ArgReduce, TheFirstExtremeOfAnySharding) {
+TEST(ArgReduce, the_first_extreme_of_any_sharding) {
   std::mt19937 random(45);
   for (int round = 0; round < 60; ++round) {
     const auto c = random_lines(random, 20);
@@ -220,7 +220,7 @@ TEST(ArgReduce, TheFirstExtremeOfAnySharding) {
   EXPECT_THAT(error_of<DtypeError>([] { argmin(zeros({2}, complex64)); }), HasSubstr("no order"));
 }
 
-TEST(Cumulative, SumsAndProductsFromTheStart) {
+TEST(Cumulative, sums_and_products_from_the_start) {
   std::mt19937 random(46);
   for (int round = 0; round < 60; ++round) {
     auto c = random_lines(random, 20);
@@ -250,7 +250,7 @@ TEST(Cumulative, SumsAndProductsFromTheStart) {
   EXPECT_TRUE(cumsum(ones({3}, bool_), 0).dtype() == int32);
 }
 
-TEST(SearchSorted, AddsUpThePlacesInTheBlocks) {
+TEST(SearchSorted, adds_up_the_places_in_the_blocks) {
   std::mt19937 random(47);
   for (int round = 0; round < 30; ++round) {
     const Mesh mesh = random_mesh(random);
@@ -279,7 +279,7 @@ TEST(SearchSorted, AddsUpThePlacesInTheBlocks) {
               HasSubstr("must have one dimension"));
 }
 
-TEST(TakeAlongAxis, OneIndexPerElementOfALine) {
+TEST(TakeAlongAxis, one_index_per_element_of_a_line) {
   std::mt19937 random(48);
   for (int round = 0; round < 40; ++round) {
     const auto c = random_lines(random, 12);

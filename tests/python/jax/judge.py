@@ -1,4 +1,4 @@
-"""JAX's own op tests through tj.jit: judge.py FOLDER_OF_TESTS [module ...] [--share 0.05] [--out FILE].
+"""JAX's own op tests through tj.jit: judge.py FOLDER_OF_TESTS [module ...] [--share 0.05] [--times].
 
 Each test compiles what it checks by tj.jit instead of jax.jit: the values that JAX's tests compare with NumPy's, and with JAX's own
 without jit, are tessera's then. Of a file's tests a share is drawn, the same on every rank. Failures have to be in the list of reasons.
@@ -9,6 +9,7 @@ import importlib.util
 import os
 import random
 import sys
+import time
 import traceback
 import unittest
 
@@ -92,6 +93,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="")
     parser.add_argument("--traces", action="store_true")
+    parser.add_argument("--times", action="store_true", help="tell each test's seconds, and the first rank's CPU seconds")
     options = parser.parse_args()
     os.environ.setdefault("JAX_NUM_GENERATED_CASES", "2")
     sys.argv = sys.argv[:1]
@@ -119,7 +121,10 @@ def run_module(options, name, reasons):
     counts = [0, 0, 0]
     for test in tests:
         result = unittest.TestResult()
+        begin = time.monotonic(), time.process_time()
         test.run(result)
+        if options.times and ts.is_main_process():
+            print(f"{test.id()}: {time.monotonic() - begin[0]:.1f} s, CPU {time.process_time() - begin[1]:.1f} s", flush=True)
         wrong = result.failures + result.errors
         counts[2 if result.skipped else 1 if wrong else 0] += 1
         for _, text in wrong:

@@ -1,4 +1,4 @@
-// One process without any MPI. Communicators have one rank, so what they reduce or gather is their own.
+// A single process without MPI. Communicators have one rank, so reductions and gathers return its own data.
 #include <unistd.h>
 
 #include <array>
@@ -57,7 +57,7 @@ constinit const Table alone = {
           return 0;
         },
     .Initialized = [](int* flag) { return *flag = is_up, 0; },
-    .Finalized = [](int* flag) { return *flag = 0, 0; },  // it may start again
+    .Finalized = [](int* flag) { return *flag = 0, 0; },  // false, so that it may start again
     .Finalize = [] { return is_up = false, 0; },
     .Abort = [](Comm, int status) -> int { _exit(status); },
     .Get_processor_name = host_name,

@@ -1,4 +1,4 @@
-// Which MPI this process takes (choose_mpi in names.hpp).
+// Chooses the MPI of this process (choose_mpi in names.hpp).
 #include <tessera/error.hpp>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::string text_of(const Library& library) {
   return std::string(name_of(library.kind)) + " (" + library.path + ")";
 }
 
-// What TESSERA_MPI asks for.
+// The value of TESSERA_MPI.
 struct Wanted {
   bool any = true, none = false;
   Kind kind = Kind::none;
@@ -81,7 +81,7 @@ void require_launcher(const Launch& launch, const Library& library, const char* 
          name_of(library.kind) + ", or use " + name_of(launch.kind) + " here");
 }
 
-// What the launcher can start, the likeliest first.
+// The kinds of MPI that the launcher can start, the most likely first.
 std::vector<Kind> kinds_to_try(const Launch& launch, const Wanted& wanted) {
   if (!wanted.any) return {wanted.kind};
   if (launch.kind == Kind::openmpi) return {Kind::openmpi};

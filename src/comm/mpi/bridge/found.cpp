@@ -38,7 +38,8 @@ std::string path_of(void* handle, const std::string& otherwise) {
   return symbol != nullptr && dladdr(symbol, &info) != 0 ? info.dli_fname : otherwise;
 }
 
-// In a name space of its own, as every module has it: two libraries with the same names do not mix.
+// Loaded into a separate namespace (RTLD_LOCAL), as Python modules are, so that two libraries with the same
+// names do not mix.
 Library load(const std::string& path, int mode = 0) {
   void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | mode);
   if (handle == nullptr) return {};
@@ -52,14 +53,14 @@ int note_object(dl_phdr_info* info, std::size_t, void* paths) {
   return 0;
 }
 
-// MPI inside of the program itself: a static library.
+// MPI linked into the program itself as a static library.
 Library in_program() {
   if (dlsym(RTLD_DEFAULT, "MPI_Get_library_version") == nullptr) return {};
   void* program = dlopen(nullptr, RTLD_LAZY);
   return {kind_of(program, ""), path_of(program, "the program"), program};
 }
 
-// The prefix of the launcher among this process's parents, "" if none is seen.
+// The installation prefix of the launcher among this process's parents, "" if none is found.
 std::string prefix_of_launcher() {
   int process = getppid();
   for (int steps = 0; steps < 4 && process > 1; ++steps) {
@@ -92,7 +93,7 @@ std::string prefix_of_mpirun() {
   return "";
 }
 
-// The folder of a prefix as the loader sees it: "" where the loader looks by itself.
+// The folders to search under a prefix; "" stands for the loader's own search path.
 std::vector<std::string> folders_of(const std::string& prefix) {
   if (prefix.empty()) return {};
   if (prefix == "/usr" || prefix == "/") return {""};

@@ -1,4 +1,4 @@
-// MPI libraries: those that the process has loaded, and those that can be.
+// MPI libraries: those that the process has loaded, and those that it could load.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,17 +15,17 @@ struct Library {
   void* handle = nullptr;
 };
 
-// Linked by the program, or loaded by one of its modules.
+// Libraries linked by the program, or loaded by one of its modules.
 std::vector<Library> loaded_libraries();
 
-// The first of this kind: beside the launcher that started this process, in the folders above this library
-// (an environment's), where mpirun is, where the loader looks. Kind::none if there is none.
+// The first library of this kind, searched beside the launcher that started this process, in the folders
+// above this library (an environment's), beside mpirun, and by the loader. Kind::none if there is none.
 Library find_library(Kind);
-// By its path. Kind::none if it is not there or has no MPI.
+// Opens a library by its path. Kind::none if the file is missing or has no MPI.
 Library open_library(const std::string& path);
 
-// What was found stays until the process ends (MPI's threads and exit handlers run until then), or goes
-// again.
+// keep() leaves a found library loaded until the process ends (MPI's threads and exit handlers run until
+// then); drop() unloads it.
 void keep(const Library&);
 void drop(const Library&);
 

@@ -5,7 +5,7 @@
 namespace tessera::comm::bridge {
 namespace {
 
-// A variable that a launcher sets in each process, and the one that counts them.
+// A variable that a launcher sets in each process, and the variable that holds the number of processes.
 struct Sign {
   const char* name;
   const char* count;

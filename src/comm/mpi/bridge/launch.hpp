@@ -1,4 +1,4 @@
-// What a launcher has told this process by its environment.
+// The launcher that started this process, as told by environment variables.
 #pragma once
 #include <string>
 
@@ -7,10 +7,10 @@
 namespace tessera::comm::bridge {
 
 struct Launch {
-  Kind kind = Kind::none;    // none: no launcher, or one that starts either (SLURM, PMIx)
-  bool likes_mpich = false;  // of those that start either
-  int processes = 1;         // that it says, 2 where it does not
-  std::string sign;          // the variable it is known by; "": no launcher
+  Kind kind = Kind::none;    // none: no launcher, or one that can start either kind (SLURM, PMIx)
+  bool likes_mpich = false;  // for launchers that can start either kind
+  int processes = 1;         // the launcher's count; 2 if it gives none
+  std::string sign;          // the variable that identified it; "": no launcher
 
   bool fits(Kind library) const {
     return kind == Kind::none || library == kind || (kind == Kind::mpich && library == Kind::standard);

@@ -1,4 +1,4 @@
-// The binary interface of the MPI 5.0 standard, which new versions of several MPIs have beside their own.
+// The binary interface of the MPI 5.0 standard, which new versions of several MPIs offer beside their own.
 #include <mpi_abi.h>
 
 #include "comm/mpi/bridge/adapter.hpp"

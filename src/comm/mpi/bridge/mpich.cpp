@@ -1,4 +1,4 @@
-// MPICH and what shares its binary interface (Intel MPI, MVAPICH, Cray's): handles are ints.
+// MPICH and the libraries with its binary interface (Intel MPI, MVAPICH, Cray's): handles are ints.
 #include <mpi.h>
 
 #include "comm/mpi/bridge/adapter.hpp"

@@ -1,5 +1,5 @@
-// MPI's names over the bridge's table: what the files of comm call is an indirect call here. There are no
-// statuses (MPI_STATUS_IGNORE alone), since nobody reads one.
+// MPI's names over the bridge's table: each MPI call in comm is an indirect call here. Statuses do not exist
+// (only MPI_STATUS_IGNORE), since comm reads none.
 #pragma once
 #include "comm/mpi/bridge/table.hpp"
 
@@ -53,10 +53,12 @@ inline const MPI_Op MPI_SUM = op_of(bridge::BuiltinOp::sum), MPI_PROD = op_of(br
 
 inline MPI_Comm comm_at(const void* address) { return bridge::table->comm_at(address); }
 
-// Before the first call of MPI: takes the MPI that the process has loaded, else the one that TESSERA_MPI
+// Must precede the first MPI call. Chooses the MPI that the process has loaded, else the one that TESSERA_MPI
 // names, else the launcher's, else none (one process). ArgumentError: two MPIs, an MPI that is not the
 // launcher's, or a launcher whose MPI is not found.
 void choose_mpi();
+
+inline void set_shared_cores(bool shared) { bridge::shares_cores = shared; }
 
 // The same signatures as in the table.
 inline int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {

@@ -5,8 +5,8 @@
 
 namespace {
 
-// A program that is linked with Open MPI may hold the handles itself (copy relocations); then these are the
-// ones that the library uses, and the library's own are empty.
+// A program linked with Open MPI may hold the handles itself (copy relocations): then the program's copies
+// are the ones in use, and the library's own are empty.
 void* predefined(void* library, const char* name) {
   void* shown = dlsym(RTLD_DEFAULT, name);
   return shown != nullptr ? shown : dlsym(library, name);

@@ -1,12 +1,12 @@
-// MPI as the bridge sees it: handles in 64 bits that mean the same under every MPI, and the functions of one
-// MPI as pointers. An adapter fills the table (adapter.hpp, once per binary interface); without MPI it is
+// MPI as the bridge sees it: 64-bit handles that mean the same under every MPI, and the functions of one MPI
+// as pointers. An adapter fills the table (adapter.hpp, once per binary interface); without MPI the table is
 // `alone`. No name here is MPI's, so that this header and any <mpi.h> may be included together.
 #pragma once
 #include <cstdint>
 
 namespace tessera::comm::bridge {
 
-// Handles: null is 0, small numbers are constants, all else is the MPI's own handle.
+// Handles: null is 0, small numbers are predefined constants, all others are the MPI's own handles.
 using Comm = struct CommHandle*;
 using Group = struct GroupHandle*;
 using Request = struct RequestHandle*;
@@ -97,7 +97,7 @@ struct Table {
 
 extern const Table alone;  // one process, no MPI
 
-// The table of the MPI that this library handle (dlopen's) has, or null and the function that it lacks.
+// The table of the MPI behind this library handle (dlopen's), or null and the name of the missing function.
 struct Adapted {
   const Table* table = nullptr;
   const char* missing = nullptr;
@@ -106,7 +106,10 @@ Adapted adapt_openmpi(void* library);
 Adapted adapt_mpich(void* library);
 Adapted adapt_standard(void* library);
 
-// What is in use. One process without MPI until choose_mpi has found one.
+// The table in use: `alone` (one process without MPI) until choose_mpi has found an MPI.
 inline constinit const Table* table = &alone;
+
+// Whether this host has more ranks than cores: who waits gives its core up at once.
+inline bool shares_cores = false;
 
 }  // namespace tessera::comm::bridge

@@ -1,4 +1,4 @@
-// load_netcdf: the stored numbers as HDF5 has them, and what CF says they mean.
+// load_netcdf: reads the stored numbers through HDF5 and applies their meaning under the CF conventions.
 #include <tessera/io/netcdf.hpp>
 #include <tessera/ops.hpp>
 
@@ -9,12 +9,13 @@
 #include "base/text.hpp"
 #include "io/file.hpp"
 #include "io/formats/netcdf/scales.hpp"
+#include "io/formats/netcdf/unpack.hpp"
 #include "io/hdf5/attributes.hpp"
 
 namespace tessera::io {
 namespace {
 
-// What the format itself keeps in attributes.
+// Attributes that belong to the format itself.
 const std::set<std::string> own_names = {
     "CLASS",         "NAME",          "DIMENSION_LIST", "REFERENCE_LIST",
     "_Netcdf4Dimid", "_NCProperties", "_nc3_strict",    "_Netcdf4Coordinates"};
@@ -32,7 +33,7 @@ Handle opened(const Hdf5Source& source) {
   return handle;
 }
 
-// netCDF keeps a number, and a text that is not ASCII, as a list of one.
+// Unpacks lists of one: netCDF stores single numbers and non-ASCII texts so.
 Attribute plain(const Attribute& attribute) {
   if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&attribute);
       whole != nullptr && whole->size() == 1)
@@ -56,7 +57,7 @@ struct Numbers {
   std::vector<std::int64_t> whole;
   std::vector<double> real;
 };
-// The numbers of an attribute, whether it is one or a list.
+// The numbers of an attribute that is a number or a list.
 Numbers numbers_in(const std::map<std::string, Attribute>& attributes, const char* name) {
   const auto found = attributes.find(name);
   Numbers numbers;
@@ -69,7 +70,7 @@ Numbers numbers_in(const std::map<std::string, Attribute>& attributes, const cha
   return numbers;
 }
 
-// True where one of the numbers stands that mean that nothing was measured.
+// True at elements that hold a missing-value marker of the attributes.
 Array where_missing(const Array& stored, const std::map<std::string, Attribute>& attributes) {
   Array missing = astype(zeros_like(stored), bool_);
   for (const char* name : {"_FillValue", "missing_value"}) {
@@ -111,6 +112,11 @@ Array load(const std::string& path, const std::string& variable, const std::opti
 }
 
 }  // namespace
+
+Array netcdf_unpacked(const std::string& call, const std::string& path, const std::string& variable,
+                      const Array& stored) {
+  return unpacked(stored, attributes_of({call, path, variable.starts_with('/') ? variable : "/" + variable}));
+}
 
 std::map<std::string, NetcdfVariable> netcdf_variables(const std::string& path, std::source_location where) {
   const Call call("netcdf_variables", where);

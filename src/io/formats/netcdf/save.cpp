@@ -1,4 +1,4 @@
-// Netcdf: variables through an Hdf5Writer, and their dimensions when it is closed.
+// Netcdf: writes variables through an Hdf5Writer, and their dimensions on closing.
 #include <tessera/io/netcdf.hpp>
 #include <tessera/ops.hpp>
 
@@ -31,7 +31,7 @@ void check_dtype(const std::string& name, Dtype dtype) {
                      ", which netCDF does not have; use astype, or store real and imaginary parts");
 }
 
-// The numbers as they are stored: integers, with a number of their own for NaN.
+// The numbers as stored: integers, one value of which stands for NaN.
 Array packed(const std::string& name, const Array& x, const NetcdfVariableOptions& options) {
   if (!options.packed) {
     if (options.scale_factor || options.add_offset)
@@ -71,7 +71,7 @@ Netcdf::State& Netcdf::open_state() const {
 
 namespace {
 
-// A dim has one extent, whichever variable has it; the first one may grow.
+// Checks that a dim has one extent in all variables; a first dim may grow.
 void take_dims(std::map<std::string, std::int64_t>& extents, const std::string& name, const Array& x,
                const std::vector<std::string>& dims, bool grows) {
   if (dims.size() != static_cast<std::size_t>(x.ndim()))
@@ -93,7 +93,7 @@ void describe(Hdf5Writer& file, const std::string& name, const NetcdfVariableOpt
   if (options.add_offset) file.attribute(name, "add_offset", *options.add_offset);
 }
 
-// Made by the first rank, where the library has the file open.
+// Runs `work` on the first rank, where the library has the file open.
 template <class Work> void on_file(const Hdf5Source& source, hid_t file, const Work& work) {
   const Team team("Netcdf of " + tessera::quoted(source.path) + ", " + tessera::quoted(source.dataset));
   once_quietly(team, [&] { work(source, file); });

@@ -12,7 +12,7 @@ constexpr const char* no_variable = "This is a netCDF dimension but not a netCDF
 
 std::string base_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// A text attribute of a fixed length, as the library of dimension scales writes them; "" where there is none.
+// A text attribute of fixed length, as HDF5's dimension-scale library writes it; "" if there is none.
 std::string text_attribute(hid_t object, const char* name) {
   if (H5Aexists(object, name) <= 0) return "";
   const Handle attribute(H5Aopen(object, name, H5P_DEFAULT), H5Aclose),
@@ -35,7 +35,7 @@ std::string name_of_object(hid_t file, hobj_ref_t reference) {
   return base_of(name);
 }
 
-// The first scale of each dim.
+// The name of the first scale of each dim.
 std::vector<std::string> names_in_list(hid_t file, hid_t dataset, std::size_t ndim) {
   std::vector<std::string> names(ndim);
   if (ndim == 0 || H5Aexists(dataset, "DIMENSION_LIST") <= 0) return names;
@@ -94,7 +94,7 @@ std::map<std::string, NetcdfVariable> read_variables(const Hdf5Source& source, h
       const Dtype dtype = dtype_of_dataset(source, dataset);
       found.emplace(name, NetcdfVariable{{shape, dtype, "netcdf variable " + name},
                                          dims_of(file, name, dataset, shape, phony)});
-    } catch (const IoError&) {  // texts, or what else tessera does not read
+    } catch (const IoError&) {  // texts, or other types that tessera does not read
     }
   });
   return found;

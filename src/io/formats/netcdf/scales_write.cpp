@@ -12,7 +12,7 @@
 namespace tessera::io {
 namespace {
 
-// What a scale says of a variable that uses it.
+// A scale's back reference to a variable that uses it.
 struct Use {
   hobj_ref_t variable = 0;
   std::int32_t dim = 0;
@@ -47,7 +47,7 @@ class Scales {
     put(object, name, type, space, text.c_str());
   }
 
-  // A dimension without a variable is a dataset of its extent that holds nothing.
+  // Creates a scale for a dimension without a variable: a dataset of its extent without values.
   void make_scale(const std::string& dim, hsize_t extent, bool is_unlimited, std::int32_t number) const {
     std::string label = dim;
     if (!hdf5_exists(file_, absolute_name(dim))) {

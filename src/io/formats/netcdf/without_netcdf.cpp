@@ -1,8 +1,9 @@
-// Compiled in place of the netCDF sources where the build found no HDF5.
+// Compiled instead of the netCDF sources if the build found no HDF5.
 #include <tessera/io/netcdf.hpp>
 
 #include "base/call.hpp"
 #include "base/text.hpp"
+#include "io/formats/netcdf/unpack.hpp"
 
 namespace tessera::io {
 namespace {
@@ -15,6 +16,11 @@ namespace {
 }
 
 }  // namespace
+
+// Only an HDF5 file that was opened has a packed variable.
+Array netcdf_unpacked(const std::string&, const std::string&, const std::string&, const Array& stored) {
+  return stored;
+}
 
 std::map<std::string, NetcdfVariable> netcdf_variables(const std::string& path, std::source_location where) {
   refuse("netcdf_variables", path, where);
@@ -39,7 +45,7 @@ void save_netcdf(const std::string& path, const std::map<std::string, Array>&,
   refuse("save_netcdf", path, where);
 }
 
-// A writer cannot be made, so that its functions are never called.
+// The constructor always throws, so the other functions are never called.
 struct Netcdf::State {};
 Netcdf::Netcdf(const std::string& path, Hdf5WriterOptions, std::source_location where) {
   refuse("Netcdf", path, where);

@@ -19,7 +19,7 @@ ChunkFiles::ChunkFiles(std::string call, std::string folder)
   folders_.insert(folder_);
 }
 
-// The key's folders, and that they are new on the disk, up to the one that all are in.
+// Creates the key's folders and records the new ones for sync(), up to the common folder.
 void ChunkFiles::make_folders(const std::string& key) {
   const auto last = key.rfind('/');
   if (last == std::string::npos || folders_.contains(folder_ + "/" + key.substr(0, last))) return;

@@ -1,4 +1,4 @@
-// Files of chunks below one folder, made by this rank; sync() brings them and their folders to the disk.
+// Chunk files below one folder, written by this rank; sync() brings them and their folders to the disk.
 #pragma once
 #include <cstddef>
 #include <mutex>
@@ -14,8 +14,8 @@ namespace tessera::io::zarr {
 class ChunkFiles {
  public:
   ChunkFiles(std::string call, std::string folder);
-  // May be called by several threads. A file of that key that is there is replaced by a new one: it may be
-  // another name of a file that others read.
+  // Thread-safe. Replaces an existing file of that key by a new one instead of overwriting it: the old one
+  // may be a hard link of a file that others read.
   void write(const std::string& key, std::span<const std::byte> bytes);
   void sync();
 

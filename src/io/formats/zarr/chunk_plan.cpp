@@ -6,11 +6,11 @@
 namespace tessera::io::zarr {
 namespace {
 
-int owner_of(const Place& place, const std::vector<Part>& parts) {
+int owner_of(const ChunkIndex& place, const std::vector<ChunkPart>& parts) {
   std::int64_t most = 0;
-  for (const Part& part : parts) most = std::max(most, box_elements(part.box));
+  for (const ChunkPart& part : parts) most = std::max(most, box_elements(part.box));
   std::vector<int> largest;
-  for (const Part& part : parts)
+  for (const ChunkPart& part : parts)
     if (box_elements(part.box) == most) largest.push_back(part.device);
   const std::int64_t number = std::accumulate(place.begin(), place.end(), std::int64_t{0});
   return largest[static_cast<std::size_t>(number) % largest.size()];
@@ -23,7 +23,7 @@ ChunkPlan plan_chunks(const Shape& chunk, const std::vector<Writer>& writers, in
   const auto own = std::find_if(writers.begin(), writers.end(),
                                 [&](const Writer& writer) { return writer.device == device; });
   if (own == writers.end()) return plan;
-  for_each_chunk(chunk, own->box, [&](const Place& place) {
+  for_each_chunk(chunk, own->box, [&](const ChunkIndex& place) {
     const Box box = box_of(chunk, place);
     OwnedChunk found{place, {}};
     if (contains(own->box, box)) {

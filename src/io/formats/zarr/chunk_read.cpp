@@ -23,7 +23,7 @@ struct Stored {
   const File& file;
   std::int64_t start, bytes;
 };
-// A chunk as its codecs see it: transposed as far as they went.
+// The requested box of a chunk at the current codec, with the transposes so far applied.
 struct Wanted {
   Shape chunk;
   Box box;  // within the chunk
@@ -49,7 +49,7 @@ class Chunks {
   Chunks(const std::string& call, const ArrayMeta& meta)
       : call_(call), meta_(meta), width_(itemsize(meta.dtype)) {}
 
-  // A transpose costs nothing: it renames the dims of what is wanted.
+  // A transpose costs nothing: it only permutes the dims of the request.
   void read(const Stored& stored, Codecs codecs, Wanted wanted) const {
     while (codecs.front().kind == Kind::transpose) {
       const auto& order = codecs.front().order;
@@ -65,7 +65,7 @@ class Chunks {
   }
 
  private:
-  // Looking at what the host has left costs more than a small chunk.
+  // Checks large chunks only, since reading the host's free memory costs more than a small chunk.
   void check_large(std::int64_t bytes, const std::string& path) const {
     if (bytes > std::int64_t{64} << 20)
       check_memory(bytes, call_ + " of a chunk of " + tessera::quoted(path));
@@ -82,8 +82,8 @@ class Chunks {
     if (codecs.size() == 1) return read_part(stored, wanted, is_swapped);
     const bool is_whole = is_dense(wanted) && box_shape(wanted.box) == wanted.chunk;
     if (!is_whole) check_large(bytes, stored.file.path());
-    const Piece packed = bytes_of(stored);
-    const Piece chunk = parsed(stored.file, mend, [&] {
+    const EncodedBytes packed = bytes_of(stored);
+    const EncodedBytes chunk = parsed(stored.file, mend, [&] {
       return unpack(behind_serializer(codecs), packed.bytes, bytes, is_whole ? wanted.target.at : nullptr);
     });
     if (is_whole && chunk.bytes.data() != wanted.target.at && bytes > 0)
@@ -103,7 +103,7 @@ class Chunks {
                           box_shape(wanted.box), width_);
   }
 
-  // Of an unpacked chunk only the wanted bytes are read, without a copy where they are dense in memory.
+  // Reads only the wanted bytes of an uncompressed chunk, directly into memory where they are dense.
   void read_part(const Stored& stored, const Wanted& wanted, bool is_swapped) const {
     const DenseInFile dense{wanted.chunk, static_cast<std::int64_t>(width_), stored.start};
     const std::int64_t elements = box_elements(wanted.box);
@@ -121,13 +121,13 @@ class Chunks {
 
   void read_sharded(const Stored& stored, Codecs codecs, const Wanted& wanted) const {
     if (codecs.size() == 1) return read_inner(stored, codecs.front(), wanted);
-    const Piece packed = bytes_of(stored);  // what is packed as one piece is unpacked as one
+    const EncodedBytes packed = bytes_of(stored);  // bytes packed as a whole must be unpacked as a whole
     const std::int64_t chunk = chunk_bytes(wanted.chunk, meta_.dtype),
                        index = index_bytes(codecs.front(), wanted.chunk);
     check_large(chunk, stored.file.path());
     check_large(index, stored.file.path());
     const std::int64_t most = 2 * chunk + 2 * index;
-    const Piece shard =
+    const EncodedBytes shard =
         parsed(stored.file, mend, [&] { return unpack_most(behind_serializer(codecs), packed.bytes, most); });
     const File unpacked(call_, stored.file.path(),
                         std::string(reinterpret_cast<const char*>(shard.bytes.data()), shard.bytes.size()));
@@ -137,7 +137,7 @@ class Chunks {
   void read_inner(const Stored& stored, const Codec& sharding, const Wanted& wanted) const {
     const auto index = index_of(stored, sharding, wanted.chunk);
     const auto strides = row_major_strides(inner_counts(sharding, wanted.chunk));
-    for_each_chunk(sharding.chunk, wanted.box, [&](const Place& place) {
+    for_each_chunk(sharding.chunk, wanted.box, [&](const ChunkIndex& place) {
       const Box inner = box_of(sharding.chunk, place), part = intersect(inner, wanted.box);
       const Target target{wanted.target.at + offset_of(within(wanted.box, part), wanted.target.strides) *
                                                  static_cast<std::int64_t>(width_),
@@ -159,13 +159,13 @@ class Chunks {
                            std::to_string(bytes),
                        mend);
     const std::int64_t at = sharding.index_at_start ? 0 : stored.bytes - bytes;
-    const Piece table = bytes_of({stored.file, stored.start + at, bytes});
+    const EncodedBytes table = bytes_of({stored.file, stored.start + at, bytes});
     return parsed(stored.file, mend, [&] { return read_index(sharding, shard, table.bytes, stored.bytes); });
   }
 
-  Piece bytes_of(const Stored& stored) const {
+  EncodedBytes bytes_of(const Stored& stored) const {
     check_large(stored.bytes, stored.file.path());
-    Piece piece{.bytes = {}, .memory = Buffer::allocate(static_cast<std::size_t>(stored.bytes))};
+    EncodedBytes piece{.bytes = {}, .memory = Buffer::allocate(static_cast<std::size_t>(stored.bytes))};
     stored.file.read(piece.memory.data(), stored.bytes, stored.start);
     piece.bytes = {piece.memory.data(), static_cast<std::size_t>(stored.bytes)};
     return piece;
@@ -184,7 +184,7 @@ bool is_missing(const std::string& path) {
   return ::stat(path.c_str(), &facts) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
-// A bool is 0 or 1 everywhere in tessera, whatever wrote the file.
+// Normalizes bools to 0 or 1, as everywhere in tessera; files may hold other bytes.
 void make_bools(std::byte* data, std::int64_t elements) {
   for (std::int64_t i = 0; i < elements; ++i) data[i] = data[i] == std::byte{0} ? std::byte{0} : std::byte{1};
 }
@@ -199,7 +199,7 @@ void read_box(const std::string& call, const std::string& folder, const ArrayMet
               const Target& target) {
   const Chunks chunks(call, meta);
   const auto width = static_cast<std::int64_t>(itemsize(meta.dtype));
-  for_each_chunk(meta.chunk, box, [&](const Place& place) {
+  for_each_chunk(meta.chunk, box, [&](const ChunkIndex& place) {
     const Box chunk = box_of(meta.chunk, place), part = intersect(chunk, box);
     const Target part_target{target.at + offset_of(within(box, part), target.strides) * width,
                              target.strides};

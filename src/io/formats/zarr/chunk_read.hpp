@@ -1,4 +1,4 @@
-// A box of an array out of the chunks in its folder, on this rank. IoErrors name the file.
+// Reads a box of an array from the chunk files in its folder, on this rank. IoErrors name the file.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -8,14 +8,13 @@
 
 namespace tessera::io::zarr {
 
-// Memory that a box goes to: its first element, and the steps from one to the next along each dim, in
-// elements.
+// The memory that receives a box: its first element, and the strides along each dim, in elements.
 struct Target {
   std::byte* at = nullptr;
   std::vector<std::int64_t> strides;
 };
 
-// `folder` is the array's. Chunks that have no file hold the fill value.
+// `folder` is the array's. Chunks without a file hold the fill value.
 void read_box(const std::string& call, const std::string& folder, const ArrayMeta&, const Box&,
               const Target&);
 void read_box(const std::string& call, const std::string& folder, const ArrayMeta&, const Box&,

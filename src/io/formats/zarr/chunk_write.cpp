@@ -27,12 +27,12 @@ struct Block {
   const std::byte* data = nullptr;
 };
 
-Box moved(Box box, const Place& origin) {
+Box moved(Box box, const ChunkIndex& origin) {
   for (std::size_t d = 0; d < box.size(); ++d) box[d].start += origin[d], box[d].stop += origin[d];
   return box;
 }
 
-std::vector<Writer> writers_of(const Array& x, const Place& origin) {
+std::vector<Writer> writers_of(const Array& x, const ChunkIndex& origin) {
   const Sharding sharding = x.sharding();
   std::vector<Writer> writers;
   for (const auto& [device, box] : sharding.devices_indices_map(x.shape()))
@@ -41,7 +41,7 @@ std::vector<Writer> writers_of(const Array& x, const Place& origin) {
   return writers;
 }
 
-// `part` of one dense block to its place in another.
+// Copies `part` from one dense block to its position in another.
 void copy_part(const Box& to, std::byte* out, const Block& from, const Box& part, std::size_t width) {
   const auto out_strides = row_major_strides(box_shape(to)),
              in_strides = row_major_strides(box_shape(from.box));
@@ -51,13 +51,13 @@ void copy_part(const Box& to, std::byte* out, const Block& from, const Box& part
                         box_shape(part), width);
 }
 
-// What goes to, or comes from, each other rank: parts of chunks behind each other in one message.
+// The parts of chunks exchanged with each other rank, concatenated in one message.
 class Borders {
  public:
   Borders(const ChunkPlan& plan, const Block& own, int device, std::size_t width) : width_(width) {
-    for (const Part& part : plan.sends) sent_[part.device].push_back(part.box);
+    for (const ChunkPart& part : plan.sends) sent_[part.device].push_back(part.box);
     for (const OwnedChunk& chunk : plan.owned)
-      for (const Part& part : chunk.parts)
+      for (const ChunkPart& part : chunk.parts)
         if (part.device != device) received_[part.device].push_back(part.box);
     for (const auto& [peer, boxes] : sent_) out_.emplace(peer, packed(boxes, own));
     for (const auto& [peer, boxes] : received_) in_.emplace(peer, Buffer::allocate(bytes_in(boxes)));
@@ -72,7 +72,7 @@ class Borders {
     comm::exchange(
         comm::world(), sends, receives, [](std::size_t) {}, "borders of chunks");
   }
-  // Where each part that came is.
+  // The address of each received part.
   std::map<std::pair<int, std::int64_t>, const std::byte*> arrived() const {
     std::map<std::pair<int, std::int64_t>, const std::byte*> places;
     for (const auto& [peer, boxes] : received_) {
@@ -106,9 +106,9 @@ class Borders {
   std::map<int, Buffer> out_, in_;
 };
 
-// A chunk of this rank with the blocks that its parts are taken from.
+// A chunk of this rank with the blocks that hold its parts.
 struct Job {
-  Place place;
+  ChunkIndex place;
   std::vector<std::pair<Box, Block>> parts;
 };
 std::vector<Job> jobs_of(const ChunkPlan& plan, const Borders& borders, const Block& own, int device) {
@@ -117,7 +117,7 @@ std::vector<Job> jobs_of(const ChunkPlan& plan, const Borders& borders, const Bl
   const auto arrived = borders.arrived();
   for (const OwnedChunk& chunk : plan.owned) {
     jobs.push_back({chunk.place, {}});
-    for (const Part& part : chunk.parts)
+    for (const ChunkPart& part : chunk.parts)
       jobs.back().parts.emplace_back(
           part.box,
           part.device == device ? own : Block{part.box, arrived.at({part.device, met[part.device]++})});
@@ -125,17 +125,17 @@ std::vector<Job> jobs_of(const ChunkPlan& plan, const Borders& borders, const Bl
   return jobs;
 }
 
-// The dense values of a chunk: where they are in a block, or put together.
+// The dense values of a chunk: in place if they are contiguous in a block, else assembled.
 class Assembly {
  public:
   explicit Assembly(const WriteTask& task) : task_(task), width_(itemsize(task.meta.dtype)) {}
 
-  Piece values(const Job& job) const {
+  EncodedBytes values(const Job& job) const {
     const Box chunk = box_of(task_.meta.chunk, job.place);
     const auto bytes = static_cast<std::size_t>(task_.meta.chunk.elements()) * width_;
     if (job.parts.size() == 1 && job.parts[0].first == chunk && is_dense_in(job.parts[0].second.box))
       return {{job.parts[0].second.data + place_in(job.parts[0].second.box, chunk), bytes}, {}};
-    Piece piece{.bytes = {}, .memory = Buffer::allocate(bytes)};
+    EncodedBytes piece{.bytes = {}, .memory = Buffer::allocate(bytes)};
     std::int64_t given = 0;
     for (const auto& [part, block] : job.parts) given += box_elements(part);
     if (given < task_.meta.chunk.elements()) put_background(chunk, given, piece.memory.data());
@@ -145,7 +145,7 @@ class Assembly {
   }
 
  private:
-  // A chunk is one run of bytes of the block.
+  // Whether the chunk is one run of bytes of the block.
   bool is_dense_in(const Box& block) const {
     bool is_one_row = true;
     for (std::size_t d = 0; d < block.size(); ++d) {
@@ -158,7 +158,7 @@ class Assembly {
     return offset_of(within(block, chunk), row_major_strides(box_shape(block))) *
            static_cast<std::int64_t>(width_);
   }
-  // What the parts do not give: what was there, and the fill value beyond.
+  // Fills elements that the parts do not cover: the old values, and the fill value beyond them.
   void put_background(const Box& chunk, std::int64_t given, std::byte* out) const {
     fill_box(task_.meta, task_.meta.chunk, {out, row_major_strides(task_.meta.chunk)});
     if (task_.old_folder.empty()) return;
@@ -183,11 +183,11 @@ WrittenKeys write_jobs(const WriteTask& task, const std::vector<Job>& jobs) {
   std::mutex guard;
   const auto write_one = [&](const Job& job) {
     const std::string key = key_of(task.meta, job.place);
-    const Piece values = assembly.values(job);
+    const EncodedBytes values = assembly.values(job);
     const bool is_empty = !task.keeps_empty_chunks && task.meta.fill_is_given &&
                           holds_only(task.meta.fill, values.bytes.data(), task.meta.chunk.elements(), width);
     if (!is_empty) {
-      const Piece stored = encode_chunk(task.meta, values.bytes.data());
+      const EncodedBytes stored = encode_chunk(task.meta, values.bytes.data());
       files.write(key, stored.bytes);
     }
     const std::scoped_lock lock(guard);

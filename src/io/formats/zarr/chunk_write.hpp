@@ -1,5 +1,5 @@
-// An array into the chunks of a Zarr array, by all ranks: borders of chunks are brought together, each rank
-// packs and writes whole files of its own.
+// Writes an array into the chunks of a Zarr array, by all ranks: chunks on the borders of blocks are
+// assembled on one rank, and each rank packs and writes whole files of its own.
 #pragma once
 #include <tessera/array.hpp>
 
@@ -16,21 +16,21 @@ namespace tessera::io::zarr {
 struct WriteTask {
   std::string call;
   const ArrayMeta& meta;            // with the extents after the write
-  std::string folder;               // where the chunks go
-  Place origin;                     // of the values within the array
-  std::string old_folder = {};      // of the chunks that are there before
-  Shape old_shape = {};             // what of them holds values; empty where there are none
-  bool keeps_empty_chunks = false;  // also chunks that hold nothing but the fill value become files
+  std::string folder;               // the folder that receives the chunks
+  ChunkIndex origin;                // index of the first value within the array
+  std::string old_folder = {};      // of the existing chunks
+  Shape old_shape = {};             // the extents of the existing values; empty if there are none
+  bool keeps_empty_chunks = false;  // chunks that hold only the fill value also become files
 };
-// `x` is computed. Collective; what was written is on the disk. Gives the keys of this rank's chunks that
-// have a file, and of those that must have none.
+// `x` must be computed. Collective; all data are on the disk on return. Returns the keys of this rank's
+// chunks that have a file, and of those that must have none.
 struct WrittenKeys {
   std::vector<std::string> files, empty;
 };
 WrittenKeys write_chunks(const Team&, const WriteTask&, const Array& x);
 
 bool holds_only(const Element&, const std::byte* data, std::int64_t elements, std::size_t width);
-// A chunk of dense values as its file holds it; `data` is dense and in the array's own order.
-Piece encode_chunk(const ArrayMeta&, const std::byte* data);
+// Encodes a chunk as its file stores it; `data` is dense, in the array's own order.
+EncodedBytes encode_chunk(const ArrayMeta&, const std::byte* data);
 
 }  // namespace tessera::io::zarr

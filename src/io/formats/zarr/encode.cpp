@@ -1,4 +1,4 @@
-// A dense chunk through its codecs.
+// Passes a dense chunk through its codecs.
 #include <cstring>
 
 #include "io/formats/zarr/chunk_write.hpp"
@@ -21,7 +21,7 @@ class Encoder {
  public:
   explicit Encoder(const ArrayMeta& meta) : meta_(meta), width_(itemsize(meta.dtype)) {}
 
-  Piece encode(Codecs codecs, Shape chunk, const std::byte* data) const {
+  EncodedBytes encode(Codecs codecs, Shape chunk, const std::byte* data) const {
     Buffer turned;
     while (codecs.front().kind == Kind::transpose) {
       const auto& order = codecs.front().order;
@@ -32,9 +32,9 @@ class Encoder {
       chunk = Shape(extents);
       turned = next, data = turned.data(), codecs = codecs.subspan(1);
     }
-    const Piece made = codecs.front().kind == Kind::sharding ? shard(codecs.front(), chunk, data)
-                                                             : plain(codecs.front(), chunk, data);
-    Piece packed = pack(codecs.subspan(1), made.bytes, width_);
+    const EncodedBytes made = codecs.front().kind == Kind::sharding ? shard(codecs.front(), chunk, data)
+                                                                    : plain(codecs.front(), chunk, data);
+    EncodedBytes packed = pack(codecs.subspan(1), made.bytes, width_);
     if (!packed.memory) packed.memory = made.memory ? made.memory : turned;
     return packed;
   }
@@ -44,22 +44,22 @@ class Encoder {
     return static_cast<std::size_t>(chunk.elements()) * width_;
   }
 
-  Piece plain(const Codec& codec, const Shape& chunk, const std::byte* data) const {
+  EncodedBytes plain(const Codec& codec, const Shape& chunk, const std::byte* data) const {
     if (!codec.is_big_endian || width_ == 1) return {{data, bytes_in(chunk)}, {}};
-    Piece swapped{.bytes = {}, .memory = Buffer::allocate(bytes_in(chunk))};
+    EncodedBytes swapped{.bytes = {}, .memory = Buffer::allocate(bytes_in(chunk))};
     std::memcpy(swapped.memory.data(), data, bytes_in(chunk));
     reverse_bytes(swapped.memory.data(), chunk.elements(), meta_.dtype);
     swapped.bytes = {swapped.memory.data(), bytes_in(chunk)};
     return swapped;
   }
 
-  // Inner chunks behind each other, those that hold only the fill value left out, and the index.
-  Piece shard(const Codec& codec, const Shape& shape, const std::byte* data) const {
+  // Concatenates the inner chunks without those that hold only the fill value, and adds the index.
+  EncodedBytes shard(const Codec& codec, const Shape& shape, const std::byte* data) const {
     std::vector<InnerPlace> index;
-    std::vector<Piece> pieces;
+    std::vector<EncodedBytes> pieces;
     const auto strides = row_major_strides(shape), inner_strides = row_major_strides(codec.chunk);
     std::uint64_t at = codec.index_at_start ? static_cast<std::uint64_t>(index_bytes(codec, shape)) : 0;
-    for_each_chunk(codec.chunk, whole_box(shape), [&](const Place& place) {
+    for_each_chunk(codec.chunk, whole_box(shape), [&](const ChunkIndex& place) {
       const Buffer inner = Buffer::allocate(bytes_in(codec.chunk));
       kernels::copy_strided(
           inner.data(), inner_strides,
@@ -72,14 +72,14 @@ class Encoder {
       index.back() = {at, pieces.back().bytes.size()};
       at += pieces.back().bytes.size();
     });
-    const Piece table = index_piece(codec, index);
+    const EncodedBytes table = index_piece(codec, index);
     const std::size_t before = codec.index_at_start ? 0 : static_cast<std::size_t>(at);
-    Piece shard{.bytes = {},
-                .memory = Buffer::allocate(static_cast<std::size_t>(at) +
-                                           (codec.index_at_start ? 0 : table.bytes.size()))};
+    EncodedBytes shard{.bytes = {},
+                       .memory = Buffer::allocate(static_cast<std::size_t>(at) +
+                                                  (codec.index_at_start ? 0 : table.bytes.size()))};
     std::memcpy(shard.memory.data() + before, table.bytes.data(), table.bytes.size());
     std::size_t put = codec.index_at_start ? table.bytes.size() : 0;
-    for (const Piece& piece : pieces) {
+    for (const EncodedBytes& piece : pieces) {
       std::memcpy(shard.memory.data() + put, piece.bytes.data(), piece.bytes.size());
       put += piece.bytes.size();
     }
@@ -93,7 +93,7 @@ class Encoder {
 
 }  // namespace
 
-Piece encode_chunk(const ArrayMeta& meta, const std::byte* data) {
+EncodedBytes encode_chunk(const ArrayMeta& meta, const std::byte* data) {
   return Encoder(meta).encode(meta.codecs, meta.chunk, data);
 }
 

@@ -15,7 +15,7 @@
 #include "io/fault_point.hpp"
 #include "io/file.hpp"
 #include "io/formats/zarr/metadata/node.hpp"
-#include "io/save_place.hpp"
+#include "io/save_target.hpp"
 
 namespace tessera::io::zarr {
 namespace {
@@ -35,12 +35,12 @@ std::string without_slash(std::string path) {
   return path;
 }
 
-// "x.zarr.old-0123456789abcdef" of "x.zarr".
+// Whether `name` is a name for an old store, such as "x.zarr.old-0123456789abcdef" for "x.zarr".
 bool is_put_aside(const std::string& name, const std::string& of) {
   return name.starts_with(of + ".old-") && is_temporary(of + ".tmp-" + name.substr(of.size() + 5), of);
 }
 
-// What is beside the target by one of the names that a save gives.
+// Entries beside the target whose names a save has given.
 std::vector<std::string> beside(const std::string& target,
                                 bool (*is_one)(const std::string&, const std::string&)) {
   std::vector<std::string> found;
@@ -55,7 +55,7 @@ void put_back(const std::string& target) {
   for (const auto& aside : beside(target, is_put_aside))
     if (!is_there(target) && std::rename(aside.c_str(), target.c_str()) == 0) return;
 }
-// Arrays of the store that a save put aside, where the file system cannot exchange names.
+// Restores arrays inside the store that a dead save had renamed, on file systems that cannot exchange names.
 void mend_inside(const std::string& target) {
   std::error_code none;
   std::vector<std::string> aside;
@@ -102,7 +102,8 @@ void rename_or_fail(const std::string& call, const std::string& from, const std:
                   ": " + std::strerror(errno) + "; check the permissions of the directory");
 }
 
-// Whether the file system can do that; other reasons show when the names are changed one by one.
+// Exchanges two names atomically. False if the file system cannot; other errors show when the names are
+// changed one by one.
 bool exchange_names(const std::string& a, const std::string& b) {
   return !is_faulty("no_exchange") &&
          ::syscall(SYS_renameat2, AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;

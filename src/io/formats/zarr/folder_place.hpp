@@ -1,5 +1,5 @@
-// Where a store is written before it has its name, as save_place.hpp has it for files; used by the one rank
-// that does what is done once.
+// The temporary folder of a store before it gets its name, as save_target.hpp has it for files; used by the
+// one rank that does the work that is done once.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,22 +8,22 @@
 
 namespace tessera::io::zarr {
 
-// x.zarr.tmp-<random> beside x.zarr, under the lock x.zarr.lock. What an earlier save that died left there is
-// removed, or put back where it died between two renames. Temporary folders go at the end.
+// x.zarr.tmp-<random> beside x.zarr, under the lock x.zarr.lock. Leftovers of an earlier save that died are
+// removed, or put back if it died between two renames. The destructor removes temporary folders.
 class FolderPlace {
  public:
-  // IoError where the target is a folder that holds something else than a Zarr store.
+  // IoError if the target is a folder that is not a Zarr store.
   FolderPlace(const std::string& call, const std::string& path);
   ~FolderPlace();
   FolderPlace(const FolderPlace&) = delete;
   FolderPlace& operator=(const FolderPlace&) = delete;
 
   const std::string& target() const { return target_; }
-  // An empty folder of its own beside the target, which replaces the last one.
+  // Creates an empty folder beside the target, which replaces the last one.
   const std::string& new_temporary();
   const std::string& temporary() const { return temporary_; }
-  // The temporary folder becomes `at`, the target or a folder in it; what was there is removed afterwards.
-  // One rename where the file system can exchange names, two where not.
+  // Renames the temporary folder to `at`, the target or a folder in it; the old one is removed afterwards.
+  // One rename if the file system can exchange names, two otherwise.
   void commit(const std::string& at);
 
  private:
@@ -32,9 +32,9 @@ class FolderPlace {
   std::optional<FileLock> lock_;
 };
 
-// The target, or a folder above it, that a save which died had put aside, gets its name again.
+// Restores the name of the target, or of a folder above it, that a dead save had renamed.
 void recover(const std::string& call, const std::string& path);
-// The same files under a second name each: new files take the place of what is written later.
+// Hard-links all files into a second folder: later writes then replace files instead of changing shared ones.
 void link_folder(const std::string& call, const std::string& from, const std::string& to);
 
 }  // namespace tessera::io::zarr

@@ -5,9 +5,9 @@
 
 namespace tessera::io::zarr {
 
-void for_each_chunk(const Shape& chunk, const Box& box, const std::function<void(const Place&)>& visit) {
+void for_each_chunk(const Shape& chunk, const Box& box, const std::function<void(const ChunkIndex&)>& visit) {
   if (is_empty(box)) return;
-  Place first, last, at;
+  ChunkIndex first, last, at;
   for (std::size_t d = 0; d < box.size(); ++d) {
     first.push_back(box[d].start / chunk[d]);
     last.push_back((box[d].stop - 1) / chunk[d]);
@@ -22,7 +22,7 @@ void for_each_chunk(const Shape& chunk, const Box& box, const std::function<void
   }
 }
 
-Box box_of(const Shape& chunk, const Place& place) {
+Box box_of(const Shape& chunk, const ChunkIndex& place) {
   Box box;
   for (std::size_t d = 0; d < place.size(); ++d) {
     const std::int64_t start = place[d] * chunk[d], rest = std::numeric_limits<std::int64_t>::max() - start;
@@ -42,7 +42,7 @@ std::int64_t offset_of(const Box& box, const std::vector<std::int64_t>& strides)
   return offset;
 }
 
-std::string key_of(const ArrayMeta& meta, const Place& place) {
+std::string key_of(const ArrayMeta& meta, const ChunkIndex& place) {
   std::string key = meta.has_v2_keys ? "" : "c";
   for (const auto number : place) {
     if (!key.empty()) key += meta.separator;

@@ -1,4 +1,4 @@
-// The regular grid of chunks over an array: which chunks a box touches, where each one is, and its file.
+// The regular grid of chunks over an array: the chunks that a box touches, their boxes, and their files.
 // Pure.
 #pragma once
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace tessera::io::zarr {
 
-// A chunk by its place in the grid of all chunks.
-using Place = std::vector<std::int64_t>;
+// A chunk by its index in the grid of all chunks.
+using ChunkIndex = std::vector<std::int64_t>;
 
-// The chunks that a box touches, the last dim fastest; nothing of an empty one. Of a scalar the one there is.
-void for_each_chunk(const Shape& chunk, const Box&, const std::function<void(const Place&)>& visit);
-Box box_of(const Shape& chunk, const Place&);  // may reach beyond the array
-// The box seen from the first element of `outer`.
+// Visits the chunks that a box touches, the last dim fastest; none for an empty box, the only chunk for a
+// scalar.
+void for_each_chunk(const Shape& chunk, const Box&, const std::function<void(const ChunkIndex&)>& visit);
+Box box_of(const Shape& chunk, const ChunkIndex&);  // may reach beyond the array
+// The box relative to the first element of `outer`.
 Box within(const Box& outer, const Box&);
-// Elements from the first one of a dense array to the box's, by strides.
+// The offset of the box's first element in a dense array, by strides.
 std::int64_t offset_of(const Box&, const std::vector<std::int64_t>& strides);
-// "c/0/1", "0.1": below the folder of the array.
-std::string key_of(const ArrayMeta&, const Place&);
+// The file of a chunk relative to the array's folder: "c/0/1", "0.1".
+std::string key_of(const ArrayMeta&, const ChunkIndex&);
 
 }  // namespace tessera::io::zarr

@@ -1,4 +1,4 @@
-// load_zarr, and what a store holds.
+// load_zarr, and listing the contents of a store.
 #include <sys/stat.h>
 #include <tessera/io/zarr.hpp>
 
@@ -22,10 +22,10 @@ namespace tessera::io {
 namespace {
 
 using zarr::ArrayMeta;
-using zarr::Node;
+using zarr::ZarrNode;
 
-// The box of a part, which takes every step-th element, out of the array.
-void read_part(const std::string& call, const std::string& path, const ArrayMeta& meta, const Part& part,
+// Reads a box of a part that takes every step-th element of the array.
+void read_part(const std::string& call, const std::string& path, const ArrayMeta& meta, const Selection& part,
                const Box& box, std::byte* out) {
   if (is_empty(box)) return;
   const Box span = part.span_of(box);
@@ -38,7 +38,7 @@ void read_part(const std::string& call, const std::string& path, const ArrayMeta
   kernels::copy_strided(out, row_major_strides(box_shape(box)), all.data(), strides, box_shape(box), width);
 }
 
-// Which save wrote the array that is there now; 0 where there is none.
+// Identifies the save that wrote the current array; 0 if there is none.
 std::int64_t writing_of(const std::string& path) {
   for (const char* file : {"/zarr.json", "/.zarray"}) {
     struct stat facts {};
@@ -53,7 +53,7 @@ std::int64_t writing_of(const std::string& path) {
 Array load_once(const std::string& path, const std::optional<Sharding>& sharding,
                 const ZarrLoadOptions& options) {
   ArrayMeta meta;
-  Part part;
+  Selection part;
   Reader reader;
   reader.header = [&] {
     zarr::recover(call_text(), path);
@@ -65,8 +65,7 @@ Array load_once(const std::string& path, const std::optional<Sharding>& sharding
   return load_blocks(tessera::quoted(path) + slices_text(options.slices), sharding, reader);
 }
 
-// Another job may put a new array in the place of this one while it is read: the files of a folder are opened
-// one by one. Then it is read again.
+// Reads again if another job replaces the array meanwhile, since the files of a folder are opened one by one.
 Array load(const std::string& path, const std::optional<Sharding>& sharding, const ZarrLoadOptions& options) {
   constexpr int most_times = 20;
   for (int times = 1;; ++times) {
@@ -91,11 +90,11 @@ Array load(const std::string& path, const std::optional<Sharding>& sharding, con
 
 FileInfo info_of(const ArrayMeta& meta) { return {meta.shape, meta.dtype, zarr::detail_of(meta)}; }
 
-// What must be a node.
-Node node_at(const std::string& path) {
+// Reads a path that must be a node.
+ZarrNode node_at(const std::string& path) {
   zarr::recover(call_text(), path);
-  Node node = zarr::read_node(call_text(), path);
-  if (node.kind == Node::Kind::none)
+  ZarrNode node = zarr::read_node(call_text(), path);
+  if (node.kind == ZarrNode::Kind::none)
     throw IoError(call_text() + ": " + tessera::quoted(path) +
                   (std::filesystem::exists(path) ? " holds no Zarr store" : " is not there") +
                   "; check the path");
@@ -122,12 +121,12 @@ FileInfo zarr_info(const std::string& path, std::source_location where) {
 
 std::map<std::string, FileInfo> zarr_arrays(const std::string& path, std::source_location where) {
   const Call call("zarr_arrays", where);
-  const Node top = node_at(path);
+  const ZarrNode top = node_at(path);
   std::map<std::string, FileInfo> found;
-  if (top.kind == Node::Kind::array) found.emplace("", info_of(top.meta));
-  if (top.kind == Node::Kind::group)
+  if (top.kind == ZarrNode::Kind::array) found.emplace("", info_of(top.meta));
+  if (top.kind == ZarrNode::Kind::group)
     for (const auto& [name, node] : zarr::nodes_below(call_text(), path))
-      if (node.kind == Node::Kind::array) found.emplace(name, info_of(node.meta));
+      if (node.kind == ZarrNode::Kind::array) found.emplace(name, info_of(node.meta));
   return found;
 }
 

@@ -13,7 +13,7 @@
 #include "io/formats/zarr/metadata/new_array.hpp"
 #include "io/formats/zarr/metadata/node.hpp"
 #include "io/formats/zarr/store.hpp"
-#include "io/save_place.hpp"
+#include "io/save_target.hpp"
 
 namespace tessera::io {
 namespace {
@@ -51,7 +51,7 @@ void save_zarr(const std::string& path, const Array& x, const ZarrOptions& optio
     fault_point("prepared");
   });
   folder = team.from_first(folder);
-  zarr::write_chunks(team, {text, meta, folder, zarr::Place(meta.shape.size(), 0)}, x);
+  zarr::write_chunks(team, {text, meta, folder, zarr::ChunkIndex(meta.shape.size(), 0)}, x);
   team.once([&] {
     place->commit(place->target());
     place.reset();
@@ -97,7 +97,7 @@ Zarr::Zarr(const std::string& path, ZarrOpenOptions options, std::source_locatio
 Zarr::~Zarr() = default;
 Zarr::Zarr(Zarr&&) noexcept = default;
 
-// For what is written; refuses where nothing can be.
+// The state for a write; throws if the writer cannot be written to.
 Zarr::State& Zarr::open_state() const {
   if (!state_) throw ArgumentError(call_text() + ": the writer was moved to another one; use that");
   const std::string what = call_text() + ": the writer of " + tessera::quoted(state_->store.path());
@@ -111,7 +111,8 @@ Zarr::State& Zarr::open_state() const {
 
 namespace {
 
-// A new store that a failure left half written is no store; one that exists is as it was before the call.
+// Runs a change of the store. If it fails, a new store counts as broken, while an existing one is as it was
+// before the call.
 template <class Work> void guarded(bool is_new, bool& is_broken, Work work) {
   const NoSizeSignal size_is_an_error;
   try {

@@ -12,29 +12,29 @@
 #include "io/file.hpp"
 #include "io/formats/zarr/chunk_write.hpp"
 #include "io/formats/zarr/metadata/node.hpp"
-#include "io/save_place.hpp"
+#include "io/save_target.hpp"
 
 namespace tessera::io::zarr {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string parent_of(const std::string& name) {
+std::string parent_name(const std::string& name) {
   const auto slash = name.rfind('/');
   return slash == std::string::npos ? "" : name.substr(0, slash);
 }
 
-// Files that have no values any more.
+// Removes the files of chunks that have no values any more.
 void remove_empty(const std::string& folder, const std::vector<std::string>& keys) {
   for (const auto& key : keys) ::unlink((folder + "/" + key).c_str());
 }
 
-// This rank's new chunks into the folder of the array.
+// Moves this rank's new chunks into the array's folder.
 void move_chunks(const std::string& call, const std::string& from, const std::string& to,
                  const WrittenKeys& keys) {
   std::set<std::string> folders;
   for (const auto& key : keys.files) {
-    const std::string folder = parent_of(to + "/" + key);
+    const std::string folder = parent_name(to + "/" + key);
     std::error_code none;
     if (folders.insert(folder).second) fs::create_directories(folder, none);
     if (std::rename((from + "/" + key).c_str(), (to + "/" + key).c_str()) != 0)
@@ -43,7 +43,7 @@ void move_chunks(const std::string& call, const std::string& from, const std::st
   }
   remove_empty(to, keys.empty);
   for (std::string folder : folders)
-    for (; folder.size() > to.size(); folder = parent_of(folder)) sync_folder_of(call, folder + "/x");
+    for (; folder.size() > to.size(); folder = parent_name(folder)) sync_folder_of(call, folder + "/x");
   sync_folder_of(call, to + "/x");
 }
 
@@ -56,10 +56,10 @@ void Store::open(const Team& team, bool is_new) {
     is_new_ = is_new || !fs::exists(target);
     root_ = is_new_ ? place_->new_temporary() : target;
     if (is_new_) return write_document(call_, root_ + "/zarr.json", group_document(Json::object()));
-    const Node node = read_node(call_, root_);
-    if (node.kind != Node::Kind::group || node.format != 3)
+    const ZarrNode node = read_node(call_, root_);
+    if (node.kind != ZarrNode::Kind::group || node.format != 3)
       throw IoError(call_ + ": " + tessera::quoted(path_) +
-                    (node.kind == Node::Kind::array ? " is one array, and no group that could hold others"
+                    (node.kind == ZarrNode::Kind::array ? " is one array, and no group that could hold others"
                      : node.format == 2 ? " is a store of version 2, which tessera reads and does not write"
                                         : " is an empty folder") +
                     "; open it with the mode replace, or write another one");
@@ -71,11 +71,11 @@ void Store::open(const Team& team, bool is_new) {
 std::optional<ArrayMeta> Store::find(const Team& team, const std::string& name) const {
   std::string text;
   team.once([&] {
-    const Node node = read_node(call_, at(name));
-    if (node.kind == Node::Kind::group)
+    const ZarrNode node = read_node(call_, at(name));
+    if (node.kind == ZarrNode::Kind::group)
       throw IoError(call_ + ": " + tessera::quoted(path_) + " has a group " + tessera::quoted(name) +
                     ", where an array is wanted; choose another name");
-    if (node.kind == Node::Kind::array) text = document_text(node.meta.document);
+    if (node.kind == ZarrNode::Kind::array) text = document_text(node.meta.document);
   });
   text = team.from_first(text);
   if (text.empty()) return std::nullopt;
@@ -92,14 +92,14 @@ void Store::make(const Team& team, const std::string& name, const ArrayMeta& met
   const bool exists = find(team, name).has_value();
   const std::string folder = is_new_ ? at(name) : stage(team);
   team.once([&] {
-    make_groups(parent_of(name));
+    make_groups(parent_name(name));
     std::error_code none;
     if (is_new_ && exists) fs::remove_all(folder, none);
     if (is_new_) fs::create_directory(folder, none);
     write_document(call_, folder + "/zarr.json", array_document(meta));
     fault_point("prepared");
   });
-  write_chunks(team, {call_, meta, folder, Place(meta.shape.size(), 0)}, x);
+  write_chunks(team, {call_, meta, folder, ChunkIndex(meta.shape.size(), 0)}, x);
   if (is_new_) return;
   team.once([&] {
     if (exists) drop_consolidated();
@@ -111,7 +111,7 @@ void Store::make(const Team& team, const std::string& name, const ArrayMeta& met
 void Store::append(const Team& team, const std::string& name, ArrayMeta before, int dim, const Array& x) {
   const auto d = static_cast<std::size_t>(dim);
   ArrayMeta after = before;
-  Place origin(before.shape.size(), 0);
+  ChunkIndex origin(before.shape.size(), 0);
   origin[d] = before.shape[d];
   after.shape[d] += x.shape()[d];
   const std::string folder = is_new_ ? at(name) : stage(team);
@@ -148,10 +148,10 @@ void Store::make_group(const Team& team, const std::string& name) {
 
 void Store::make_groups(const std::string& name) {
   if (name.empty()) return;
-  make_groups(parent_of(name));
-  const Node node = read_node(call_, at(name));
-  if (node.kind == Node::Kind::group) return;
-  if (node.kind == Node::Kind::array)
+  make_groups(parent_name(name));
+  const ZarrNode node = read_node(call_, at(name));
+  if (node.kind == ZarrNode::Kind::group) return;
+  if (node.kind == ZarrNode::Kind::array)
     throw IoError(call_ + ": " + tessera::quoted(path_) + " has an array " + tessera::quoted(name) +
                   ", which holds no others; choose another name");
   std::error_code error;
@@ -202,7 +202,8 @@ void Store::consolidate() {
   document["consolidated_metadata"] = std::move(consolidated);
   replace_document(root_, document);
 }
-// An array is about to become another one: readers must not take the old metadata for the new chunks.
+// Drops consolidated metadata before an array is replaced: readers must not combine old metadata with new
+// chunks.
 void Store::drop_consolidated() {
   Json document = parse_document(read_text(call_, root_ + "/zarr.json"), "zarr.json");
   if (document.erase("consolidated_metadata") > 0) replace_document(root_, document);

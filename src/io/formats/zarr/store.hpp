@@ -1,5 +1,5 @@
-// A Zarr store that is written to: what each step does on disk. The functions are collective; names of nodes
-// are paths in the store, "" is the store itself.
+// A Zarr store that is open for writing: each function carries out one step on disk. The functions are
+// collective; names of nodes are paths in the store, "" is the store itself.
 #pragma once
 #include <tessera/array.hpp>
 
@@ -18,9 +18,9 @@ class Store {
  public:
   Store(std::string call, std::string path) : call_(std::move(call)), path_(std::move(path)) {}
 
-  void open(const Team&, bool is_new);  // a new one is written beside what is there, until commit()
+  void open(const Team&, bool is_new);  // a new store is written beside the old one, until commit()
   bool is_new() const { return is_new_; }
-  // The metadata of an array of that name, on every rank; nothing where there is none.
+  // The metadata of an array, on every rank; nullopt if there is no such array.
   std::optional<ArrayMeta> find(const Team&, const std::string& name) const;
 
   void make(const Team&, const std::string& name, const ArrayMeta&, const Array& x);
@@ -30,16 +30,16 @@ class Store {
   void make_group(const Team&, const std::string& name);
   // Changes the attributes of a node by `change`, on one rank.
   void set_attributes(const Team&, const std::string& name, const std::function<void(Json&)>& change);
-  // A new store gets its name; consolidated metadata say what is there.
+  // Gives a new store its name and updates the consolidated metadata.
   void commit(const Team&);
-  void release(const Team&);  // the lock
+  void release(const Team&);  // releases the lock
 
   void set_call(std::string call) { call_ = std::move(call); }
   const std::string& path() const { return path_; }
 
  private:
   std::string at(const std::string& name) const { return name.empty() ? root_ : root_ + "/" + name; }
-  std::string stage(const Team&);  // an empty folder for what is not yet in its place
+  std::string stage(const Team&);  // an empty folder for chunks that are moved later
   void make_groups(const std::string& name);
   void replace_document(const std::string& folder, const Json&);
   void consolidate();
@@ -47,7 +47,7 @@ class Store {
 
   std::string call_, path_, root_;
   bool is_new_ = false;
-  std::optional<FolderPlace> place_;  // of the first rank
+  std::optional<FolderPlace> place_;  // on the first rank
 };
 
 }  // namespace tessera::io::zarr

@@ -16,8 +16,8 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Of float32 the squares are exact in float64 and no sum of two overflows. An infinite part makes it
-// infinite, NaN beside it or not.
+// Squares of float32 are exact in float64, and no sum of two overflows. An infinite part gives infinity, even
+// if the other part is NaN.
 void MagnitudeOfFloats(const void* const* in, void* out, std::int64_t n) {
   const auto* a = static_cast<const float*>(in[0]);
   auto* r = static_cast<float*>(out);
@@ -31,8 +31,8 @@ void MagnitudeOfFloats(const void* const* in, void* out, std::int64_t n) {
   }
 }
 
-// Of float64 by squares where the larger part is not near the ends of the exponents, else by hypot: whatever
-// its neighbours are, a number has the same bits.
+// float64 uses squares if the larger part is not near the ends of the exponents, else hypot. The choice is
+// made per number, so that its bits do not depend on its neighbours.
 inline bool has_safe_squares(double x, double y) {
   const double larger = x > y ? x : y;
   return (x <= 0x1p400) & (y <= 0x1p400) & ((larger >= 0x1p-400) | (larger == 0));

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/independent.hpp"
+#include "kernels/elementwise/complex/divide.hpp"
 #include "kernels/elementwise/map_table.hpp"
 
 namespace tessera::kernels {
@@ -30,8 +31,7 @@ template <class C> C times(C a, C b) {
   return C(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
 }
 
-// Smith's division: scales by the larger part of the divisor, so that it neither overflows nor underflows
-// early.
+// Smith's division: scales by the divisor's larger part, which avoids early overflow and underflow.
 template <class C> C over(C a, C b) {
   using R = Real<C>;
   const R br = b.real(), bi = b.imag();
@@ -60,7 +60,7 @@ template <class C> C power(C a, C b) {
     return b.real() > 0
                ? C(0)
                : C(std::numeric_limits<Real<C>>::quiet_NaN(), std::numeric_limits<Real<C>>::quiet_NaN());
-  // Small whole exponents by multiplication: exact where it can be, and what users expect of z ** 2.
+  // Small integer exponents multiply: exact if the result is, and as users expect of z ** 2.
   if (b.imag() == 0 && b.real() == std::trunc(b.real()) && std::abs(b.real()) <= 64) {
     C result(1), factor = a;
     for (auto left = static_cast<unsigned>(std::abs(b.real())); left != 0; left >>= 1) {
@@ -83,12 +83,11 @@ template <class C> C expm1(C z) {
   using R = Real<C>;
   const R half_sine = std::sin(z.imag() / 2), rise = std::expm1(z.real());
   if (!std::isfinite(rise) || !std::isfinite(z.imag())) return std::exp(z) - C(1);
-  const R real = rise * std::cos(z.imag()) - 2 * half_sine * half_sine + R(0);  // + 0: of -0 it is 0
+  const R real = rise * std::cos(z.imag()) - 2 * half_sine * half_sine + R(0);  // + 0 turns -0 into 0
   return C(real, (rise + 1) * std::sin(z.imag()));
 }
 
-// Far out on the right and left the limit is 1 and -1, whose imaginary part has z's sign (array API
-// standard).
+// For large |real part| the limit is 1 or -1, with an imaginary zero that has z's sign (array API standard).
 template <class C> C tanh(C z) {
   using R = Real<C>;
   if (std::isinf(z.real()) && std::isfinite(z.imag()))
@@ -125,13 +124,13 @@ template <class C> void add_arithmetic(MapTable& table) {
   table.add(map<"add">, 2, d, map2<C, C, [](C a, C b) { return a + b; }>);
   table.add(map<"subtract">, 2, d, map2<C, C, [](C a, C b) { return a - b; }>);
   table.add(map<"multiply">, 2, d, map2<C, C, times<C>>);
-  table.add(map<"divide">, 2, d, map2<C, C, over<C>>);
+  table.add(map<"divide">, 2, d, std::is_same_v<R, float> ? divide_complex64 : divide_complex128);
   table.add(map<"power">, 2, d, map2<C, C, power<C>>);
   table.add(map<"maximum">, 2, d, map2<C, C, maximum<C>>);
   table.add(map<"minimum">, 2, d, map2<C, C, minimum<C>>);
   table.add(map<"negative">, 1, d, map1<C, C, [](C a) { return -a; }>);
   table.add(map<"square">, 1, d, map1<C, C, [](C a) { return times(a, a); }>);
-  table.add(map<"reciprocal">, 1, d, map1<C, C, [](C a) { return over(C(1), a); }>);
+  table.add(map<"reciprocal">, 1, d, std::is_same_v<R, float> ? reciprocal_complex64 : reciprocal_complex128);
   table.add(map<"conj">, 1, d, map1<C, C, [](C a) { return C(a.real(), -a.imag()); }>);
   table.add(map<"sign">, 1, d, map1<C, C, [](C a) { return a == C(0) ? C(0) : a / std::abs(a); }>);
   table.add(map<"real">, 1, d, map1<C, R, [](C a) { return a.real(); }>, dtype_of<R>());

@@ -13,7 +13,7 @@ using Descriptor = std::array<int, 9>;
 extern "C" {
 int sys2blacs_handle_(int* communicator);
 void free_blacs_system_handle_(int* handle);
-void blacs_gridinit_(int* context, const char* order, const int* rows, const int* columns);
+void blacs_gridmap_(int* context, const int* ranks, const int* ld, const int* rows, const int* columns);
 void blacs_gridexit_(int* context);
 void pssyevd_(const char*, const char*, const int*, float*, const int*, const int*, const int*, float*,
               float*, const int*, const int*, const int*, float*, const int*, int*, const int*, int*);
@@ -41,14 +41,23 @@ void pzgesvd_(const char*, const char*, const int*, const int*, c64*, const int*
 
 const int one = 1;
 
-// A BLACS grid for the time of one call. Collective.
+// A BLACS grid for the duration of one call. Collective.
 class Context {
  public:
   explicit Context(const Grid& grid) {
     int communicator = comm::fortran_handle(*grid.all);
     handle_ = sys2blacs_handle_(&communicator);
     context_ = handle_;
-    blacs_gridinit_(&context_, "R", &grid.shape.rows, &grid.shape.columns);
+    auto ascending = grid.all->device_ids();
+    std::sort(ascending.begin(), ascending.end());
+    std::vector<int> ranks;  // column by column, the handle's
+    for (int column = 0; column < grid.shape.columns; ++column)
+      for (int row = 0; row < grid.shape.rows; ++row) {
+        const int id = grid.all->device_ids()[row * grid.shape.columns + column];
+        const auto place = std::lower_bound(ascending.begin(), ascending.end(), id);
+        ranks.push_back(static_cast<int>(place - ascending.begin()));
+      }
+    blacs_gridmap_(&context_, ranks.data(), &grid.shape.rows, &grid.shape.rows, &grid.shape.columns);
   }
   ~Context() {
     blacs_gridexit_(&context_);
@@ -79,7 +88,7 @@ template <class T> struct Work {
   std::vector<T> values = std::vector<T>(2);
   std::vector<real_of<T>> reals = std::vector<real_of<T>>(2);
   std::vector<int> integers = std::vector<int>(2);
-  int size = -1, real_size = -1, integer_size = -1;  // -1 asks for the sizes
+  int size = -1, real_size = -1, integer_size = -1;  // -1 queries the sizes
   void take_answers(std::int64_t least_reals) {
     const char* what = "a ScaLAPACK workspace";
     size = std::max(kernels::queried_size(values[0], what), 1);

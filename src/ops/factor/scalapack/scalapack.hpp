@@ -1,4 +1,4 @@
-// Eigenvalues and singular values of block-cyclic matrices by ScaLAPACK, whose layout is ours.
+// Eigenvalues and singular values of block-cyclic matrices by ScaLAPACK, which uses the same layout.
 #pragma once
 #include "ops/factor/grid.hpp"
 

@@ -1,10 +1,10 @@
-// Compiled in place of scalapack.cpp where the build found no ScaLAPACK.
+// Compiled instead of scalapack.cpp if the build found no ScaLAPACK.
 #include "ops/factor/scalapack/scalapack.hpp"
 
 namespace tessera::factor {
 namespace {
 
-// Its caller names the call.
+// The caller adds the name of the function.
 [[noreturn]] void refuse() {
   throw LinAlgError(
       "a matrix split over ranks needs ScaLAPACK, which this build of tessera was made without; "

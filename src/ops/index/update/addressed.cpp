@@ -11,7 +11,7 @@ namespace {
 kernels::Addressed addressed_dim(std::size_t d, const Shape& global, const Box& box, const GatherParams& p) {
   return {global[d], p.out_of_range == OutOfRange::clamp, box[d].start, box[d].stop};
 }
-// Entries [first, first + n) of an index array.
+// The positions of entries [first, first + n) of an index array.
 void positions_along(const Tile& index, std::int64_t first, std::int64_t n, const kernels::Addressed& dim,
                      std::int64_t* out) {
   kernels::find_positions(index.dtype, index.data + first * static_cast<std::int64_t>(itemsize(index.dtype)),
@@ -74,7 +74,7 @@ FetchList owners_of(std::span<const Tile> indices, const Tile& x, int dim, std::
   const auto extent = x.global[dim];
   const auto block = block_size(extent, ranks);
   Box box = x.box;
-  box[dim] = {0, extent};  // a block that holds all of the split dim
+  box[dim] = {0, extent};  // a block with the complete split dim
   FetchList list;
   std::int64_t inner = 1;
   for (int d = dim + 1; d < p.first + p.count; ++d) inner *= x.global[d];

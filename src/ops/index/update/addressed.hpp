@@ -1,4 +1,4 @@
-// Dims addressed by index arrays: what gathers and scatters share.
+// Dims addressed by index arrays: helpers shared by gathers and scatters.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -28,13 +28,13 @@ struct GatherParams {
 };
 inline const GatherParams& gather_params(const Params& p) { return p.as<GatherParams>(); }
 
-// Positions in the block `box` of the addressed dims, seen as one: -1 for what the block does not hold.
+// Positions in the block `box` of the addressed dims, flattened; -1 for elements that the block lacks.
 std::vector<std::int64_t> positions_in_block(std::span<const Tile> indices, const Shape& global,
                                              const Box& box, const GatherParams& p);
-// The same of the list's entries from `first`.
+// The same for the list's entries from `first`.
 void positions_of_piece(std::span<const Tile> indices, const Shape& global, const Box& box,
                         const GatherParams&, std::int64_t first, std::span<std::int64_t> out);
-// f(first entry, positions) for pieces of entries [begin, end) that stay in the nearest cache, in order.
+// Calls f(first entry, positions) in order for pieces of entries [begin, end) that fit the L1 cache.
 template <class F> void for_pieces(std::span<const Tile> indices, const Shape& global, const Box& box,
                                    const GatherParams& p, std::int64_t begin, std::int64_t end, F&& f) {
   constexpr std::int64_t piece = 1024;
@@ -51,10 +51,10 @@ kernels::AxisView view_of(const Shape& block, const GatherParams& p);
 RuleReading read_addressed(const Params& params, std::span<const Shape>);
 // The index arrays among the inputs x, indices..., (updates).
 std::vector<Array> index_inputs(std::span<const Array> in, const GatherParams& p);
-// The one addressed dim that is split; -1 when none or several are.
+// The only addressed dim that is split; -1 if there is none or several.
 int split_dim(const std::vector<std::vector<int>>& axes, const GatherParams& p);
-// For each entry of the list the rank of a group along `dim` that holds it, and its position in the addressed
-// dims of that rank's block. x is this rank's block, whose other addressed dims are whole.
+// For each entry of the list the rank of a group along `dim` that holds its element, and the position in the
+// addressed dims of that rank's block. x is this rank's block, whose other addressed dims are unsplit.
 FetchList owners_of(std::span<const Tile> indices, const Tile& x, int dim, std::int64_t ranks,
                     const GatherParams& p);
 

@@ -1,5 +1,7 @@
-// x.at(part).set(v) and its kin. Without index arrays: v is put into its box, one exchange of v alone. With
-// them: a scatter.
+// x.at(part).set(v) and related updates. Without index arrays v replaces its box, one exchange of v alone;
+// with them it is a scatter.
+#include <tessera/ops/reproducible.hpp>
+
 #include <tessera/detail/loops.hpp>
 #include <tessera/ops/sized.hpp>
 
@@ -13,7 +15,8 @@
 namespace tessera {
 namespace {
 
-// x outside of the box, v inside. The pieces of x are the slabs below and above the box, dim after dim:
+// The remap with x outside the box, v inside. The pieces of x are the slabs below and above the box, dim by
+// dim:
 //   +-----------+
 //   |     0     |        0, 1: dim 0 below and above
 //   |---+---+---|        2, 3: dim 1 below and above, in the rows of the box
@@ -25,7 +28,7 @@ Array set_box(const Array& x, const ParsedIndex& p, const Array& v) {
   const Shape& shape = x.shape();
   RemapParams params{shape, {}, {0, 0, true}, {}, output_of(x).sharding};
   Box box;
-  Piece inside{1, {}, {}, {}};
+  RemapPiece inside{1, {}, {}, {}};
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const auto n = p.count[d];
     const bool flipped = p.step[d] < 0;
@@ -38,7 +41,7 @@ Array set_box(const Array& x, const ParsedIndex& p, const Array& v) {
   Box rest = whole_box(shape);
   for (std::size_t d = 0; d < shape.size(); ++d) {
     for (const Range slab : {Range{0, box[d].start}, Range{box[d].stop, shape[d]}}) {
-      Piece outside = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0));
+      RemapPiece outside = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0));
       outside.to = rest;
       outside.to[d] = slab;
       if (box_elements(outside.to) > 0) params.pieces.push_back(std::move(outside));
@@ -46,10 +49,10 @@ Array set_box(const Array& x, const ParsedIndex& p, const Array& v) {
     rest[d] = box[d];
   }
   params.pieces.push_back(std::move(inside));
-  return remap(RemapName::update_slice, std::move(params), {x, v});
+  return remap(std::move(params), {x, v});
 }
 
-// The static part of x replaced by v, which broadcasts to it.
+// Replaces the static part of x by v, which broadcasts to it.
 Array set_static(const Array& x, const ParsedIndex& p, const Array& v) {
   const Array part = reshape(broadcast_to(cast_to(v, x.dtype()), p.shape), p.count);
   if (part.size() == 0) return x;
@@ -57,7 +60,7 @@ Array set_static(const Array& x, const ParsedIndex& p, const Array& v) {
       std::all_of(p.step.begin(), p.step.end(), [](std::int64_t s) { return s == 1 || s == -1; });
   if (is_box && p.takes_everything) return output_of(x).sharding ? set_box(x, p, part) : part;
   if (is_box) return set_box(x, p, part);
-  // Every second, third ... element: v spread over x's shape, chosen where the index goes.
+  // For steps other than 1: v is spread over x's shape and selected at the indexed positions.
   const auto layout = output_of(x).sharding;
   const Array chosen = unslice(ones(p.count, bool_), p.start, p.step, x.shape(), std::nullopt);
   return tessera::where(chosen, unslice(part, p.start, p.step, x.shape(), layout), x);
@@ -80,13 +83,14 @@ std::int64_t bytes_where_split(const Array& x, int from, int count) {
   return split ? x.nbytes() : 0;
 }
 
-// Adding along a list that lies split over ranks: each rank adds up its part of the list into zeros, and the
-// sums are combined, where that is less than every rank seeing the whole list. 10^6 values into 10 bins move
-// 10 sums.
+// Whether to add by parts of a list that is split over ranks: each rank adds its part of the list into zeros,
+// and the sums are combined. Chosen if that moves less than replicating the list: 10^6 values into 10 bins
+// move 10 sums.
 bool adds_up_by_parts(const Array& y, const std::vector<Array>& indices, const Array& updates, int first) {
+  if (is_reproducible()) return false;  // values are added one after the other, in the order of the list
   std::int64_t list_bytes = bytes_where_split(updates, first, indices[0].ndim());
   for (const auto& i : indices) list_bytes += bytes_where_split(i, 0, i.ndim());
-  return list_bytes > 2 * y.nbytes();  // a reduction that everybody gets moves its result about twice
+  return list_bytes > 2 * y.nbytes();  // an all-reduce moves its result about twice
 }
 
 Array scatter_into(const std::string& op, const Array& y, const std::vector<Array>& indices,
@@ -106,7 +110,7 @@ Array scatter_at(const std::string& op, const Array& x, const ParsedIndex& p, co
   return p.takes_everything ? reshape(updated, x.shape()) : set_static(x, p, updated);
 }
 
-// The mask with dims of size 1 behind it, so that it broadcasts to x; nothing when the index is no mask.
+// The mask with trailing dims of size 1, so that it broadcasts to x; nullopt if the index is not a mask.
 std::optional<Array> mask_of(const Array& x, const std::vector<IndexPart>& parts) {
   if (parts.size() != 1 || parts[0].kind != IndexPart::Kind::array || !parts[0].array.node() ||
       !is_bool(parts[0].array.dtype()))
@@ -120,7 +124,7 @@ std::optional<Array> mask_of(const Array& x, const std::vector<IndexPart>& parts
   return reshape(mask, Shape(std::move(extents)));
 }
 
-// x.at(mask).set(values): a slice for each that the mask chooses, in their order, as in NumPy.
+// Whether x.at(mask).set(values) has one slice per chosen element, in order, as in NumPy.
 bool brings_a_slice_for_each(const Array& x, const Array& mask, const Array& v) {
   return v.ndim() == x.ndim() - mask.ndim() + 1 && v.shape()[0] != 1;
 }
@@ -141,7 +145,7 @@ ParsedIndex places_of(const Array& x, const Array& mask, const Array& v, std::so
   return parse_index(x.shape(), std::move(parts));
 }
 
-// read-modify-write of what the index chooses; `scatter_op` says the same to the scatter kernel.
+// Reads, modifies and writes the indexed elements; `scatter_op` is the equivalent scatter op.
 template <class Modify> Array update(const Array& x, const std::vector<IndexPart>& parts, const Operand& v,
                                      const char* scatter_op, Modify modify) {
   check_usable(x);

@@ -1,4 +1,4 @@
-// Scatters: updates put, added or multiplied into places that index arrays name.
+// Scatters: updates that are set, added or multiplied at the positions in index arrays.
 #include <algorithm>
 #include <cstring>
 
@@ -12,9 +12,10 @@ namespace tessera {
 namespace {
 
 // ---- scatter: x, indices..., updates ----
-// Every rank applies the updates that fall into its block: it sees all of them along the addressed dims, is
-// sent its own, or combines what it has of them with the others (split_list.hpp).
-// Which entries of the list are in the result, where several name one place: the others were overwritten.
+// Every rank applies the updates in its block: it has all of them along the addressed dims, or receives its
+// own, or combines the ranks' partial updates (split_list.hpp).
+//
+// Whether each entry of the list is in the result: if several entries have one position, the last one is.
 Array is_last_at_its_place(const VjpArgs& v, const std::vector<Array>& indices, const GatherParams& p) {
   const Shape& list = indices[0].shape();
   const Shape addressed(std::vector<std::int64_t>(v.in[0].shape().begin() + p.first,
@@ -27,7 +28,7 @@ Array is_last_at_its_place(const VjpArgs& v, const std::vector<Array>& indices, 
   return reshape(is_last, Shape(std::move(extents)));
 }
 
-// The product of the other factors at the place of each update, without dividing by a zero.
+// The product of the other factors at each update's position, without dividing by zero.
 Array others_at(const Array& g, const std::vector<Array>& indices, const Array& updates,
                 const GatherParams& p) {
   const auto read = [&](const Array& from) { return gather(from, indices, p.first, OutOfRange::drop); };
@@ -55,7 +56,7 @@ Cotangents scatter_vjp(const VjpArgs& v) {
   } else if (p.op == "multiply") {
     if (v.wanted[0]) result[0] = scatter("multiply", g, indices, updates, p.first, p.out_of_range);
     if (v.wanted.back()) result.back() = others_at(g * x, indices, updates, p);
-  } else {  // min, max: equal ones share it
+  } else {  // min, max: equal elements share it
     const Array is_kept = v.out[0] == x, is_taken = read(v.out[0]) == updates;
     const Array sharing = scatter("add", astype(is_kept, g.dtype()), indices, astype(is_taken, g.dtype()),
                                   p.first, p.out_of_range);
@@ -86,15 +87,15 @@ Batched scatter_batch(const BatchArgs& args) {
 
 const Rule scatter_rule("L.. A.. R.., {I..}, L.. I.. R.. -> L.. A.. R.. | whole I", read_addressed);
 
-Placement place_scatter(const PlaceArgs& args) {
+Placement place_scatter(const PlacementArgs& args) {
   std::int64_t bytes = 0;
   auto placement = place_by(scatter_rule, args, &bytes);
   auto split = place_split_list(args, gather_params(args.params), bytes);
   return split ? std::move(*split) : std::move(placement);
 }
 
-// Piece by piece where the list's entries are the outermost dim of the updates and one thread puts them, in
-// their order.
+// Applies updates piece by piece, if the list's entries are the outermost dim of the updates and one thread
+// applies them in order.
 void put_updates(std::span<const Tile> indices, const std::string& op, const GatherParams& p,
                  const Tile& updates, const Tile& out) {
   const auto view = view_of(out.shape(), p);
@@ -116,17 +117,17 @@ const OpDef scatter_op{
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
       return {{in[0].shape, in[0].dtype}};
     },
-    .sharding = Place{place_scatter, &scatter_rule},
-    .runs = Talk{.together = scatter_split_list,
-                 .cost = cost_of_split_list,
-                 .alone =
-                     [](const KernelArgs& a) {
-                       const auto& p = gather_params(a.params);
-                       const Tile& out = a.out[0];
-                       if (out.elements() == 0) return;
-                       std::memcpy(out.data, a.in[0].data, out.bytes());
-                       put_updates(a.in.subspan(1), p.op, p, a.in.back(), out);
-                     }},
+    .sharding = PlacementRule{place_scatter, &scatter_rule},
+    .runs = Communicating{.together = scatter_split_list,
+                          .cost = cost_of_split_list,
+                          .alone =
+                              [](const KernelArgs& a) {
+                                const auto& p = gather_params(a.params);
+                                const Tile& out = a.out[0];
+                                if (out.elements() == 0) return;
+                                std::memcpy(out.data, a.in[0].data, out.bytes());
+                                put_updates(a.in.subspan(1), p.op, p, a.in.back(), out);
+                              }},
     .vjp = scatter_vjp,
     .batch = scatter_batch,
 };

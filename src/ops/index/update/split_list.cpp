@@ -13,8 +13,8 @@ namespace {
 
 bool has(const MeshAxes& axes, int a) { return std::find(axes.begin(), axes.end(), a) != axes.end(); }
 
-// The mesh axes that split the list: the index arrays, and the updates in their dims.
-MeshAxes axes_of_list(const PlaceArgs& args, const GatherParams& p) {
+// The mesh axes that split the list: the index arrays, and the updates in the same dims.
+MeshAxes axes_of_list(const PlacementArgs& args, const GatherParams& p) {
   MeshAxes found;
   for (std::size_t i = 1; i < args.in.size(); ++i) {
     if (!args.shardings[i]) continue;
@@ -28,7 +28,8 @@ MeshAxes axes_of_list(const PlaceArgs& args, const GatherParams& p) {
   return found;
 }
 
-// Which dim of the list is split. The last entry of a place wins `set`: ranks hold the list in its order.
+// The dim of the list to split. For `set` the last entry of a position wins, so ranks must hold the list in
+// order.
 std::size_t dim_of_list(const Shape& list, const GatherParams& p) {
   const auto dim = p.op == "set"
                        ? std::find_if(list.begin(), list.end(), [](std::int64_t n) { return n > 1; })
@@ -36,8 +37,8 @@ std::size_t dim_of_list(const Shape& list, const GatherParams& p) {
   return dim == list.end() ? 0 : static_cast<std::size_t>(dim - list.begin());
 }
 
-// x and the result where x lies, the list split over `over`.
-Placement placed(const PlaceArgs& args, const GatherParams& p, const Sharding& x, const MeshAxes& over) {
+// x and the result in x's layout, the list split over `over`.
+Placement placed(const PlacementArgs& args, const GatherParams& p, const Sharding& x, const MeshAxes& over) {
   const Shape& list = args.in[1].shape;
   const auto axes = x.dim_axes(args.in[0].shape.ndim());
   DimAxes entries(list.size());
@@ -51,12 +52,12 @@ Placement placed(const PlaceArgs& args, const GatherParams& p, const Sharding& x
   return placement;
 }
 
-std::int64_t block_bytes(const PlaceArgs& args, const Placement& placement, std::size_t i) {
+std::int64_t block_bytes(const PlacementArgs& args, const Placement& placement, std::size_t i) {
   return placement.inputs[i].shard_shape(args.in[i].shape).elements() *
          static_cast<std::int64_t>(itemsize(args.in[i].dtype));
 }
 
-std::int64_t bytes_to_place(const PlaceArgs& args, const Placement& placement) {
+std::int64_t bytes_to_place(const PlacementArgs& args, const Placement& placement) {
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < args.in.size(); ++i)
     if (args.shardings[i])
@@ -68,26 +69,27 @@ std::int64_t bytes_to_place(const PlaceArgs& args, const Placement& placement) {
 
 // ---- delivery ----
 
-// Updates, and a number for each entry.
-std::int64_t delivered_bytes(const PlaceArgs& args, const Placement& placement) {
+// The bytes of the updates, and of a number for each entry.
+std::int64_t delivered_bytes(const PlacementArgs& args, const Placement& placement) {
   return block_bytes(args, placement, args.in.size() - 1) +
          placement.inputs[1].shard_shape(args.in[1].shape).elements() *
              static_cast<std::int64_t>(sizeof(std::int64_t));
 }
 
-std::optional<Placement> place_delivery(const PlaceArgs& args, const GatherParams& p, std::int64_t& bytes) {
+std::optional<Placement> place_delivery(const PlacementArgs& args, const GatherParams& p,
+                                        std::int64_t& bytes) {
   if (!args.shardings[0]) return std::nullopt;
   const auto axes = args.shardings[0]->dim_axes(args.in[0].shape.ndim());
   const int dim = split_dim(axes, p);
   if (dim < 0) return std::nullopt;
   auto placement = placed(args, p, *args.shardings[0], axes[dim]);
   const auto parts = devices_along(args.mesh, axes[dim]);
-  bytes = delivered_bytes(args, placement) / parts * (parts - 1) +  // evenly spread, some stay at home
+  bytes = delivered_bytes(args, placement) / parts * (parts - 1) +  // evenly distributed, some stay local
           bytes_to_place(args, placement);
   return placement;
 }
 
-void deliver_entries(const TalkArgs& args, const GatherParams& p, int dim) {
+void deliver_entries(const CommunicationArgs& args, const GatherParams& p, int dim) {
   const auto& a = args.local;
   const Tile &x = a.in[0], &updates = a.in.back(), &out = a.out[0];
   const auto& comm = group_of_dim(args.in_layouts[0], dim, static_cast<int>(x.box.size()), args.me);
@@ -103,8 +105,9 @@ void deliver_entries(const TalkArgs& args, const GatherParams& p, int dim) {
 
 // ---- terms ----
 
-// All-reduces of copies of the block; of `set` before it the number of the last entry of each place.
-std::int64_t combined_bytes(const PlaceArgs& args, const Placement& placement, const GatherParams& p) {
+// The bytes of all-reduces of copies of the block; `set` first reduces the number of each position's last
+// entry.
+std::int64_t combined_bytes(const PlacementArgs& args, const Placement& placement, const GatherParams& p) {
   std::int64_t bytes = block_bytes(args, placement, 0);
   const auto block = placement.inputs[0].shard_shape(args.in[0].shape);
   if (p.op == "set") bytes += view_of(block, p).extent * static_cast<std::int64_t>(sizeof(std::int64_t));
@@ -113,9 +116,9 @@ std::int64_t combined_bytes(const PlaceArgs& args, const Placement& placement, c
   return 2 * (ranks - 1) * bytes / ranks;
 }
 
-std::optional<Placement> place_terms(const PlaceArgs& args, const GatherParams& p, const MeshAxes& over,
+std::optional<Placement> place_terms(const PlacementArgs& args, const GatherParams& p, const MeshAxes& over,
                                      std::int64_t& bytes) {
-  if (p.op == "add") return std::nullopt;  // at.cpp adds up by parts
+  if (p.op == "add") return std::nullopt;  // at.cpp adds by parts
   const Sharding x = args.shardings[0].value_or(Sharding::replicated(args.mesh));
   for (const auto& axes : x.dim_axes(args.in[0].shape.ndim()))
     for (const int a : axes)
@@ -125,7 +128,7 @@ std::optional<Placement> place_terms(const PlaceArgs& args, const GatherParams& 
   return placement;
 }
 
-// The place of each element of a block in the whole array.
+// The row-major index in the global array of each element of a block.
 std::vector<std::int64_t> numbers_of(const Tile& tile) {
   const Shape extents = tile.shape();
   const auto strides = row_major_strides(tile.global);
@@ -141,7 +144,7 @@ std::vector<std::int64_t> numbers_of(const Tile& tile) {
   return numbers;
 }
 
-// Bytes of which at most one rank has others than zeros.
+// Combines bytes that are nonzero on at most one rank.
 void combine_bytes(const comm::Communicator& ranks, const Tile& out) {
   const auto item = static_cast<std::int64_t>(itemsize(out.dtype));
   const Dtype word = item == 1 ? uint8 : item == 2 ? uint16 : item == 4 ? uint32 : uint64;
@@ -178,11 +181,11 @@ void fill_with_one(const Tile& out) {
   });
 }
 
-void combine_terms(const TalkArgs& args, const GatherParams& p, const MeshAxes& over) {
+void combine_terms(const CommunicationArgs& args, const GatherParams& p, const MeshAxes& over) {
   const auto& a = args.local;
   const Tile& out = a.out[0];
   const auto& ranks = comm::group(group_along(args.in_layouts[1].mesh(), over, args.me));
-  if (out.elements() == 0) return;  // on all of them
+  if (out.elements() == 0) return;  // equal on all ranks
   auto positions = positions_in_block(a.in.subspan(1), out.global, out.box, p);
   if (p.op == "set") return set_last_entries(ranks, a, p, std::move(positions));
   if (p.op == "multiply" && ranks.rank() > 0)
@@ -197,7 +200,7 @@ void combine_terms(const TalkArgs& args, const GatherParams& p, const MeshAxes& 
 
 }  // namespace
 
-std::optional<Placement> place_split_list(const PlaceArgs& args, const GatherParams& p,
+std::optional<Placement> place_split_list(const PlacementArgs& args, const GatherParams& p,
                                           std::int64_t rule_bytes) {
   for (const auto& sharding : args.shardings)
     if (sharding && !(sharding->mesh() == args.mesh)) return std::nullopt;
@@ -211,7 +214,7 @@ std::optional<Placement> place_split_list(const PlaceArgs& args, const GatherPar
   return best;
 }
 
-std::vector<TalkCost> cost_of_split_list(const PlaceArgs& args, const Placement& placement) {
+std::vector<CommunicationCost> cost_of_split_list(const PlacementArgs& args, const Placement& placement) {
   const auto& p = gather_params(args.params);
   const Shape& list = args.in[1].shape;
   if (list.ndim() == 0) return {};
@@ -223,7 +226,7 @@ std::vector<TalkCost> cost_of_split_list(const PlaceArgs& args, const Placement&
   return {{"all-reduce", over, combined_bytes(args, placement, p), p.op == "set" ? 2 : 1}};
 }
 
-void scatter_split_list(const TalkArgs& args) {
+void scatter_split_list(const CommunicationArgs& args) {
   const auto& p = gather_params(args.local.params);
   const auto& list = args.local.in[1].global;
   const auto over = args.in_layouts[1].dim_axes(list.ndim())[dim_of_list(list, p)];

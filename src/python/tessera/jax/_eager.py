@@ -7,7 +7,7 @@ import jax
 from jax._src import core, dispatch, pjit
 
 from .. import _core
-from . import _values
+from . import _layouts, _references as references, _values
 from ._interpret import Equation, apply, evaluate
 from ._lines import call_at, calling_place
 from ._sharded import is_ours, wrapped
@@ -18,6 +18,8 @@ _programs = {}
 _state = {"takes_all": False}
 _loops = frozenset(("while", "scan", "cond", "shard_map"))
 _originals = {}
+# JAX's own evaluation of these holds or raises what it should: references are objects of the host.
+_jax_itself = frozenset(("new_ref", "mutable_array", "freeze", "free_ref", "custom_lin"))
 
 
 def take_all(on=True):
@@ -36,13 +38,16 @@ def _aval(value):
 def _out_avals(primitive, avals, params):
     if primitive.name in ("jit", "pjit", "closed_call"):
         return closed(params["jaxpr"]).out_avals
-    result = primitive.abstract_eval(*avals, **params)
+    with _layouts.meshes_of_types(avals) as avals:
+        result = primitive.abstract_eval(*avals, **params)
     result = result[0] if isinstance(result, tuple) and len(result) == 2 and not primitive.multiple_results or primitive.multiple_results else result
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
 def run(primitive, args, params):
     """One primitive on values, now or when a value is asked for."""
+    if any(references.is_reference(a) for a in args) or references.of_constants(primitive, params):
+        return references.run(primitive, args, params)
     avals = [_aval(a) for a in args]
     operands = [_values.array_of(a) for a in args]
     place = calling_place()
@@ -56,7 +61,7 @@ def run(primitive, args, params):
         results = _program_of(primitive, params, operands, avals, out_avals, place)
     else:
         results = apply(primitive, operands, params, Equation(primitive.name, avals, out_avals, place))
-    results = [wrapped(r, a) for r, a in zip(results, out_avals)]
+    results = [wrapped(_layouts.as_typed(r, a), a) for r, a in zip(results, out_avals)]
     return results if primitive.multiple_results else results[0]
 
 
@@ -96,7 +101,7 @@ def _run_program(key, kept, function, operands, place):
 
 
 def _process_primitive(self, primitive, args, params, /):
-    if _takes(args):
+    if _takes(args) and primitive.name not in _jax_itself:
         return run(primitive, args, params)
     return _originals["process_primitive"](self, primitive, args, params)
 
@@ -112,7 +117,7 @@ def _device_put(*args, **params):
         return _originals["device_put"](*args, **params)
     place, targets = calling_place(), _targets(params, len(args))
     from ._arrays import _put
-    return [wrapped(call_at(place, _put, (_values.array_of(x), s), {}), _aval(x)) for x, s in zip(args, targets)]
+    return [wrapped(call_at(place, _put, (_values.array_of(x), s), {}), _layouts.typed(_aval(x), s)) for x, s in zip(args, targets)]
 
 
 def install():

@@ -7,7 +7,7 @@ import inspect
 
 from . import _values
 from ._lines import call_at, text_of
-from ._versions import closed, is_literal, user_frame
+from ._versions import closed, is_literal, lowered, makes_references, user_frame, without_references
 
 _rules = {}
 
@@ -57,8 +57,7 @@ def apply(primitive, operands, params, equation):
             raise NotCarried(f"{primitive.name} at {where}: {error}") from None
         raise
     results = list(results) if isinstance(results, (list, tuple)) else [results]
-    return [r if r.dtype == _values.dtype_of(a) else _values.with_dtype(r, a) for r, a in zip(results, equation.out_avals)] \
-        if _values.check_dtypes else results
+    return [r if r is None or r.dtype == _values.dtype_of(a) else _values.with_dtype(r, a) for r, a in zip(results, equation.out_avals)]
 
 
 def _by_its_own_function(primitive, equation):
@@ -69,14 +68,18 @@ def _by_its_own_function(primitive, equation):
         jaxpr = meaning_of(primitive, equation.in_avals, params)
         if jaxpr is None:
             where = text_of(equation.place)
-            raise NotCarried(f"jax's primitive {primitive.name!r}{' at ' + where if where else ''} has no counterpart in tessera.jax")
+            from .rules.left_out import reasons
+            why = f": {reasons[primitive.name]}" if primitive.name in reasons else ""
+            raise NotCarried(f"jax's primitive {primitive.name!r}{' at ' + where if where else ''} has no counterpart in tessera.jax{why}")
         return evaluate(jaxpr, *operands)
     return run
 
 
 def evaluate(jaxpr, *operands):
     """The results of a closed jaxpr on arrays, as a list."""
-    jaxpr = closed(jaxpr)
+    jaxpr = lowered(closed(jaxpr))
+    if any(e.primitive.name in makes_references for e in jaxpr.jaxpr.eqns):
+        jaxpr = without_references(jaxpr)
     return _evaluate(jaxpr.jaxpr, [_values.array_of(c) for c in jaxpr.consts], operands)
 
 

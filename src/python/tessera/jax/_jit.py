@@ -11,17 +11,20 @@ from jax.tree_util import tree_flatten, tree_unflatten
 from .. import _core
 from . import _layouts, _values
 from ._interpret import evaluate
-from ._versions import jax_jit, trace_of
+from ._references import HoldsReferences, is_reference
+from ._sharded import ShardedArray, wrapped
+from ._versions import jax_jit, trace_context, trace_of
 
 Array = _core.Array
 
 
 class _Results:
     """The tree of a program's results, and what else is known of them: part of the program."""
-    __slots__ = ("tree", "avals")
+    __slots__ = ("tree", "avals", "unflatten", "wrap")
 
     def __init__(self, tree, avals):
-        self.tree, self.avals = tree, avals
+        self.tree, self.avals, self.unflatten = tree, avals, tree.unflatten
+        self.wrap = wrapped if any(_values.is_key(a) for a in avals) else ShardedArray
 
 
 def _names(given):
@@ -31,23 +34,38 @@ def _names(given):
 class Jit:
     """A jitted function. Its calls take and return trees of arrays; results are tessera's."""
 
-    def __init__(self, fun, static_argnums, static_argnames, donate_argnums, donate_argnames, in_shardings, out_shardings, wrap=None):
+    def __init__(self, fun, static_argnums, static_argnames, donate_argnums, donate_argnames, in_shardings, out_shardings, wraps=False):
         self._fun = fun
         self._static_numbers, self._static_names = _statics(fun, _names(static_argnums), _names(static_argnames))
         self._donated, self._donated_names = _names(donate_argnums), _names(donate_argnames)
         self._in_shardings, self._out_shardings = in_shardings, out_shardings
         self._programs = {}
-        self._wrap = wrap
+        self._recent = {}  # (tree, context) -> the program for leaves that are all arrays of tessera
+        self._has_statics = bool(self._static_numbers or self._static_names)
+        self._inlines = False  # a function that holds mutable references is JAX's own jit, whose call is evaluated here
+        self._wraps = wraps  # whether results are JAX's arrays: in programs that the runner runs
         functools.update_wrapper(self, fun, updated=())
 
     def __call__(self, *args, **kwargs):
-        program, leaves = self._program(args, kwargs)
-        if program is None:
-            return self._inline(args, kwargs)
-        *arrays, results = program(*leaves)
-        if self._wrap is not None:
-            arrays = [self._wrap(a, t) for a, t in zip(arrays, results.avals)]
-        return tree_unflatten(results.tree, arrays)
+        found = None if self._has_statics else self._called_again(args, kwargs)
+        if found is None:
+            program, leaves = self._program(args, kwargs)
+            if program is None:
+                return self._inline(args, kwargs)
+            try:
+                found = program(*leaves)
+            except HoldsReferences:
+                self._inlines = True
+                self.clear_cache()
+                return self._inline(args, kwargs)
+        results = found[-1]
+        return results.unflatten(map(results.wrap, found, results.avals) if self._wraps else found[:-1])
+
+    def _called_again(self, args, kwargs):
+        """The results of a call with a tree of arrays that was seen before; None for all others."""
+        leaves, tree = tree_flatten((args, kwargs))
+        program = self._recent.get((tree, trace_context()))
+        return None if program is None else program.call_leaves(leaves)
 
     def lower(self, *args, **kwargs):
         """The ops that are recorded for these arguments: as_text(), compile()."""
@@ -63,17 +81,20 @@ class Jit:
 
     def clear_cache(self):
         self._programs.clear()
+        self._recent.clear()
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
-    # ---- inside of a trace of JAX: JAX's own jit ----
+    # ---- inside of a trace of JAX, and with mutable references: JAX's own jit ----
     def _inline(self, args, kwargs):
         if not hasattr(self, "_inner"):
             self._inner = jax_jit(self._fun, static_argnums=self._static_numbers or None, static_argnames=self._static_names or None)
         return self._inner(*args, **kwargs)
 
     def _program(self, args, kwargs):
+        if self._inlines:
+            return None, None
         statics = None
         if self._static_numbers or self._static_names:
             numbers = {n % len(args) if n < 0 else n for n in self._static_numbers}
@@ -84,16 +105,20 @@ class Jit:
         types = None
         for n, leaf in enumerate(leaves):
             if type(leaf) is not Array:
-                if isinstance(leaf, jax.core.Tracer):
+                if type(leaf) is not ShardedArray and (isinstance(leaf, jax.core.Tracer) or is_reference(leaf)):
                     return None, None
                 if types is None:
                     types = [None] * len(leaves)
-                types[n] = _note_of(leaf)
-                leaves[n] = _values.array_of(leaf)
-        key = (tree, statics, None if types is None else tuple(types), _settings())
+                if type(leaf) is ShardedArray:
+                    types[n], leaves[n] = "weak" if leaf.aval.weak_type else _layouts.partial_sharding_of(leaf.aval), leaf.__tessera_array__
+                else:
+                    types[n], leaves[n] = _note_of(leaf), _values.array_of(leaf)
+        key = (tree, statics, None if types is None else tuple(types), trace_context())
         program = self._programs.get(key)
         if program is None:
             program = self._programs[key] = self._make(args, kwargs, tree, statics, types)
+        if types is None and statics is None:
+            self._recent[tree, key[-1]] = program
         return program, leaves
 
     def _make(self, args, kwargs, tree, statics, types):
@@ -106,8 +131,10 @@ class Jit:
             jax_args, jax_kwargs = tree_unflatten(tree, avals)
             jax_args = [fixed.get(n, a) for n, a in enumerate(jax_args)]
             jaxpr, out_tree = trace_of(fun, jax_args, {**jax_kwargs, **fixed_names}, static_argnums=tuple(fixed) or None, static_argnames=tuple(static_names) or None)
+            if any(is_reference(constant) for constant in jaxpr.consts):
+                raise HoldsReferences
             results = evaluate(jaxpr, *leaves)
-            results = [_as_typed(r, a) for r, a in zip(results, jaxpr.out_avals)]
+            results = [_layouts.as_typed(r, a) for r, a in zip(results, jaxpr.out_avals)]
             if out_shardings is not None:
                 results = _constrained(results, out_tree, out_shardings)
             return (*results, _Results(out_tree, jaxpr.out_avals))
@@ -137,6 +164,11 @@ class Jit:
         return [_layouts.sharding_of(s) for s in spread] + [None] * len(jax.tree_util.tree_leaves(kwargs))
 
 
+# JAX's names of what a program needs.
+for _name, _field in (("argument", "argument_bytes"), ("output", "output_bytes"), ("temp", "temporary_bytes"), ("alias", None), ("generated_code", None)):
+    setattr(_core.MemoryAnalysis, f"{_name}_size_in_bytes", property(lambda self, field=_field: getattr(self, field) if field else 0))
+
+
 def _statics(fun, numbers, names):
     """Either of the two says the other, as for jax.jit: by the function's signature."""
     import inspect
@@ -152,14 +184,8 @@ def _statics(fun, numbers, names):
     return numbers, names
 
 
-def _settings():
-    """What a trace depends on beside its arguments."""
-    mesh = jax.sharding.get_abstract_mesh() if hasattr(jax.sharding, "get_abstract_mesh") else None
-    return jax.config.jax_enable_x64, mesh, jax.config.jax_numpy_dtype_promotion, jax.config.jax_default_matmul_precision
-
-
 def _note_of(leaf):
-    """What the array of a leaf does not say of it: that it is weakly typed, or a key."""
+    """What the array of a leaf does not say of it: that it is weakly typed, a key, or a partial sum by its type."""
     kind = type(leaf)
     if kind in (int, float, complex, bool):
         return kind is not bool and "weak" or None
@@ -173,15 +199,11 @@ def _note_of(leaf):
 def _aval(x, note):
     if note == "weak":
         return jax.ShapeDtypeStruct(x.shape, _values.numpy_dtype(x.dtype.name), weak_type=True)
+    if isinstance(note, jax.sharding.NamedSharding):
+        return jax.ShapeDtypeStruct(x.shape, _values.numpy_dtype(x.dtype.name), sharding=note)
     if note is not None:
         return jax.ShapeDtypeStruct(x.shape[:x.ndim - len(note._impl.key_shape)], note)
     return jax.ShapeDtypeStruct(x.shape, jax.dtypes.canonicalize_dtype(_values.numpy_dtype(x.dtype.name)), sharding=_layouts.explicit_sharding_of(x))
-
-
-def _as_typed(x, aval):
-    """In programs with explicit axes a type says where its values are."""
-    typed = _layouts.typed_sharding_of(aval)
-    return x if typed is None else _core.with_sharding_constraint_leaf(x, _layouts.sharding_of(typed))
 
 
 def _is_sharding(s):

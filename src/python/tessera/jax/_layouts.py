@@ -1,13 +1,16 @@
 """JAX's meshes and shardings as tessera's, and back. JAX's device k is rank k."""
+import contextlib
 import functools
 
 import jax
 import numpy as np
+from jax._src import core
 from jax.sharding import NamedSharding, PartitionSpec
 
 from .. import _core
 
 
+is_one_process = {"yes": False}  # what the runner shows a program: one process with all devices
 _seen = {}  # (names, sizes, ranks) -> the mesh of JAX that had them last: whether its axes are explicit is known to it alone
 
 
@@ -38,6 +41,7 @@ def mesh_of(mesh):
 
 def spec_of(spec, ndim=None):
     """A PartitionSpec of JAX. UNCONSTRAINED leaves a dim as it is: None, for the planner."""
+    spec = getattr(spec, "partitions", spec)  # partial sums that a type names (unreduced) are summed already, as `reduced` has it
     parts = [None if p is None or p is PartitionSpec.UNCONSTRAINED else tuple(str(n) for n in p) if isinstance(p, (tuple, list)) else str(p) for p in spec]
     parts = [p if not isinstance(p, tuple) else None if not p else p[0] if len(p) == 1 else p for p in parts]
     return _core.PartitionSpec(*parts)
@@ -63,7 +67,7 @@ def sharding_of(sharding):
 
 def has_free_dims(sharding):
     """Whether a dim is UNCONSTRAINED."""
-    return isinstance(sharding, NamedSharding) and any(p is PartitionSpec.UNCONSTRAINED for p in sharding.spec)
+    return isinstance(sharding, NamedSharding) and any(p is PartitionSpec.UNCONSTRAINED for p in getattr(sharding.spec, "partitions", sharding.spec))
 
 
 def _jax_mesh(names, shape, ranks):
@@ -79,7 +83,7 @@ def jax_sharding_of(x):
     if not x.committed:
         return jax.sharding.SingleDeviceSharding(jax.devices()[0])
     s = x.sharding
-    if s.num_devices == 1:
+    if s.num_devices == 1 and not s.mesh.axis_names:
         return jax.sharding.SingleDeviceSharding(jax.devices()[next(iter(x.devices())).id])
     mesh = s.mesh
     ranks = tuple(d.id for d in np.asarray(mesh.devices, object).flat)
@@ -93,13 +97,63 @@ def _parts(spec):
 def explicit_sharding_of(x):
     """The sharding that is part of an array's type: where the axes of its mesh are explicit ones."""
     current = jax.sharding.get_abstract_mesh() if hasattr(jax.sharding, "get_abstract_mesh") else None
-    if x.committed and x.sharding.num_devices > 1 or x.committed and _has_explicit_axes(current):
+    if x.committed and (x.sharding.num_devices > 1 or _has_explicit_axes(current)):
         sharding = jax_sharding_of(x)
         if isinstance(sharding, NamedSharding) and _has_explicit_axes(sharding.mesh):
             return sharding
     if not _has_explicit_axes(current):
         return None
     return NamedSharding(current, PartitionSpec(*[None] * x.ndim))
+
+
+def typed(aval, sharding):
+    """The type of a value that was put there: a sharding of explicit axes is a part of it."""
+    if not isinstance(sharding, NamedSharding) or not hasattr(core, "update_aval_with_sharding"):
+        return aval
+    if _has_explicit_axes(sharding.mesh):
+        return core.update_aval_with_sharding(aval, sharding)
+    return aval if typed_sharding_of(aval) is None else aval.update(sharding=None)
+
+
+def partial_sharding_of(aval):
+    """A type's sharding that names partial sums (unreduced) or sums to come of its gradient (reduced), which no array says of itself."""
+    sharding = typed_sharding_of(aval)
+    if sharding is None or not (getattr(sharding.spec, "unreduced", None) or getattr(sharding.spec, "reduced", None)):
+        return None
+    return sharding
+
+
+def as_typed(x, aval):
+    """In programs with explicit axes a type says where its values are."""
+    sharding = typed_sharding_of(aval)
+    if sharding is None or not isinstance(x, _core.Array):
+        return x
+    return _core.with_sharding_constraint_leaf(x, sharding_of(sharding))
+
+
+@contextlib.contextmanager
+def meshes_of_types(avals):
+    """The types of one op's operands, all of one mesh, which is the current one inside: that of the explicit types, if there are any."""
+    current = jax.sharding.get_abstract_mesh() if hasattr(jax.sharding, "get_abstract_mesh") else None
+    if current is None or not any(hasattr(a, "sharding") for a in avals):
+        yield avals
+        return
+    explicit = next((t.mesh for t in map(typed_sharding_of, avals) if t is not None), None)
+    # Within auto_axes and shard_map the program's own mesh rules: the types of values from outside do not count there.
+    mesh = current if explicit is None or (not current.empty and current.axis_names == explicit.axis_names) else explicit
+    avals = [_of_mesh(a, mesh) for a in avals]
+    if mesh is current or mesh == current:
+        yield avals
+    else:
+        with jax.sharding.use_abstract_mesh(mesh):
+            yield avals
+
+
+def _of_mesh(aval, mesh):
+    sharding = getattr(aval, "sharding", None)
+    if not isinstance(sharding, NamedSharding) or sharding.mesh == mesh:
+        return aval
+    return aval.update(sharding=NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)))
 
 
 def _has_explicit_axes(mesh):

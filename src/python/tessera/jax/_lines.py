@@ -3,16 +3,18 @@
 Errors and explain cite the innermost Python line outside of this package. An equation is evaluated long after its line has run, so
 its rule is called through a function whose code says that it stands there.
 """
+import builtins
 import functools
 import sys
 import types
 
+_globals = {"__builtins__": builtins}  # an import from C, as NumPy's functions do, looks here
 _caller = (lambda f, args, params: f(*args, **params)).__code__
 
 
 @functools.lru_cache(maxsize=4096)
 def _caller_at(file, line):
-    return types.FunctionType(_caller.replace(co_filename=file, co_firstlineno=line, co_name="jax_program"), {})
+    return types.FunctionType(_caller.replace(co_filename=file, co_firstlineno=line, co_name="jax_program"), _globals)
 
 
 def call_at(place, f, args, params):

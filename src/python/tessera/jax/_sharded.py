@@ -44,8 +44,11 @@ class ShardedArray(jax.Array):
 
     @property
     def addressable_shards(self):
-        shards = self.__tessera_array__.addressable_shards
-        return [_Shard(s, self) for s in shards]
+        """Those of all devices, alike on every rank: a program without jax.distributed sees one process. Afterwards this rank's."""
+        x = self.__tessera_array__
+        if _layouts.is_one_process["yes"]:
+            return [_Shard(device, index, x.sharding.replica_id(x.shape, device), self) for device, index in x.sharding.devices_indices_map(x.shape).items()]
+        return [_Shard(s.device, s.index, s.replica_id, self, s.data) for s in x.addressable_shards]
 
     global_shards = addressable_shards
 
@@ -149,18 +152,20 @@ class ShardedArray(jax.Array):
 
 
 class _Shard:
-    """One rank's block, in JAX's words."""
+    """One device's block, in JAX's words."""
 
-    def __init__(self, shard, array):
-        self.index, self.replica_id, self._shard, self._array = shard.index, shard.replica_id, shard, array
+    def __init__(self, device, index, replica_id, array, data=None):
+        self._device, self.index, self.replica_id, self._array, self._data = device, index, replica_id, array, data
 
     @property
     def data(self):
-        return wrapped(self._shard.data, None)
+        if self._data is None:  # a block of the array, on that device
+            self._data = _core.device_put_leaf(self._array.__tessera_array__[tuple(self.index)], _core.SingleDeviceSharding(self._device))
+        return wrapped(self._data, None)
 
     @property
     def device(self):
-        return jax.devices()[self._shard.device.id]
+        return jax.devices()[self._device.id]
 
     def __repr__(self):
         return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id})"

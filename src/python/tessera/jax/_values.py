@@ -7,8 +7,6 @@ from jax._src import core, dtypes
 
 from .. import _core, _create
 
-check_dtypes = True
-
 
 @functools.lru_cache(maxsize=None)
 def _dtype_named(name):
@@ -21,7 +19,7 @@ _accelerators_only = frozenset(("int1", "int2", "int4", "uint1", "uint2", "uint4
 def dtype(of):
     """NumPy's dtype as tessera's."""
     name = np.dtype(of).name
-    if name in _accelerators_only or name.startswith(("float8", "float6", "float4")):
+    if name in _accelerators_only or name.startswith(("float8_", "float6_", "float4_")):
         from ._interpret import refuse
         refuse(f"the dtype {name}, which serves accelerators")
     return _dtype_named(name)

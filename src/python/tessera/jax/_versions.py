@@ -6,13 +6,16 @@
     shard_map's check        check_rep (until 0.6), check_vma     check_vma
     split_axis of top_k      the last axis                        axis=
     mul of scatter           "scatter-mul"                        "scatter_mul"
+    discharge_state          takes a jaxpr and its constants      takes a closed jaxpr (since 0.9 or so)
     facts of a jit's call    compiled, profiler                   compiled, profiler, constants
     module of keys           jax._src.prng                        jax._src.random.prng
 
 Parameters that came later (out_sharding, accuracy, axis of top_k ...) are read with a default by the rules that know them.
 """
+import inspect
+
 import jax
-from jax._src import core, source_info_util
+from jax._src import config, core, source_info_util
 
 try:
     from jax._src import prng
@@ -26,7 +29,6 @@ oldest = (0, 6, 0)
 
 def _count_of_call_facts():
     """How many values JAX's call of a compiled program gives beside the results: constants came with 0.7."""
-    import inspect
     from jax._src import pjit
     return 3 if "const_args" in inspect.getsource(pjit) else 2
 
@@ -46,6 +48,10 @@ def user_frame(source_info):
     return None if frame is None else (frame.file_name, frame.start_line)
 
 
+# What a trace depends on beside its arguments, as JAX's own caches have it.
+trace_context = config.trace_context
+
+
 def trace_of(function, args, kwargs, **options):
     """What jax.jit(function).trace gives: a closed jaxpr and the tree of the results."""
     traced = jax_jit(function, **options).trace(*args, **kwargs)
@@ -59,3 +65,43 @@ def is_literal(variable):
 def closed(jaxpr):
     """A jaxpr with its constants, whether it came with them or not."""
     return jaxpr if isinstance(jaxpr, core.ClosedJaxpr) else core.ClosedJaxpr(jaxpr, ())
+
+
+def lowered(jaxpr):
+    """Without JAX's high-level primitives, whose rules are Python classes, where its operands are arrays: JAX's own lowering, since 0.9."""
+    from jax._src.interpreters import partial_eval
+    if not getattr(jaxpr.jaxpr, "is_high", False) or not hasattr(partial_eval, "lower_jaxpr2") or any(getattr(a, "is_high", False) for a in jaxpr.in_avals):
+        return jaxpr
+    return partial_eval.lower_jaxpr2(jaxpr)
+
+
+makes_references = frozenset(("new_ref", "mutable_array", "empty_ref"))
+
+
+def without_references(jaxpr):
+    """The same program on values: JAX's own rewriting. The last values of references among the operands are further results."""
+    from jax._src.state import discharge
+    jaxpr = closed(jaxpr)
+    if "consts" in inspect.signature(discharge.discharge_state).parameters:
+        return core.ClosedJaxpr(*discharge.discharge_state(jaxpr.jaxpr, jaxpr.consts))
+    return discharge.discharge_state(jaxpr)
+
+
+def constants_as_operands(jaxpr):
+    """A closed jaxpr without constants: they are its first operands."""
+    from jax._src.interpreters import partial_eval
+    return core.ClosedJaxpr(partial_eval.convert_constvars_jaxpr(jaxpr.jaxpr), ())
+
+
+def one_equation(primitive, avals, params):
+    """A closed jaxpr of one primitive on operands of these types."""
+    result, effects = primitive.abstract_eval(*avals, **params)
+    outs = list(result) if primitive.multiple_results else [result]
+    variables, results = [core.Var(a) for a in avals], [core.Var(a) for a in outs]
+    equation = core.new_jaxpr_eqn(variables, results, primitive, params, effects)
+    return core.ClosedJaxpr(core.Jaxpr((), variables, results, [equation], effects, debug_info=_no_names(len(variables), len(results))), ())
+
+
+def _no_names(operands, results):
+    from jax._src import api_util
+    return api_util.debug_info("one equation", lambda *_: None, (None,) * operands, {})._replace(arg_names=("",) * operands, result_paths=("",) * results)

@@ -6,6 +6,7 @@ arrays of tessera, jax.jit is tessera.jax.jit, and every primitive outside of ji
 """
 import io
 import os
+import random
 import runpy
 import sys
 
@@ -17,18 +18,12 @@ from ._lines import calling_place, text_of
 import jax
 import numpy as np
 
-_is_multi_process = {"yes": False}
-
-
-def _result(x, aval):
-    return _sharded.wrapped(x, aval)
-
 
 def _jit_replaced(fun=None, /, **options):
     if fun is None:
         return lambda f: _jit_replaced(f, **options)
     known = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "in_shardings", "out_shardings")
-    return _jit.Jit(fun, **{name: options.get(name) for name in known}, wrap=_result)
+    return _jit.Jit(fun, **{name: options.get(name) for name in known}, wraps=True)
 
 
 def _make_array_from_callback(shape, sharding, data_callback, dtype=None, **_):
@@ -45,7 +40,7 @@ def _host(block, dtype=None):
 
 
 def _make_array_from_process_local_data(sharding, local_data, global_shape=None):
-    if not _is_multi_process["yes"]:  # one process: its data are all of the array
+    if _layouts.is_one_process["yes"]:  # one process: its data are all of the array
         return jax.device_put(local_data, sharding)
     return _sharded.wrapped(_core.make_array_from_process_local_data(_layouts.sharding_of(sharding), _host(local_data), global_shape), None)
 
@@ -63,12 +58,13 @@ def _bounds(index, shape):
 
 
 def _initialize(*_, **__):
-    _is_multi_process["yes"] = True
+    _layouts.is_one_process["yes"] = False
+    _draw_apart()
     _speak(True)
 
 
 def _local_devices(process_index=None, backend=None, host_id=None):
-    return jax.devices()[_core.process_index():_core.process_index() + 1] if _is_multi_process["yes"] else jax.devices()
+    return jax.devices()[_core.process_index():_core.process_index() + 1] if not _layouts.is_one_process["yes"] else jax.devices()
 
 
 def _device_get(tree):
@@ -157,8 +153,28 @@ def _speak(on):
         _silent, sys.stdout = sys.stdout, io.TextIOWrapper(open(os.devnull, "wb"), write_through=True)
 
 
+_default_rng = np.random.default_rng
+
+
+def _draw_alike():
+    """What one process would draw, every rank draws: generators of NumPy and Python without a seed begin alike. Collective."""
+    seeds = np.random.SeedSequence(_core.multihost.broadcast_one_to_all(np.frombuffer(os.urandom(8), "uint32").astype("int64")).tolist())
+    np.random.seed(seeds.generate_state(4))
+    random.seed(int(seeds.generate_state(1)[0]))
+    np.random.default_rng = lambda seed=None: _default_rng(seeds.spawn(1)[0] if seed is None else seed)
+
+
+def _draw_apart():
+    """Processes of their own: the system's entropy."""
+    np.random.seed()
+    random.seed()
+    np.random.default_rng = _default_rng
+
+
 def install():
     """jax and its modules, with tessera behind them. Nothing changes for what was imported by name before."""
+    _layouts.is_one_process["yes"] = True
+    _draw_alike()
     _eager.install()
     _eager.take_all()
     jax.jit = _jit_replaced
@@ -166,11 +182,11 @@ def install():
     jax.make_array_from_callback = _make_array_from_callback
     jax.make_array_from_process_local_data = _make_array_from_process_local_data
     jax.make_array_from_single_device_arrays = _make_array_from_single_device_arrays
-    jax.process_index = lambda backend=None: _core.process_index() if _is_multi_process["yes"] else 0
-    jax.process_count = lambda backend=None: _core.process_count() if _is_multi_process["yes"] else 1
+    jax.process_index = lambda backend=None: 0 if _layouts.is_one_process["yes"] else _core.process_index()
+    jax.process_count = lambda backend=None: 1 if _layouts.is_one_process["yes"] else _core.process_count()
     jax.local_devices, jax.local_device_count = _local_devices, lambda backend=None: len(_local_devices())
     jax.device_get, jax.block_until_ready = _device_get, _block_until_ready
-    jax.distributed.initialize, jax.distributed.is_initialized = _initialize, lambda: _is_multi_process["yes"]
+    jax.distributed.initialize, jax.distributed.is_initialized = _initialize, lambda: not _layouts.is_one_process["yes"]
     jax.debug.visualize_array_sharding, jax.debug.visualize_sharding = _visualize, _visualize_sharding
     jax.clear_caches = lambda: None
     _refuse()

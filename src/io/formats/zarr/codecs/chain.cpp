@@ -18,7 +18,7 @@ constexpr std::size_t sum_bytes = 4;
 
 constexpr int gzip_window = 15 + 16, zlib_window = 15;
 
-// A z_stream that ends itself.
+// A z_stream that frees itself.
 struct Deflater {
   z_stream stream = {};
   Deflater(int level, int window) {
@@ -37,17 +37,17 @@ struct Inflater {
   ~Inflater() { inflateEnd(&stream); }
 };
 
-// zlib counts in 32 bits.
+// A step of at most 2^30 bytes, since zlib counts in 32 bits.
 uInt step_of(std::size_t left) {
   return static_cast<uInt>(std::min<std::size_t>(left, std::size_t{1} << 30));
 }
 Bytef* of_zlib(const std::byte* data) { return const_cast<Bytef*>(reinterpret_cast<const Bytef*>(data)); }
 
-Piece pack_deflate(const Codec& codec, std::span<const std::byte> in) {
+EncodedBytes pack_deflate(const Codec& codec, std::span<const std::byte> in) {
   Deflater deflater(codec.level, codec.kind == Kind::gzip ? gzip_window : zlib_window);
   z_stream& stream = deflater.stream;
-  const std::size_t most = in.size() + (in.size() >> 9) + 4096;  // more than deflateBound of stored blocks
-  Piece piece{.bytes = {}, .memory = Buffer::allocate(most)};
+  const std::size_t most = in.size() + (in.size() >> 9) + 4096;  // exceeds deflateBound of stored blocks
+  EncodedBytes piece{.bytes = {}, .memory = Buffer::allocate(most)};
   std::size_t taken = 0, put = 0;
   int state = Z_OK;
   while (state != Z_STREAM_END) {
@@ -63,7 +63,7 @@ Piece pack_deflate(const Codec& codec, std::span<const std::byte> in) {
   return piece;
 }
 
-// Several members behind each other, as gzip allows, are one text.
+// Concatenated members, which gzip allows, unpack to one text.
 std::size_t unpack_deflate(std::span<const std::byte> in, std::span<std::byte> out, int window) {
   Inflater inflater(window);
   z_stream& stream = inflater.stream;
@@ -90,8 +90,8 @@ std::size_t unpack_deflate(std::span<const std::byte> in, std::span<std::byte> o
   refuse("cannot be unpacked by zlib: it ends early");
 }
 
-Piece with_sum(std::span<const std::byte> in) {
-  Piece piece{.bytes = {}, .memory = Buffer::allocate(in.size() + sum_bytes)};
+EncodedBytes with_sum(std::span<const std::byte> in) {
+  EncodedBytes piece{.bytes = {}, .memory = Buffer::allocate(in.size() + sum_bytes)};
   const std::uint32_t sum = crc32c(in);
   if (!in.empty()) std::memcpy(piece.memory.data(), in.data(), in.size());
   std::memcpy(piece.memory.data() + in.size(), &sum, sum_bytes);
@@ -116,7 +116,7 @@ std::size_t unpack_one(const Codec& codec, std::span<const std::byte> in, std::s
   }
 }
 
-// More than any packer makes of so many bytes.
+// An upper bound on the packed size of so many bytes.
 std::int64_t most_packed(std::int64_t bytes) { return bytes + (bytes >> 7) + (std::int64_t{1} << 16); }
 
 }  // namespace
@@ -131,8 +131,8 @@ Codecs behind_serializer(Codecs codecs) {
   return codecs.subspan(at + 1);
 }
 
-Piece pack(Codecs steps, std::span<const std::byte> in, std::size_t itemsize) {
-  Piece piece{.bytes = in};
+EncodedBytes pack(Codecs steps, std::span<const std::byte> in, std::size_t itemsize) {
+  EncodedBytes piece{.bytes = in};
   for (const Codec& codec : steps) switch (codec.kind) {
       case Kind::crc32c: piece = with_sum(piece.bytes); break;
       case Kind::zstd: piece = pack_zstd(codec, piece.bytes); break;
@@ -142,14 +142,14 @@ Piece pack(Codecs steps, std::span<const std::byte> in, std::size_t itemsize) {
   return piece;
 }
 
-Piece unpack(Codecs steps, std::span<const std::byte> in, std::int64_t bytes, std::byte* out) {
-  Piece piece{.bytes = in};
+EncodedBytes unpack(Codecs steps, std::span<const std::byte> in, std::int64_t bytes, std::byte* out) {
+  EncodedBytes piece{.bytes = in};
   for (std::size_t i = steps.size(); i-- > 0;) {
     if (steps[i].kind == Kind::crc32c) {
       piece.bytes = without_sum(piece.bytes);
       continue;
     }
-    // The steps before this one may have made more of the chunk than it has; sums are 4 bytes each.
+    // The preceding steps may have enlarged the chunk; each sum adds 4 bytes.
     const auto is_packer = [](const Codec& codec) { return codec.kind != Kind::crc32c; };
     const bool is_last =
         std::none_of(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i), is_packer);
@@ -167,8 +167,8 @@ Piece unpack(Codecs steps, std::span<const std::byte> in, std::int64_t bytes, st
   return piece;
 }
 
-Piece unpack_most(Codecs steps, std::span<const std::byte> in, std::int64_t most) {
-  Piece piece{.bytes = in};
+EncodedBytes unpack_most(Codecs steps, std::span<const std::byte> in, std::int64_t most) {
+  EncodedBytes piece{.bytes = in};
   for (std::size_t i = steps.size(); i-- > 0;) {
     if (steps[i].kind == Kind::crc32c) {
       piece.bytes = without_sum(piece.bytes);

@@ -1,4 +1,4 @@
-// The steps of a codec chain that work on bytes, there and back. Pure; errors are IoErrors "fact; mend".
+// The bytes-to-bytes steps of a codec chain, in both directions. Pure; errors are IoErrors "fact; mend".
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,18 +11,19 @@ namespace tessera::io::zarr {
 
 using Codecs = std::span<const Codec>;
 
-// Those behind the one that makes bytes.
+// The steps after the one that turns an array into bytes.
 Codecs behind_serializer(Codecs);
 const Codec& serializer_of(Codecs);
 
-Piece pack(Codecs byte_steps, std::span<const std::byte> in, std::size_t itemsize);
-// Exactly `bytes` come out, into `out` where it is given; where there are no steps, `in` itself.
-Piece unpack(Codecs byte_steps, std::span<const std::byte> in, std::int64_t bytes, std::byte* out = nullptr);
+EncodedBytes pack(Codecs byte_steps, std::span<const std::byte> in, std::size_t itemsize);
+// Returns exactly `bytes` bytes, in `out` if given; without steps, `in` itself.
+EncodedBytes unpack(Codecs byte_steps, std::span<const std::byte> in, std::int64_t bytes,
+                    std::byte* out = nullptr);
 
-// At most `most` bytes come out.
-Piece unpack_most(Codecs byte_steps, std::span<const std::byte> in, std::int64_t most);
+// Returns at most `most` bytes.
+EncodedBytes unpack_most(Codecs byte_steps, std::span<const std::byte> in, std::int64_t most);
 
-// Each number's bytes in the other order; a complex number is two of half the width.
+// Reverses the bytes of each number; a complex number counts as two of half the width.
 void reverse_bytes(std::byte* data, std::int64_t elements, Dtype);
 
 }  // namespace tessera::io::zarr

@@ -1,4 +1,4 @@
-// Through zstd and Blosc.
+// Packing by zstd and Blosc.
 #include "io/formats/zarr/codecs/packers.hpp"
 
 #include <blosc.h>
@@ -12,13 +12,13 @@
 
 namespace tessera::io::zarr {
 
-Piece pack_zstd(const Codec& codec, std::span<const std::byte> in) {
+EncodedBytes pack_zstd(const Codec& codec, std::span<const std::byte> in) {
   const std::unique_ptr<ZSTD_CCtx, std::size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
   if (!context) throw MemoryError("zstd has no memory to pack a chunk");
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, codec.level);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, codec.checksum ? 1 : 0);
   const std::size_t most = ZSTD_compressBound(in.size());
-  Piece piece{.bytes = {}, .memory = Buffer::allocate(most)};
+  EncodedBytes piece{.bytes = {}, .memory = Buffer::allocate(most)};
   const std::size_t packed = ZSTD_compress2(context.get(), piece.memory.data(), most, in.data(), in.size());
   if (ZSTD_isError(packed) != 0)
     throw IoError(std::string("zstd cannot pack a chunk: ") + ZSTD_getErrorName(packed) +
@@ -34,13 +34,13 @@ std::size_t unpack_zstd(std::span<const std::byte> in, std::span<std::byte> out)
   return unpacked;
 }
 
-Piece pack_blosc(const Codec& codec, std::span<const std::byte> in, std::size_t itemsize) {
+EncodedBytes pack_blosc(const Codec& codec, std::span<const std::byte> in, std::size_t itemsize) {
   if (in.size() > BLOSC_MAX_BUFFERSIZE)
     throw IoError("Blosc packs at most 2 GiB at once, and a chunk has " +
                   format_bytes(static_cast<std::int64_t>(in.size())) +
                   "; choose smaller chunks, or another compression");
   const std::size_t most = in.size() + BLOSC_MAX_OVERHEAD;
-  Piece piece{.bytes = {}, .memory = Buffer::allocate(most)};
+  EncodedBytes piece{.bytes = {}, .memory = Buffer::allocate(most)};
   const int packed = blosc_compress_ctx(
       codec.level, codec.shuffle, codec.typesize > 1 ? static_cast<std::size_t>(codec.typesize) : itemsize,
       in.size(), in.data(), piece.memory.data(), most, codec.packer.c_str(),

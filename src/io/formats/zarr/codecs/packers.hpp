@@ -1,4 +1,4 @@
-// Packing and unpacking of bytes by the libraries that the build has.
+// Packing and unpacking of bytes by the compression libraries of the build.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace tessera::io::zarr {
 
-// Bytes that stand in memory of their own, or in somebody else's.
-struct Piece {
+// Bytes in memory that the piece owns, or borrowed bytes.
+struct EncodedBytes {
   std::span<const std::byte> bytes;
   Buffer memory = {};
 };
 
-// An IoError "fact; mend" where that cannot be done.
-Piece pack_zstd(const Codec&, std::span<const std::byte>);
-Piece pack_blosc(const Codec&, std::span<const std::byte>, std::size_t itemsize);
-// How many bytes came out; refuses what does not fit into `out`.
+// IoError "fact; mend" on failure.
+EncodedBytes pack_zstd(const Codec&, std::span<const std::byte>);
+EncodedBytes pack_blosc(const Codec&, std::span<const std::byte>, std::size_t itemsize);
+// Return the number of unpacked bytes; refuse data that do not fit into `out`.
 std::size_t unpack_zstd(std::span<const std::byte>, std::span<std::byte> out);
 std::size_t unpack_blosc(std::span<const std::byte>, std::span<std::byte> out);
 

@@ -30,7 +30,7 @@ std::int64_t index_bytes(const Codec& sharding, const Shape& shard) {
 std::vector<InnerPlace> read_index(const Codec& sharding, const Shape& shard,
                                    std::span<const std::byte> stored, std::int64_t shard_bytes) {
   const std::int64_t count = inner_counts(sharding, shard).elements();
-  const Piece table = unpack(behind_serializer(sharding.index_codecs), stored, count * entry_bytes);
+  const EncodedBytes table = unpack(behind_serializer(sharding.index_codecs), stored, count * entry_bytes);
   std::vector<InnerPlace> places(static_cast<std::size_t>(count));
   if (count > 0) std::memcpy(places.data(), table.bytes.data(), table.bytes.size());
   if (is_swapped(sharding)) reverse_bytes(reinterpret_cast<std::byte*>(places.data()), 2 * count, uint64);
@@ -42,14 +42,14 @@ std::vector<InnerPlace> read_index(const Codec& sharding, const Shape& shard,
   return places;
 }
 
-Piece index_piece(const Codec& sharding, const std::vector<InnerPlace>& places) {
+EncodedBytes index_piece(const Codec& sharding, const std::vector<InnerPlace>& places) {
   const std::size_t bytes = places.size() * sizeof(InnerPlace);
-  Piece table{.bytes = {}, .memory = Buffer::allocate(bytes)};
+  EncodedBytes table{.bytes = {}, .memory = Buffer::allocate(bytes)};
   if (bytes > 0) std::memcpy(table.memory.data(), places.data(), bytes);
   if (is_swapped(sharding))
     reverse_bytes(table.memory.data(), static_cast<std::int64_t>(2 * places.size()), uint64);
   table.bytes = {table.memory.data(), bytes};
-  Piece packed = pack(behind_serializer(sharding.index_codecs), table.bytes, 8);
+  EncodedBytes packed = pack(behind_serializer(sharding.index_codecs), table.bytes, 8);
   if (!packed.memory) packed.memory = table.memory;
   return packed;
 }

@@ -1,4 +1,4 @@
-// The table of a shard that says where each of its inner chunks is. Pure.
+// The index of a shard: offset and size of each inner chunk. Pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,16 +10,16 @@
 namespace tessera::io::zarr {
 
 struct InnerPlace {
-  std::uint64_t offset = ~std::uint64_t{0}, bytes = ~std::uint64_t{0};  // both so: there is none
+  std::uint64_t offset = ~std::uint64_t{0}, bytes = ~std::uint64_t{0};  // both all ones: the chunk is absent
   bool is_there() const { return offset != ~std::uint64_t{0} || bytes != ~std::uint64_t{0}; }
 };
 
-// How many inner chunks a shard has along each dim.
+// The number of inner chunks of a shard along each dim.
 Shape inner_counts(const Codec& sharding, const Shape& shard);
 std::int64_t index_bytes(const Codec& sharding, const Shape& shard);
-// Every place is within the shard's `shard_bytes`.
+// Checks that every inner chunk is within the shard's `shard_bytes`.
 std::vector<InnerPlace> read_index(const Codec& sharding, const Shape& shard,
                                    std::span<const std::byte> stored, std::int64_t shard_bytes);
-Piece index_piece(const Codec& sharding, const std::vector<InnerPlace>&);
+EncodedBytes index_piece(const Codec& sharding, const std::vector<InnerPlace>&);
 
 }  // namespace tessera::io::zarr

@@ -1,4 +1,4 @@
-// Compiled in place of packers.cpp where the build found no zstd or no Blosc.
+// Compiled instead of packers.cpp if the build found no zstd or no Blosc.
 #include <tessera/error.hpp>
 
 #include "io/formats/zarr/codecs/packers.hpp"
@@ -14,8 +14,8 @@ namespace {
 
 }  // namespace
 
-Piece pack_zstd(const Codec&, std::span<const std::byte>) { lack("zstd"); }
-Piece pack_blosc(const Codec&, std::span<const std::byte>, std::size_t) { lack("Blosc"); }
+EncodedBytes pack_zstd(const Codec&, std::span<const std::byte>) { lack("zstd"); }
+EncodedBytes pack_blosc(const Codec&, std::span<const std::byte>, std::size_t) { lack("Blosc"); }
 std::size_t unpack_zstd(std::span<const std::byte>, std::span<std::byte>) { lack("zstd"); }
 std::size_t unpack_blosc(std::span<const std::byte>, std::span<std::byte>) { lack("Blosc"); }
 

@@ -1,4 +1,4 @@
-// Attributes between JSON and C++: numbers, texts and lists of one kind.
+// Converts attributes between JSON and C++: numbers, texts, and lists of one type.
 #include "io/formats/zarr/metadata/node.hpp"
 
 namespace tessera::io::zarr {

@@ -1,4 +1,4 @@
-// Numbers, shapes and codecs of metadata, as both versions of the format have them.
+// Numbers, shapes and codecs of metadata, common to both versions of the format.
 #include <tessera/error.hpp>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ constexpr int deepest_shards = 4;
 
 using Kind = Codec::Kind;
 
-// Name and configuration of {"name": ..., "configuration": {...}}; no other members, and only known keys.
+// The name and configuration of {"name": ..., "configuration": {...}}; other members and unknown keys are
+// refused.
 struct Named {
   std::string name;
   Json configuration = Json::object();

@@ -1,4 +1,4 @@
-// Fill values: numbers, texts for what JSON has no numbers of, pairs of these for complex ones.
+// Fill values: numbers, texts for numbers that JSON lacks, pairs of these for complex ones.
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -66,7 +66,7 @@ void put_float(Element& element, std::size_t at, const Json& value, Dtype dtype)
     put_number(element, at, special_number(value, dtype), dtype);
 }
 
-// Whole numbers, also where they are written as 3.0.
+// Integers, also if written as 3.0.
 void put_integer(Element& element, const Json& value, Dtype dtype) {
   const int bits = static_cast<int>(8 * itemsize(dtype));
   const bool has_sign = is_signed_integer(dtype);

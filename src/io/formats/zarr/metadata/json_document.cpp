@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{256} << 20;
 constexpr int deepest = 64;
 
-// Numbers that JSON does not have travel through the parser as texts that begin with this character.
+// Numbers that JSON lacks pass through the parser as texts that begin with this character.
 constexpr char marker = '\x01';
 constexpr const char* escaped_marker = "\\u0001";
 struct Special {

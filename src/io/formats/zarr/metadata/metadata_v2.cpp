@@ -91,7 +91,7 @@ Codec read_packer(const Json& packer) {
 }
 
 std::vector<std::string> dims_of(const Json& attributes, const Shape& shape) {
-  const auto found = attributes.find("_ARRAY_DIMENSIONS");  // as xarray names dims in this version
+  const auto found = attributes.find("_ARRAY_DIMENSIONS");  // xarray's names of dims in this version
   std::vector<std::string> dims;
   if (found == attributes.end() || !found->is_array() || found->size() != shape.size()) return dims;
   for (const Json& dim : *found) dims.push_back(dim.is_string() ? dim.get<std::string>() : "");

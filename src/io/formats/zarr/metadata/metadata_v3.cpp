@@ -9,10 +9,11 @@ namespace tessera::io::zarr {
 namespace {
 
 using Kind = Codec::Kind;
-constexpr const char* file = "zarr.json";
+constexpr const char* v3_file = "zarr.json";
 
 void check_header(const Json& document, const char* node) {
-  const Json &format = member(document, "zarr_format", file), &type = member(document, "node_type", file);
+  const Json &format = member(document, "zarr_format", v3_file),
+             &type = member(document, "node_type", v3_file);
   if (!format.is_number_integer() || format != 3)
     refuse("says zarr_format " + value_text(format).substr(0, 40) + " in zarr.json, where tessera knows 3");
   if (type != node)
@@ -20,7 +21,7 @@ void check_header(const Json& document, const char* node) {
            tessera::quoted(node) + " is wanted");
 }
 
-// What the format does not know must say that it need not be understood.
+// Refuses unknown members unless they are marked as not necessary to understand.
 void check_extras(const Json& document, std::initializer_list<std::string_view> known) {
   for (const auto& [key, value] : document.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
@@ -100,13 +101,13 @@ ArrayMeta read_array_v3(const Json& document) {
                {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding",
                 "fill_value", "codecs", "attributes", "storage_transformers", "dimension_names"});
   ArrayMeta meta;
-  meta.shape = read_shape(member(document, "shape", file), "shape");
-  meta.dtype = read_dtype(member(document, "data_type", file));
-  meta.chunk = read_grid(member(document, "chunk_grid", file), meta.shape);
-  meta.fill = read_fill(member(document, "fill_value", file), meta.dtype);
-  read_keys(member(document, "chunk_key_encoding", file), meta);
+  meta.shape = read_shape(member(document, "shape", v3_file), "shape");
+  meta.dtype = read_dtype(member(document, "data_type", v3_file));
+  meta.chunk = read_grid(member(document, "chunk_grid", v3_file), meta.shape);
+  meta.fill = read_fill(member(document, "fill_value", v3_file), meta.dtype);
+  read_keys(member(document, "chunk_key_encoding", v3_file), meta);
   check_sizes(meta);
-  meta.codecs = read_codecs(member(document, "codecs", file), meta.chunk, meta.dtype, 0);
+  meta.codecs = read_codecs(member(document, "codecs", v3_file), meta.chunk, meta.dtype, 0);
   const auto transformers = document.find("storage_transformers");
   if (transformers != document.end() && !(transformers->is_array() && transformers->empty()) &&
       !transformers->is_null())
@@ -116,7 +117,7 @@ ArrayMeta read_array_v3(const Json& document) {
   meta.document = document;
   return meta;
 }
-ArrayMeta parse_array_v3(std::string_view text) { return read_array_v3(parse_document(text, file)); }
+ArrayMeta parse_array_v3(std::string_view text) { return read_array_v3(parse_document(text, v3_file)); }
 
 void check_sizes(ArrayMeta& meta) {
   chunk_bytes(meta.shape, meta.dtype);

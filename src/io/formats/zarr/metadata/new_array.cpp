@@ -11,9 +11,9 @@ namespace tessera::io::zarr {
 namespace {
 
 using Kind = Codec::Kind;
-constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
+constexpr std::int64_t largest_chunk = std::int64_t{64} << 20;
 
-// The largest divisor of n up to `most`; `most` itself where that is less than half of it.
+// The largest divisor of n up to `most`; `most` itself if that divisor is less than half of it.
 std::int64_t divisor_of(std::int64_t n, std::int64_t most) {
   for (std::int64_t part = most; 2 * part > most && part > 0; --part)
     if (n % part == 0) return part;
@@ -93,9 +93,9 @@ Shape chosen_chunk(const Shape& block, std::int64_t itemsize) {
   for (const auto extent : block) extents.push_back(std::max<std::int64_t>(extent, 1));
   for (std::size_t d = 0; d < extents.size(); ++d) {
     const std::int64_t bytes = checked_bytes(Shape(extents), static_cast<std::size_t>(itemsize), "zarr");
-    if (bytes <= most_bytes) break;
+    if (bytes <= largest_chunk) break;
     extents[d] =
-        divisor_of(extents[d], std::max<std::int64_t>(1, extents[d] / ((bytes - 1) / most_bytes + 1)));
+        divisor_of(extents[d], std::max<std::int64_t>(1, extents[d] / ((bytes - 1) / largest_chunk + 1)));
   }
   return Shape(extents);
 }

@@ -21,10 +21,10 @@ std::string text_of(const File& file) {
   return text;
 }
 
-Node node_of(const Json& document) {
-  Node node;
+ZarrNode node_of(const Json& document) {
+  ZarrNode node;
   const bool is_array = document.contains("node_type") && document["node_type"] == "array";
-  node.kind = is_array ? Node::Kind::array : Node::Kind::group;
+  node.kind = is_array ? ZarrNode::Kind::array : ZarrNode::Kind::group;
   if (is_array) {
     node.meta = read_array_v3(document);
     node.attributes = node.meta.attributes;
@@ -34,8 +34,8 @@ Node node_of(const Json& document) {
   return node;
 }
 
-Node read_v2(const std::string& call, const std::string& folder) {
-  Node node;
+ZarrNode read_v2(const std::string& call, const std::string& folder) {
+  ZarrNode node;
   node.format = 2;
   const std::string attributes = is_file(folder + "/.zattrs") ? read_text(call, folder + "/.zattrs") : "";
   const bool is_array = is_file(folder + "/.zarray");
@@ -52,12 +52,12 @@ Node read_v2(const std::string& call, const std::string& folder) {
     }
     return 0;
   });
-  node.kind = is_array ? Node::Kind::array : Node::Kind::group;
+  node.kind = is_array ? ZarrNode::Kind::array : ZarrNode::Kind::group;
   return node;
 }
 
-// A node of consolidated metadata; none where tessera cannot read it.
-Node quietly(const std::function<Node()>& read) {
+// Reads a node of consolidated metadata; kind none if tessera cannot read it.
+ZarrNode quietly(const std::function<ZarrNode()>& read) {
   try {
     return read();
   } catch (const IoError&) {
@@ -78,30 +78,32 @@ void search(const std::string& folder, const std::string& name, int depth,
   }
 }
 
-std::map<std::string, Node> consolidated_v3(const Json& metadata) {
-  std::map<std::string, Node> nodes;
+std::map<std::string, ZarrNode> consolidated_v3(const Json& metadata) {
+  std::map<std::string, ZarrNode> nodes;
   for (const auto& [name, document] : metadata.items())
     if (is_good_name(name)) nodes.emplace(name, quietly([&] { return node_of(document); }));
   return nodes;
 }
-std::map<std::string, Node> consolidated_v2(const Json& metadata) {
-  std::map<std::string, Node> nodes;
+std::map<std::string, ZarrNode> consolidated_v2(const Json& metadata) {
+  std::map<std::string, ZarrNode> nodes;
   for (const auto& [key, document] : metadata.items()) {
     const auto slash = key.rfind('/');
     if (slash == std::string::npos || !is_good_name(key.substr(0, slash))) continue;
     const std::string name = key.substr(0, slash), file = key.substr(slash + 1);
     const Json attributes = metadata.value(name + "/.zattrs", Json::object());
     if (file == ".zarray")
-      nodes.emplace(name, quietly([&] {
-                      Node node{Node::Kind::array, 2, read_array_v2(document, attributes), attributes};
-                      return node;
-                    }));
-    if (file == ".zgroup") nodes.emplace(name, Node{Node::Kind::group, 2, {}, attributes});
+      nodes.emplace(
+          name, quietly([&] {
+            ZarrNode node{ZarrNode::Kind::array, 2, read_array_v2(document, attributes), attributes};
+            return node;
+          }));
+    if (file == ".zgroup") nodes.emplace(name, ZarrNode{ZarrNode::Kind::group, 2, {}, attributes});
   }
   return nodes;
 }
 
-std::optional<std::map<std::string, Node>> consolidated(const std::string& call, const std::string& folder) {
+std::optional<std::map<std::string, ZarrNode>> consolidated(const std::string& call,
+                                                            const std::string& folder) {
   const bool is_v3 = is_file(folder + "/zarr.json"), is_v2 = !is_v3 && is_file(folder + "/.zmetadata");
   if (!is_v3 && !is_v2) return std::nullopt;
   const File file(call, folder + (is_v3 ? "/zarr.json" : "/.zmetadata"), File::Mode::read);
@@ -131,35 +133,35 @@ bool is_good_name(const std::string& path) {
   return true;
 }
 
-Node read_node(const std::string& call, const std::string& folder) {
+ZarrNode read_node(const std::string& call, const std::string& folder) {
   if (!is_file(folder + "/zarr.json")) return read_v2(call, folder);
   const File file(call, folder + "/zarr.json", File::Mode::read);
   return parsed(file, mend, [&] { return node_of(parse_document(text_of(file), "zarr.json")); });
 }
 
 ArrayMeta read_array(const std::string& call, const std::string& folder) {
-  Node node = read_node(call, folder);
-  if (node.kind == Node::Kind::array) return std::move(node.meta);
-  if (node.kind == Node::Kind::none)
+  ZarrNode node = read_node(call, folder);
+  if (node.kind == ZarrNode::Kind::array) return std::move(node.meta);
+  if (node.kind == ZarrNode::Kind::none)
     throw IoError(call + ": " + tessera::quoted(folder) +
                   (is_file(folder) ? " holds no Zarr array" : " is not there") +
                   "; check the path: it is the folder of an array, as in \"store.zarr/temperature\"");
   std::vector<std::string> names;
   for (const auto& [name, child] : nodes_below(call, folder))
-    if (child.kind == Node::Kind::array && names.size() < 20) names.push_back(tessera::quoted(name));
+    if (child.kind == ZarrNode::Kind::array && names.size() < 20) names.push_back(tessera::quoted(name));
   throw IoError(call + ": " + tessera::quoted(folder) + " is a group and no array; " +
                 (names.empty() ? "it has no arrays" : "give the path of one: it has " + join(names)));
 }
 
-std::map<std::string, Node> nodes_below(const std::string& call, const std::string& folder) {
+std::map<std::string, ZarrNode> nodes_below(const std::string& call, const std::string& folder) {
   if (auto found = consolidated(call, folder)) return std::move(*found);
-  std::map<std::string, Node> nodes;
+  std::map<std::string, ZarrNode> nodes;
   search(folder, "", 0, [&](const std::string& place, const std::string& name) {
     const bool is_node =
         is_file(place + "/zarr.json") || is_file(place + "/.zarray") || is_file(place + "/.zgroup");
     if (!is_node) return false;
     const auto [at, is_new] = nodes.emplace(name, quietly([&] { return read_node(call, place); }));
-    return at->second.kind == Node::Kind::group;
+    return at->second.kind == ZarrNode::Kind::group;
   });
   return nodes;
 }

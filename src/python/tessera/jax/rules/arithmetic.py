@@ -164,7 +164,7 @@ def convert_element_type(x, new_dtype, eqn, **_):
     return c.astype(x, to)
 
 
-@rule("copy", "copy_p", "optimization_barrier", "stop_gradient", "pvary", "pbroadcast_invariant", "reduced_vary_cast", "name", "tie_in", "tie", "layout_constraint")
+@rule("copy", "copy_p", "optimization_barrier", "stop_gradient", "pvary", "pbroadcast_invariant", "reduced_vary_cast", "reduced_vary_cast_p", "xla_metadata_value", "shard_alike", "name", "tie_in", "tie", "layout_constraint")
 def same(*operands, **_):
     return list(operands)
 
@@ -190,6 +190,20 @@ for _name, _op in (("eq_to", c.equal), ("lt_to", c.less), ("le_to", c.less_equal
 def mulhi(a, b):
     size = a.dtype.itemsize * 8
     if size > 32:
-        refuse("mulhi of 64-bit integers")
+        return _mulhi_64(a, b)
     wide = a.dtype.kind == "u" and "uint64" or "int64"
     return c.astype(c.bitwise_right_shift(c.multiply(c.astype(a, wide), c.astype(b, wide)), size), a.dtype)
+
+
+def _mulhi_64(a, b):
+    """By halves of 32 bits; a negative factor stands for itself plus 2^64."""
+    x, y = (c.bitcast_convert_type(v, "uint64") for v in (a, b))
+    low, half = number_like(2 ** 32 - 1, x), number_like(32, x)
+    (x1, x0), (y1, y0) = ((c.bitwise_right_shift(v, half), c.bitwise_and(v, low)) for v in (x, y))
+    middle = c.add(c.multiply(x1, y0), c.bitwise_right_shift(c.multiply(x0, y0), half))
+    other = c.add(c.multiply(x0, y1), c.bitwise_and(middle, low))
+    high = c.add(c.add(c.multiply(x1, y1), c.bitwise_right_shift(middle, half)), c.bitwise_right_shift(other, half))
+    if a.dtype.kind == "i":
+        zero, none = number_like(0, a), number_like(0, x)
+        high = c.subtract(c.subtract(high, c.where(c.less(a, zero), y, none)), c.where(c.less(b, zero), x, none))
+    return c.bitcast_convert_type(high, a.dtype)

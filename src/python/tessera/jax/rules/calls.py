@@ -4,12 +4,12 @@ from .._interpret import evaluate, rule
 
 
 
-def _call(*operands, jaxpr=None, call_jaxpr=None, **_):
-    return evaluate(jaxpr if jaxpr is not None else call_jaxpr, *operands)
+def _call(*operands, jaxpr=None, call_jaxpr=None, fun_jaxpr=None, **_):
+    return evaluate(next(j for j in (jaxpr, call_jaxpr, fun_jaxpr) if j is not None), *operands)
 
 
 rule("jit", "pjit", "closed_call", "core_call", "remat2", "remat", "checkpoint", "xla_call", "custom_vjp_call_jaxpr", "core_closed_call", "custom_jvp_call_jaxpr", "call",
-     "composite", "remat_opt", "custom_vmap_call", "run_state", "mutable_array")(_call)
+     "composite", "remat_opt", "custom_vmap_call", "compute_on", "eval_jaxpr", "custom_dce_call")(_call)
 
 
 @rule("custom_jvp_call")

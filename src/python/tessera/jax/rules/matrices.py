@@ -60,12 +60,18 @@ def qr(x, full_matrices=True, pivoting=False, **_):
     return [q, r, columns]
 
 
+def _kept(first, last):
+    """What a subset keeps of values, columns and rows."""
+    return (slice(first, last),), (slice(first, last),), (slice(first, last), slice(None))
+
+
 @rule("svd")
 def svd(x, full_matrices, compute_uv, subset_by_index=None, **_):
     m, n = x.shape[-2:]
     k = min(m, n)
     if subset_by_index not in (None, (0, k)):
-        refuse("svd with subset_by_index")
+        whole = svd(x, False, compute_uv)
+        return [part[(Ellipsis, *at)] for part, at in zip(whole, _kept(*subset_by_index))]
     if not compute_uv:
         return [c.linalg.svdvals(x)] if x.size else [c.zeros([*x.shape[:-2], k], c.real(x).dtype)]
     if x.size == 0:
@@ -80,7 +86,7 @@ def eigh(x, lower=True, subset_by_index=None, **_):
     """JAX gives the vectors first."""
     n = x.shape[-1]
     if subset_by_index not in (None, (0, n)):
-        refuse("eigh with subset_by_index")
+        return [part[(Ellipsis, slice(*subset_by_index))] for part in eigh(x, lower)]
     if x.size == 0:
         return [x, c.zeros(x.shape[:-1], c.real(x).dtype)]
     w, v = c.linalg.eigh(x if lower else adjoint(x))

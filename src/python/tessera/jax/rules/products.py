@@ -1,9 +1,12 @@
 """Contractions."""
+import functools
+import importlib
 import string
 
 import jax
 
 from ... import _core as c
+from .._expand import expand
 from .._interpret import refuse, rule
 from .._values import dtype
 
@@ -74,3 +77,16 @@ def ragged_dot_general(a, b, sizes, ragged_dot_dimension_numbers, preferred_elem
 def ragged_dot(a, b, sizes, preferred_element_type=None, **_):
     numbers = jax.lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
     return ragged_dot_general(a, b, sizes, numbers, preferred_element_type)
+
+
+@functools.lru_cache(maxsize=256)
+def _scaled(dimension_numbers, preferred_element_type):
+    module = importlib.import_module("jax._src.lax.scaled_dot")
+    return functools.partial(module._scaled_dot_impl, dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type)
+
+
+@rule("scaled_dot")
+def scaled_dot(*operands, dimension_numbers, preferred_element_type=None, eqn):
+    """By JAX's own description: scales are spread over their runs, the product is of bfloat16. Scales of 8 bits are refused as dtypes."""
+    numbers = tuple(tuple(map(tuple, pair)) for pair in dimension_numbers)
+    return expand(_scaled(numbers, preferred_element_type), eqn.in_avals, operands)

@@ -1,0 +1,33 @@
+# TESSERA_UNITY: up to ten small files of one folder are compiled as one, so that headers are parsed once for all of them. On in a release
+# build, which is mostly made from nothing; off in the others, where an edit shall compile one file.
+if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR TESSERA_MPI_BRIDGE OR NOT PROJECT_IS_TOP_LEVEL)
+  option(TESSERA_UNITY "Compile the small files of a folder together" OFF)
+else()
+  option(TESSERA_UNITY "Compile the small files of a folder together" ON)
+endif()
+
+# Records of ops name their rules alike in each file (infer, kernel, registered), and kernels have options of their own: these stay alone.
+function(tessera_compile_together target)
+  if(NOT TESSERA_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    file(STRINGS ${source} record REGEX "registered|HasJvpRule" LIMIT_COUNT 1)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${source})
+    get_filename_component(folder ${folder} DIRECTORY)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    file(STRINGS ${source} streams REGEX "include.*(nlohmann|json|iomanip|filesystem)" LIMIT_COUNT 1)
+    if(streams)  # std::quoted comes with these headers, and calls of our own quoted must not find it
+      string(APPEND folder _streams)
+    endif()
+    if(record)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    else()
+      math(EXPR group "(${count_${folder}}+0) / 10")
+      math(EXPR count_${folder} "${count_${folder}}+0+1")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()

@@ -1,0 +1,19 @@
+"""Sphinx's settings. scripts/docs stages the pages and calls sphinx-build."""
+project = "tessera"
+author = "the authors of tessera"
+extensions = ["myst_parser", "sphinx_copybutton", "sphinx_inline_tabs"]
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = "tessera"
+html_static_path = ["_static"]
+html_css_files = ["tessera.css"]
+html_copy_source = False
+html_show_sourcelink = False
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+highlight_language = "text"
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+nitpicky = False

@@ -1,0 +1,220 @@
+#include "advise/search.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <tuple>
+#include <utility>
+
+#include <tessera/error.hpp>
+
+#include "base/text.hpp"
+
+namespace tessera {
+namespace {
+
+std::int64_t bytes_of(const detail::Leaf& leaf) {
+  return leaf.shape.elements() * static_cast<std::int64_t>(itemsize(leaf.dtype));
+}
+
+// "all-reduce of matmul at train.cpp:12 18.2 us; arithmetic 40 us"
+std::string reason_of(const Explanation& plan) {
+  auto rows = plan.collectives;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  double moving = 0;
+  for (const auto& row : rows) moving += row.seconds;
+  std::string text = "arithmetic " + seconds_text(std::max(0.0, plan.predicted_seconds - moving));
+  constexpr std::size_t most_rows = 2;
+  for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i)
+    text += ", " + rows[i].kind + " for " + rows[i].what + " " + seconds_text(rows[i].seconds);
+  if (rows.size() > most_rows)
+    text += " and " + format_count(static_cast<std::int64_t>(rows.size() - most_rows), "other");
+  return text;
+}
+
+}  // namespace
+
+std::string seconds_text(double seconds) {
+  const auto [scale, unit] = seconds < 1e-3 ? std::pair(1e6, "us")
+                             : seconds < 1  ? std::pair(1e3, "ms")
+                                            : std::pair(1.0, "s");
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %s", seconds * scale, unit);
+  return text;
+}
+
+std::int64_t blocks_along(const Sharding& layout, const Shape& shape, int dim) {
+  std::int64_t blocks = 1;
+  const auto axes = layout.dim_axes(shape.ndim());
+  const Mesh mesh = layout.mesh();
+  for (const int axis : axes[static_cast<std::size_t>(dim)])
+    blocks *= mesh.axis_sizes()[static_cast<std::size_t>(axis)];
+  return blocks;
+}
+
+std::vector<Sharding> layouts_of(const Mesh& mesh, const Shape& shape) {
+  const auto& sizes = mesh.axis_sizes();
+  const int ndim = shape.ndim();
+  std::vector<Sharding> layouts;
+  std::vector<int> dim_of(sizes.size(), -1);  // of each axis
+  while (true) {
+    std::vector<std::vector<int>> axes(static_cast<std::size_t>(ndim));
+    std::vector<std::int64_t> blocks(static_cast<std::size_t>(ndim), 1);
+    for (std::size_t a = 0; a < sizes.size(); ++a)
+      if (dim_of[a] >= 0) {
+        axes[static_cast<std::size_t>(dim_of[a])].push_back(static_cast<int>(a));
+        blocks[static_cast<std::size_t>(dim_of[a])] *= sizes[a];
+      }
+    bool has_empty_blocks = false;
+    for (std::size_t d = 0; d < blocks.size(); ++d)
+      has_empty_blocks = has_empty_blocks || (blocks[d] > 1 && blocks[d] > shape[d]);
+    if (!has_empty_blocks) layouts.push_back(Sharding::from_dim_axes(mesh, axes));
+    std::size_t a = 0;
+    for (; a < sizes.size(); ++a) {
+      if (sizes[a] == 1) continue;  // splits nothing
+      if (++dim_of[a] < ndim) break;
+      dim_of[a] = -1;
+    }
+    if (a == sizes.size()) return layouts;
+  }
+}
+
+bool LayoutSearch::Cost::operator<(const Cost& other) const {
+  return std::tuple(!is_possible, excess, seconds, bytes, peak_bytes) <
+         std::tuple(!other.is_possible, other.excess, other.seconds, other.bytes, other.peak_bytes);
+}
+
+LayoutSearch::LayoutSearch(const std::vector<detail::Leaf>& leaves, const AdviseOptions& options, Mesh mesh,
+                           const Plan& plan, int most_plans)
+    : leaves_(leaves), options_(options), mesh_(std::move(mesh)), plan_(plan), most_plans_(most_plans) {
+  std::map<std::string, std::vector<std::size_t>> of_type;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const auto& leaf = leaves[i];
+    const bool stays = std::count(options.keep.begin(), options.keep.end(), static_cast<int>(i)) > 0;
+    auto& choices = choices_.emplace_back();
+    if (stays) {
+      choices.push_back(*leaf.given);
+      continue;
+    }
+    choices = layouts_of(mesh_, leaf.shape);
+    of_type[name(leaf.dtype) + to_string(leaf.shape)].push_back(i);
+  }
+  for (const auto& [type, members] : of_type) groups_.push_back(members);
+  // Large leaves first, whole groups before their members.
+  std::stable_sort(groups_.begin(), groups_.end(), [&](const auto& a, const auto& b) {
+    return bytes_of(leaves_[a[0]]) > bytes_of(leaves_[b[0]]);
+  });
+  moves_ = groups_;
+  for (const auto& group : groups_)
+    if (group.size() > 1)
+      for (const auto leaf : group) moves_.push_back({leaf});
+}
+
+std::vector<Sharding> LayoutSearch::shardings_of(const Choice& choice) const {
+  std::vector<Sharding> shardings;
+  for (std::size_t i = 0; i < choice.size(); ++i)
+    shardings.push_back(choices_[i][static_cast<std::size_t>(choice[i])]);
+  return shardings;
+}
+
+const LayoutSearch::Cost& LayoutSearch::cost_of(const Choice& choice) {
+  const auto [at, is_new] = costs_.try_emplace(choice);
+  if (!is_new) return at->second;
+  try {
+    const Explanation plan = plan_(shardings_of(choice));
+    Cost& cost = at->second;
+    cost.seconds = plan.predicted_seconds;
+    cost.bytes = plan.bytes();
+    cost.peak_bytes = plan.memory.peak_bytes;
+    if (options_.memory_limit_bytes > 0)
+      cost.excess = std::max<std::int64_t>(0, cost.peak_bytes - options_.memory_limit_bytes);
+    cost.reason = reason_of(plan);
+  } catch (const ShardingError& error) {  // these layouts do not go together
+    at->second.is_possible = false;
+    at->second.reason = error.what();
+  }
+  return at->second;
+}
+
+bool LayoutSearch::run() {
+  double combinations = 1;
+  for (const auto& choices : choices_) combinations *= static_cast<double>(choices.size());
+  if (combinations <= most_plans_) {
+    Choice choice(choices_.size(), 0);
+    try_all(choice, 0);
+    return true;
+  }
+  for (const auto& beginning : beginnings())
+    if (may_plan()) descend(beginning);
+  return false;
+}
+
+void LayoutSearch::try_all(Choice& choice, std::size_t leaf) {
+  if (leaf == choice.size()) {
+    cost_of(choice);
+    return;
+  }
+  for (std::size_t c = 0; c < choices_[leaf].size(); ++c) {
+    choice[leaf] = static_cast<int>(c);
+    try_all(choice, leaf + 1);
+  }
+}
+
+// All replicated, the given layouts, and dim 0 split by as many ranks as it takes.
+std::vector<LayoutSearch::Choice> LayoutSearch::beginnings() const {
+  const Choice replicated(choices_.size(), 0);
+  std::vector<Choice> all = {replicated};
+  Choice given = replicated;
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
+    const auto& choices = choices_[i];
+    for (std::size_t c = 0; c < choices.size(); ++c)
+      if (leaves_[i].given && choices[c] == *leaves_[i].given) given[i] = static_cast<int>(c);
+  }
+  all.push_back(given);
+  // Dim 0 of every leaf by all axes, where it can: data-parallel programs.
+  Choice rows = replicated;
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
+    const auto& choices = choices_[i];
+    std::int64_t most = 1;
+    for (std::size_t c = 0; c < choices.size(); ++c) {
+      const auto blocks = leaves_[i].shape.ndim() > 0 ? blocks_along(choices[c], leaves_[i].shape, 0) : 1;
+      if (blocks > most) most = blocks, rows[i] = static_cast<int>(c);
+    }
+  }
+  all.push_back(rows);
+  return all;
+}
+
+bool LayoutSearch::improve(Choice& choice, const std::vector<std::size_t>& together) {
+  const Choice before = choice;
+  Choice best = choice;
+  for (std::size_t c = 0; c < choices_[together[0]].size() && may_plan(); ++c) {
+    Choice tried = before;
+    for (const auto leaf : together) tried[leaf] = static_cast<int>(c);
+    if (cost_of(tried) < cost_of(best)) best = tried;
+  }
+  choice = best;
+  return best != before;
+}
+
+void LayoutSearch::descend(Choice choice) {
+  cost_of(choice);
+  for (bool goes_on = true; goes_on && may_plan();) {
+    goes_on = false;
+    for (const auto& together : moves_)
+      if (may_plan()) goes_on = improve(choice, together) || goes_on;
+    // Two groups at once, where neither alone helps.
+    for (std::size_t a = 0; !goes_on && a < groups_.size() && a < 3; ++a)
+      for (std::size_t b = a + 1; !goes_on && b < groups_.size() && b < 4; ++b) {
+        const Choice before = choice;
+        for (std::size_t c = 0; c < choices_[groups_[a][0]].size() && may_plan() && !goes_on; ++c) {
+          Choice tried = before;
+          for (const auto leaf : groups_[a]) tried[leaf] = static_cast<int>(c);
+          improve(tried, groups_[b]);
+          if (cost_of(tried) < cost_of(before)) choice = tried, goes_on = true;
+        }
+      }
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,31 @@
+// Communicators that nobody uses any more.
+//
+//   group({0, 2, 1})    order {0, 2, 1}  ->  set {0, 1, 2}, which has MPI's communicator
+//   group({2, 1, 0})    order {2, 1, 0}  ->  the same
+//
+// An order is a table of ranks: each process forgets those that nobody holds by itself, the least recently
+// used first. To free a set's communicator is collective: sets without a holder on any of their members are
+// freed where a larger group agrees on an evaluation, once one of its ranks has too many.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "comm/mpi/communicator.hpp"
+
+namespace tessera::comm {
+
+// group() for who keeps the communicator beyond a call, or calls back into the program meanwhile: a plan.
+std::shared_ptr<const Communicator> hold_group(const std::vector<int>& device_ids);
+
+// Whether this rank asks for free_idle_groups() in its next agreement (Asks::for_fewer_groups).
+bool has_too_many_groups();
+
+// Collective over comm's ranks, each outside of any kernel: frees the sets among its devices that none of
+// their members holds, in an order that all of them share. What a plan of one rank holds stays.
+void free_idle_groups(const Communicator& comm);
+
+std::size_t group_count();                      // sets of two or more devices, but for all devices
+std::size_t set_most_groups(std::size_t most);  // for tests; returns what it was: 256
+
+}  // namespace tessera::comm

@@ -1,0 +1,35 @@
+// The same bits on every number of ranks: what a ReproducibleScope asks of ops and layouts.
+//
+// A node that is recorded in the scope is marked. Its rule then places it so that no summed dim is split
+// (place_whole_sums), or its op records others in its stead (OpDef::instead: sums become trees), or is
+// refused. The mark is part of the graph's key; what is derived from a marked node is recorded in a scope.
+#pragma once
+#include <tessera/ops/reproducible.hpp>
+
+#include <optional>
+#include <vector>
+
+#include "graph/op.hpp"
+
+namespace tessera {
+
+// Recording again what was recorded: derivatives and batches of a marked node are marked.
+class AsRecorded {
+ public:
+  explicit AsRecorded(const Node& node) {
+    if (node.same_bits) scope_.emplace();
+  }
+
+ private:
+  std::optional<ReproducibleScope> scope_;
+};
+
+// Raises the user's error where the op cannot keep the promise for these operands.
+void check_same_bits(const OpDef&, const Params&, const std::vector<Array>& inputs,
+                     const std::vector<Output>& outputs);
+
+// By the op's sentence, with the dims whole that it sums in floating point: their axes go to another dim,
+// where it moves least, or nowhere.
+Placement place_whole_sums(const Rule&, const PlacementArgs&);
+
+}  // namespace tessera

@@ -1,0 +1,24 @@
+// A dataset of an HDF5 file, read box by box, or made without its values; also in builds without HDF5.
+#pragma once
+#include <tessera/io.hpp>
+
+#include <string>
+#include <vector>
+
+#include "types/box.hpp"
+
+namespace tessera::io {
+
+struct Hdf5Dataset {
+  std::string call, path, name;  // `call` opens every message
+  bool other_files = false;
+};
+// Shape, dtype and format; IoError on this rank alone, as all of these.
+FileInfo info_of_dataset(const Hdf5Dataset&);
+std::vector<std::int64_t> chunks_of_dataset(const Hdf5Dataset&);  // empty if it is not chunked
+void read_dataset_box(const Hdf5Dataset&, const FileInfo&, const Box&, std::byte* out);
+// Makes a file with a dataset of x's shape and dtype; returns the place of its values in the file.
+std::int64_t prepare_hdf5_dataset(const std::string& call, const std::string& file, const std::string& name,
+                                  const Array& x);
+
+}  // namespace tessera::io

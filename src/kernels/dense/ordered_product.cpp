@@ -1,0 +1,78 @@
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/dense/gemm.hpp"
+#include "kernels/parallel.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+constexpr std::int64_t worth_packing = 1 << 14, worthwhile = std::int64_t{1} << 21;  // multiplications
+
+MatrixView turned(const MatrixView& x) { return {x.data, x.column_stride, x.row_stride}; }
+
+const void* at(const MatrixView& x, std::int64_t row, std::int64_t column, std::int64_t item) {
+  return static_cast<const std::byte*>(x.data) + (row * x.row_stride + column * x.column_stride) * item;
+}
+
+void block(const OrderedProduct& p, const Beside& beside) {
+  if (!is_inexact(p.dtype) || is_complex(p.dtype)) {
+    const auto row = static_cast<std::size_t>(p.n) * itemsize(p.dtype);
+    for (std::int64_t i = 0; i < p.m && !p.accumulate; ++i)
+      std::memset(static_cast<std::byte*>(p.c) + i * p.ldc * static_cast<std::int64_t>(itemsize(p.dtype)), 0,
+                  row);
+    gemm_own(p.dtype, p.m, p.n, p.k, p.a, p.b, p.c, p.ldc);
+  } else if (p.m * p.n * p.k <= worth_packing) {
+    plain_product(p.dtype, p.m, p.n, p.k, p.a, p.b, p.accumulate, p.c, p.ldc);
+  } else if (p.n == 1 && p.ldc == 1) {  // vectors lie along the column
+    packed_product(p.dtype, 1, p.m, p.k, turned(p.b), turned(p.a), p.accumulate, p.c, p.m);
+  } else {
+    return packed_product(p.dtype, p.m, p.n, p.k, p.a, p.b, p.accumulate, p.c, p.ldc, beside);
+  }
+  if (beside.last_pass) beside.last_pass(0, p.m, 0, p.n);
+}
+
+}  // namespace
+
+void ordered_product(const OrderedProduct& p, const Beside& beside) {
+  if (p.m == 0 || p.n == 0) return;
+  const bool by_rows = p.m >= p.n;
+  const auto item = static_cast<std::int64_t>(itemsize(p.dtype));
+  const std::int64_t longer = by_rows ? p.m : p.n,
+                     others = std::max<std::int64_t>((by_rows ? p.n : p.m) * p.k, 1);
+  const std::int64_t step = longer >= 64 * threads() ? 16 : 1;
+  const Beside alone{beside.last_pass};  // `meanwhile` communicates: not from several threads
+  share(longer, std::max<std::int64_t>(worthwhile / others, 1), step,
+        [&](std::int64_t begin, std::int64_t end) {
+          OrderedProduct part = p;
+          const std::int64_t row = by_rows ? begin : 0, column = by_rows ? 0 : begin;
+          (by_rows ? part.m : part.n) = end - begin;
+          part.a.data = at(p.a, row, 0, item);
+          part.b.data = at(p.b, 0, column, item);
+          part.c = static_cast<std::byte*>(p.c) + (row * p.ldc + column) * item;
+          block(part, beside_block(alone, row, column));
+        });
+}
+
+void ordered_product_batched(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t batch,
+                             std::int64_t m, std::int64_t n, std::int64_t k, const void* a, const void* b,
+                             void* c, const Beside& beside) {
+  const auto item = static_cast<std::int64_t>(itemsize(dtype));
+  const auto some = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const void *const from_a = static_cast<const std::byte*>(a) + i * m * k * item,
+                        *const from_b = static_cast<const std::byte*>(b) + i * k * n * item;
+      ordered_product({dtype, m, n, k, transpose_a ? MatrixView{from_a, 1, m} : MatrixView{from_a, k, 1},
+                       transpose_b ? MatrixView{from_b, 1, k} : MatrixView{from_b, n, 1}, false,
+                       static_cast<std::byte*>(c) + i * m * n * item, n},
+                      beside_block(beside, i * m, 0));
+    }
+  };
+  if (batch < 4 * threads())
+    some(0, batch);
+  else
+    share(batch, std::max<std::int64_t>((std::int64_t{1} << 18) / std::max<std::int64_t>(m * n * k, 1), 1),
+          some);
+}
+
+}  // namespace tessera::kernels

@@ -1,0 +1,18 @@
+// Sums and products of a ReproducibleScope: trees over global positions (kernels/reduce/tree.hpp).
+#pragma once
+#include "ops/reduce/reduction.hpp"
+
+namespace tessera {
+
+// The ops recorded instead of a sum or product of floats: one dim after the other, the longest first. Nothing
+// for other dtypes, whose sums are exact.
+std::vector<Array> tree_instead(const OpDef& tree, const ReduceParams&, const Array& x);
+
+// The record: `own` is that of the op in whose stead it stands, for types, gradient and batches.
+OpDef tree_record(OpDef own, const char* name, ReduceKind);
+
+// The share of an op in such a sum: the nodes of a rank's part, the root from all nodes, or all on a rank.
+enum class TreeStep { none, nodes, root, whole };
+TreeStep tree_step(const OpDef&);
+
+}  // namespace tessera

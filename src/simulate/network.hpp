@@ -1,0 +1,56 @@
+// The network of a machine as queues: a host's link out and in, and the links of groups of hosts above it.
+// Messages occupy a link one after the other in the order of their arrival; a message passes on as soon as
+// its first byte has.
+//
+//   rank -> host out -> group out ... group in -> host in -> rank        between hosts
+//   rank -> rank                                                        inside a host: nothing is shared
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "base/rates.hpp"
+
+namespace tessera {
+
+// A link that was used, for the report.
+struct LinkLoad {
+  int level = 0;  // 0: a host's own; above: of the groups of the topology's levels
+  int number = 0;
+  bool is_out = true;
+  double busy_s = 0, bytes = 0;
+};
+
+class NetworkQueues {
+ public:
+  NetworkQueues(const Rates&, int ranks);
+
+  int host_of(int rank) const { return rank / ranks_per_host_; }
+  int hosts() const { return hosts_; }
+  // A message on its way: the next link, and when its first and last byte get there.
+  struct Passage {
+    int from_host = 0, to_host = 0, hop = 0;
+    double head_s = 0, tail_s = 0, bytes = 0;
+  };
+  // Leaves a host at the time; `left_s` is set to the end of the host's sending.
+  Passage leave(int from_rank, int to_rank, double bytes, double now_s, double& left_s);
+  // Passes one link at its head's time. True: it has arrived at tail_s.
+  bool pass(Passage&);
+  // Inside a host.
+  double seconds_inside(double bytes) const { return rates_.inside.seconds(bytes); }
+
+  std::vector<LinkLoad> loads() const;
+
+ private:
+  struct Queue {
+    double free_s = 0, busy_s = 0, bytes = 0;
+    // Occupies the link from the time on; returns the start.
+    double occupy(double now_s, double bytes, double bytes_per_s);
+  };
+  int levels_between(int from_host, int to_host) const;
+
+  Rates rates_;
+  int ranks_per_host_, hosts_;
+  std::vector<std::vector<Queue>> out_, in_;  // by level: hosts first
+};
+
+}  // namespace tessera

@@ -1,0 +1,195 @@
+#include "stream/dims.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "base/call.hpp"
+#include "compile/cost.hpp"
+#include "compile/pipeline.hpp"
+#include "ops/index/remap_op.hpp"
+
+namespace tessera::stream {
+namespace {
+
+// Ops by sentence whose kernels do not look at an element's position in the array, so that a part of the
+// operands gives the same part of the results. Elementwise ops and reinterpretations are so by their kind.
+bool ignores_positions(const OpDef& op, bool is_reduced) {
+  static const std::set<std::string> always = {
+      "sum",           "prod",        "max",          "min",          "any",           "all",
+      "count_nonzero", "dot",         "transpose",    "bitcast",      "count_bins",    "count_places",
+      "full",          "scatter_add", "broadcast_to", "bitcast_join", "bitcast_split", "scatter_add_along"};
+  // Their reduced factor is a position that indices name; the others are batches.
+  static const std::set<std::string> unless_reduced = {
+      "gather",    "gather_along", "cholesky", "eig", "eigh",    "eigvals", "eigvalsh",
+      "lu_factor", "qr",           "solve",    "svd", "svdvals", "schur",   "triangular_solve"};
+  if (is_elementwise(op) || (is_alias(op) && rule_of(op) != nullptr)) return true;
+  return always.contains(op.name) || (!is_reduced && unless_reduced.contains(op.name));
+}
+
+FactorRule rule_on(const Node& node) {
+  std::vector<Shape> in, out;
+  for (const auto& x : node.inputs) in.push_back(x.shape());
+  for (const auto& y : node.outputs) out.push_back(y.type.shape);
+  return rule_of(*node.op)->on(in, out, *node.params);
+}
+
+// The dim that consists of factor f alone: -1 if there is none, -2 if the factor lies otherwise in the
+// operand.
+int dim_of_factor(const FactorRule& rule, int f, const std::vector<DimFactors>& dims, const Shape& shape) {
+  int found = -1;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    if (std::find(dims[d].begin(), dims[d].end(), f) == dims[d].end()) continue;
+    const bool is_alone = std::all_of(dims[d].begin(), dims[d].end(),
+                                      [&](int other) { return other == f || rule.factors[other].size == 1; });
+    if (found != -1 || !is_alone || shape[d] != rule.factors[f].size) return -2;
+    found = static_cast<int>(d);
+  }
+  return found;
+}
+
+std::vector<DimLink> links_by_rule(const Node& node) {
+  const FactorRule rule = rule_on(node);
+  std::vector<DimLink> links;
+  for (int f = 0; f < static_cast<int>(rule.factors.size()); ++f) {
+    const auto& factor = rule.factors[f];
+    DimLink link{{}, {}, factor.kind == FactorKind::reduce};
+    if (factor.kind == FactorKind::whole || !ignores_positions(*node.op, link.is_reduced)) continue;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      link.in.push_back(dim_of_factor(rule, f, rule.inputs[i], node.inputs[i].shape()));
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      link.out.push_back(dim_of_factor(rule, f, rule.outputs[i], node.outputs[i].type.shape));
+    const auto is_mixed = [](int dim) { return dim == -2; };
+    if (std::any_of(link.in.begin(), link.in.end(), is_mixed) ||
+        std::any_of(link.out.begin(), link.out.end(), is_mixed))
+      continue;
+    links.push_back(std::move(link));
+  }
+  return links;
+}
+
+// A dim that a remap leaves as it is: slices, pads, joins and flips of the other dims.
+bool leaves_dim(const RemapParams& p, const Node& node, std::size_t d) {
+  return std::all_of(p.pieces.begin(), p.pieces.end(), [&](const RemapPiece& piece) {
+    return piece.to[d] == Range{0, p.shape[d]} && piece.offset[d] == 0 && piece.step[d] == 1 &&
+           node.inputs[static_cast<std::size_t>(piece.source)].shape()[d] == p.shape[d];
+  });
+}
+std::vector<DimLink> links_of_remap(const Node& node) {
+  const auto& p = node.params->as<RemapParams>();
+  std::vector<DimLink> links;
+  if (p.layout || p.pieces.empty()) return links;
+  for (std::size_t d = 0; d < p.shape.size(); ++d)
+    if (leaves_dim(p, node, d))
+      links.push_back(
+          {std::vector<int>(node.inputs.size(), static_cast<int>(d)), {static_cast<int>(d)}, false});
+  return links;
+}
+
+// Ops along the lines of one dim, which know positions in their lines alone.
+bool works_on_lines(const OpDef& op) {
+  static const std::set<std::string> names = {"argmax",      "argmin", "sort",         "argsort",
+                                              "sort_by_key", "top_k",  "cumsum",       "cumprod",
+                                              "cummax",      "cummin", "cumlogsumexp", "fft"};
+  return names.contains(op.name);
+}
+
+// The node with each operand split along the dim over two devices.
+std::vector<Array> split_along(const Node& node, std::size_t dim) {
+  std::vector<Array> inputs;
+  const Mesh mesh = abstract_mesh({2}, {"slab"});
+  for (const auto& x : node.inputs) {
+    std::vector<std::vector<int>> axes(static_cast<std::size_t>(x.ndim()));
+    if (x.shape() == node.inputs[0].shape()) axes[dim] = {0};
+    inputs.push_back(make_placeholder(type_of(x), Sharding::from_dim_axes(mesh, axes), nullptr, 0));
+  }
+  return record_all(*node.op, node.params, std::move(inputs));
+}
+
+// The dims that lines lie beside: split along them, the op sends nothing, and its results are split alike.
+std::vector<DimLink> links_beside_lines(const Node& node) {
+  std::vector<DimLink> links;
+  const OnBehalfOf call(node.called());
+  for (std::size_t d = 0; d < node.inputs[0].shape().size(); ++d) {
+    if (node.inputs[0].shape()[d] < 2) continue;
+    const Program program = compile(collect(split_along(node, d), false));
+    if (!explanation_of(program).collectives.empty()) continue;
+    DimLink link;
+    for (const auto& x : node.inputs)
+      link.in.push_back(x.shape() == node.inputs[0].shape() ? static_cast<int>(d) : -1);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const auto axes = program.values[program.outputs[i]].layout.dim_axes(node.outputs[i].type.shape.ndim());
+      const auto split =
+          std::find_if(axes.begin(), axes.end(), [](const auto& of_dim) { return !of_dim.empty(); });
+      link.out.push_back(split == axes.end() ? -1 : static_cast<int>(split - axes.begin()));
+    }
+    if (std::find(link.out.begin(), link.out.end(), -1) == link.out.end()) links.push_back(std::move(link));
+  }
+  return links;
+}
+
+}  // namespace
+
+std::vector<DimLink> links_of(const Node& node) {
+  if (node.op->name == "remap") return links_of_remap(node);
+  if (works_on_lines(*node.op)) return links_beside_lines(node);
+  return rule_of(*node.op) != nullptr ? links_by_rule(node) : std::vector<DimLink>();
+}
+
+ReduceKind parts_combine_by(const Node& node) {
+  const auto kind = rule_on(node).reduce_kind;
+  return kind == ReduceKind::sum && is_bool(node.outputs[0].type.dtype) ? ReduceKind::any : kind;
+}
+
+DimClasses::DimClasses(const Graph& graph) {
+  for (const auto& leaf : graph.leaves) add(*leaf.node());
+  for (const auto& node : graph.nodes) add(*node);
+  for (const auto& node : graph.nodes) {
+    links_[node.get()] = links_of(*node);
+    join(*node);
+  }
+}
+
+void DimClasses::add(const Node& node) {
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!first_.emplace(Value{&node, static_cast<int>(i)}, static_cast<int>(parent_.size())).second) continue;
+    for (int d = 0; d < node.outputs[i].type.shape.ndim(); ++d)
+      parent_.push_back(static_cast<int>(parent_.size()));
+  }
+}
+
+void DimClasses::join(const Node& node) {
+  for (const auto& link : links(node)) {
+    int with = -1;
+    const auto unite = [&](int number) {
+      if (with >= 0) parent_[static_cast<std::size_t>(root(number))] = root(with);
+      with = number;
+    };
+    for (std::size_t i = 0; i < link.in.size(); ++i)
+      if (link.in[i] >= 0) unite(number(*node.inputs[i].node(), node.inputs[i].output(), link.in[i]));
+    for (std::size_t i = 0; i < link.out.size(); ++i)
+      if (link.out[i] >= 0) unite(number(node, static_cast<int>(i), link.out[i]));
+  }
+}
+
+int DimClasses::number(const Node& node, int output, int dim) const {
+  return first_.at({&node, output}) + dim;
+}
+int DimClasses::root(int number) const {
+  while (parent_[static_cast<std::size_t>(number)] != number)
+    number = parent_[static_cast<std::size_t>(number)];
+  return number;
+}
+int DimClasses::of(const Node& node, int output, int dim) const { return root(number(node, output, dim)); }
+
+int DimClasses::dim_in(int dim_class, const Node& node, int output) const {
+  int found = -1;
+  for (int d = 0; d < node.outputs[static_cast<std::size_t>(output)].type.shape.ndim(); ++d)
+    if (of(node, output, d) == dim_class) {
+      if (found != -1) return -2;
+      found = d;
+    }
+  return found;
+}
+
+}  // namespace tessera::stream

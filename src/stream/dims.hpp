@@ -1,0 +1,50 @@
+// Dims that go together: streamed along one of them, a program is streamed along all.
+//
+//   x (n, m)   y = sqrt(x)   z = sum(y, 0)      the first dims of x and y are one class, n; z has no dim of
+// it
+//
+// The classes follow from the factors of the ops' sharding rules: a class is what one mesh axis would split.
+#pragma once
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "compile/graph.hpp"
+
+namespace tessera::stream {
+
+// A factor of a node: its dim in each operand; -1 where an operand has none.
+struct DimLink {
+  std::vector<int> in, out;
+  bool is_reduced = false;  // parts of the results combine by the node's kind
+};
+// The factors along which the op may run part by part. Others are left out: those that the rule keeps
+// whole, those that share a dim with another factor, and those along which a kernel looks at positions.
+std::vector<DimLink> links_of(const Node&);
+// By what the parts of a node's results combine. InternalError for a node without a rule.
+ReduceKind parts_combine_by(const Node&);
+
+class DimClasses {
+ public:
+  explicit DimClasses(const Graph&);
+  const std::vector<DimLink>& links(const Node& node) const { return links_.at(&node); }
+  int of(const Node&, int output, int dim) const;
+  // The value's dim in the class: -1 if it has none, -2 if several.
+  int dim_in(int dim_class, const Array& value) const {
+    return dim_in(dim_class, *value.node(), value.output());
+  }
+  int dim_in(int dim_class, const Node&, int output) const;
+
+ private:
+  using Value = std::pair<const Node*, int>;
+  int number(const Node&, int output, int dim) const;
+  int root(int number) const;
+  void add(const Node&);
+  void join(const Node&);
+
+  std::map<const Node*, std::vector<DimLink>> links_;
+  std::map<Value, int> first_;  // the number of a value's dim 0
+  std::vector<int> parent_;
+};
+
+}  // namespace tessera::stream

@@ -1,0 +1,197 @@
+// open: which format a file has, and its array as an operand.
+#include <sys/stat.h>
+#include <tessera/array/read.hpp>
+#include <tessera/io/stream.hpp>
+#include <tessera/ops.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+
+#include "base/call.hpp"
+#include "base/session.hpp"
+#include "base/text.hpp"
+#include "io/blocks.hpp"
+#include "io/formats/netcdf/unpack.hpp"
+#include "io/formats/zarr/chunk_files.hpp"
+#include "io/formats/zarr/chunk_read.hpp"
+#include "io/formats/zarr/folder_place.hpp"
+#include "io/formats/zarr/metadata/node.hpp"
+#include "io/hdf5/dataset.hpp"
+#include "io/npy_file.hpp"
+#include "stream/file_source.hpp"
+
+namespace tessera::stream {
+namespace {
+
+// A box in Fortran order is read in the file's order and transposed; short runs are read with the gaps
+// between them.
+std::int64_t npy_temporary_bytes(const io::NpyHeader& header, Shape box) {
+  Shape shape = header.shape;
+  const auto width = static_cast<std::int64_t>(itemsize(header.dtype));
+  const std::int64_t transposed = header.fortran_order ? box.elements() * width : 0;
+  if (header.fortran_order) {
+    std::reverse(&shape[0], &shape[0] + shape.size());
+    std::reverse(&box[0], &box[0] + box.size());
+  }
+  constexpr std::int64_t window = (std::int64_t{4} << 20) + (64 << 10), short_run = 32 << 10;
+  const io::DenseInFile dense{shape, width, 0};
+  const bool has_runs = is_one_run(dense, whole_box(box)) || run_bytes(dense, whole_box(box)) >= short_run;
+  return transposed + (has_runs ? 0 : window);
+}
+
+FileSource npy_source(const std::string& call, const std::string& path, const std::string& name) {
+  if (!name.empty())
+    throw IoError(call + ": " + tessera::quoted(path) + " holds one array, without the name " +
+                  tessera::quoted(name));
+  const auto file = std::make_shared<const io::File>(call, path, io::File::Mode::read);
+  const auto header = io::read_npy_header(*file, 0, file->bytes());
+  FileSource source;
+  source.path = path, source.info = io::npy_file_info(header);
+  source.temporary_bytes = [header](const Shape& box) { return npy_temporary_bytes(header, box); };
+  source.read = [file, header](const std::string&, const Box& box, std::byte* out) {
+    io::read_npy_box(*file, header, box, out);
+  };
+  return source;
+}
+
+FileSource hdf5_source(const std::string& path, const io::Hdf5Dataset& dataset) {
+  FileSource source;
+  source.path = path, source.name = dataset.name, source.info = io::info_of_dataset(dataset);
+  source.chunks = io::chunks_of_dataset(dataset);
+  // The library's buffers, of which one holds a chunk.
+  const std::int64_t chunk = source.chunks.empty() ? 0 : Shape(source.chunks).elements();
+  source.temporary_bytes = [bytes = (std::int64_t{2} << 20) +
+                                    2 * chunk * static_cast<std::int64_t>(itemsize(source.info.dtype))](
+                               const Shape&) { return bytes; };
+  source.read = [dataset, info = source.info](const std::string& call, const Box& box, std::byte* out) {
+    auto again = dataset;
+    again.call = call;
+    io::read_dataset_box(again, info, box, out);
+  };
+  return source;
+}
+
+FileSource zarr_source(const std::string& call, const std::string& path, const std::string& name) {
+  const std::string folder = name.empty() ? path : path + "/" + name;
+  io::zarr::recover(call, folder);
+  const auto meta = io::zarr::read_array(call, folder);
+  FileSource source;
+  source.path = path, source.name = name;
+  source.info = {meta.shape, meta.dtype, io::zarr::detail_of(meta)};
+  source.chunks = meta.chunk.vector();
+  source.temporary_bytes = [bytes = 2 * meta.chunk.elements() *
+                                    static_cast<std::int64_t>(itemsize(meta.dtype))](const Shape&) {
+    return bytes;
+  };  // a chunk packed and unpacked
+  source.read = [folder, meta](const std::string& caller, const Box& box, std::byte* out) {
+    io::zarr::read_box(caller, folder, meta, box, out);
+  };
+  return source;
+}
+
+std::string first_bytes(const std::string& call, const std::string& path) {
+  const io::File file(call, path, io::File::Mode::read);
+  std::string bytes(static_cast<std::size_t>(std::min<std::int64_t>(8, file.bytes())), '\0');
+  file.read(bytes.data(), std::ssize(bytes), 0);
+  return bytes;
+}
+
+struct Openings {
+  std::int64_t count = 0;
+};
+
+}  // namespace
+
+FileSourcePtr source_of(const std::string& call, const std::string& path, const std::string& name,
+                        bool other_files) {
+  if (std::filesystem::is_directory(path)) return std::make_shared<FileSource>(zarr_source(call, path, name));
+  const std::string first = first_bytes(call, path);
+  if (first.starts_with("\x93NUMPY")) return std::make_shared<FileSource>(npy_source(call, path, name));
+  if (!first.starts_with("\x89HDF"))
+    throw IoError(call + ": " + tessera::quoted(path) +
+                  " is no .npy, HDF5, netCDF-4 or Zarr file; load it by its own function");
+  if (name.empty())
+    throw IoError(call + ": " + tessera::quoted(path) +
+                  " is an HDF5 file; name the dataset: {.name = \"x\"}");
+  return std::make_shared<FileSource>(hdf5_source(path, {call, path, name, other_files}));
+}
+
+}  // namespace tessera::stream
+
+namespace tessera::io {
+
+struct FileArray::State {
+  stream::FileParams params;
+  bool unpack = false;  // a netCDF variable's numbers
+  std::string detail;
+  // A new node each time: its value is not kept by this handle.
+  Array recorded() const {
+    const Array stored = stream::record_file(params);
+    return unpack ? netcdf_unpacked(call_text(), params.path, params.name, stored) : stored;
+  }
+};
+
+FileArray::FileArray(std::shared_ptr<const State> state)
+    : Array(state->recorded()), state_(std::move(state)) {}
+const std::string& FileArray::path() const { return state_->params.path; }
+const std::string& FileArray::detail() const { return state_->detail; }
+const std::vector<std::int64_t>& FileArray::chunks() const { return state_->params.source->chunks; }
+
+FileArray FileArray::part(const std::vector<Slice>& slices, std::source_location where) const {
+  const Call call("part", where);
+  State state = *state_;
+  auto& p = state.params;
+  const Selection inner = part_of(call_text(), tessera::quoted(p.path), slices, Shape(p.count));
+  for (std::size_t d = 0; d < p.count.size(); ++d) {
+    p.start[d] += inner.start[d] * p.step[d];
+    p.step[d] *= inner.step[d];
+  }
+  p.count = inner.count;
+  return FileArray(std::make_shared<const State>(std::move(state)));
+}
+
+Array FileArray::load(const Sharding& sharding, std::source_location where) const {
+  const Call call("load", where);
+  const Array values = device_put(state_->recorded(), sharding);
+  eval({values});
+  return values;
+}
+Array FileArray::load(std::source_location where) const {
+  const Call call("load", where);
+  const Array values = state_->recorded();
+  eval({values});
+  return values;
+}
+
+std::string to_string(const FileArray& x) {
+  return name(x.dtype()) + to_string(x.shape()) + " in " + tessera::quoted(x.path()) + ", " + x.detail();
+}
+
+std::ostream& operator<<(std::ostream& out, const FileArray& x) { return out << to_string(x); }
+
+FileArray open(const std::string& path, const OpenOptions& options, std::source_location where) {
+  const Call call("open", where);
+  const Team team(current_call().name + (" of " + tessera::quoted(path)) + ", name " +
+                  tessera::quoted(options.name));
+  FileArray::State state;
+  team.together([&] {
+    auto& p = state.params;
+    p.source = stream::source_of(call_text(), path, options.name, options.other_files);
+    const FileInfo& info = p.source->info;
+    p.path = path, p.name = options.name, p.dtype = info.dtype, p.count = info.shape.vector();
+    p.start.assign(p.count.size(), 0), p.step.assign(p.count.size(), 1);
+    state.detail = info.detail;
+    state.unpack = options.unpack && !options.name.empty() && !std::filesystem::is_directory(path) &&
+                   !is_complex(info.dtype) && !is_bool(info.dtype);
+  });
+  state.params.opening = ++tessera::state<stream::Openings>().count;
+  team.same(call_text(), path,
+            "an array of shape " + to_string(state.params.source->info.shape) + ", " +
+                name(state.params.source->info.dtype) + ", " + state.detail);
+  std::optional<FileArray> opened;
+  team.together([&] { opened.emplace(std::make_shared<const FileArray::State>(std::move(state))); });
+  return *opened;
+}
+
+}  // namespace tessera::io

@@ -1,0 +1,144 @@
+#include "stream/passes.hpp"
+
+#include <tessera/ops.hpp>
+
+#include <algorithm>
+
+#include "ops/build.hpp"
+#include "stream/file_source.hpp"
+
+namespace tessera::stream {
+namespace {
+
+Array combined(ReduceKind kind, const Array& a, const Array& b) {
+  switch (kind) {
+    case ReduceKind::sum: return a + b;
+    case ReduceKind::prod: return a * b;
+    case ReduceKind::max: return maximum(a, b);
+    case ReduceKind::min: return minimum(a, b);
+    case ReduceKind::any: return logical_or(a, b);
+    case ReduceKind::all: return logical_and(a, b);
+    default: throw InternalError(std::string("stream: parts combine by ") + name(kind));
+  }
+}
+
+class Walk {
+ public:
+  Walk(const Streamed& program, const Wanted& wanted, Walker& walker)
+      : program_(program),
+        wanted_(wanted),
+        walker_(walker),
+        wholes_(program.roles),
+        kept_(wanted.values.size()) {
+    for (const auto& node : program_.graph.nodes)
+      if (program_.roles.of.at(node.get()).kind == Role::partial)
+        for (std::size_t i = 0; i < node->outputs.size(); ++i)
+          partials_.emplace_back(node, static_cast<int>(i));
+  }
+
+  std::vector<Array> run() {
+    for (int pass = 0; pass < program_.roles.passes; ++pass) one_pass(pass);
+    std::vector<Array> results(wanted_.values.size());
+    for (std::size_t i = 0; i < results.size(); ++i)
+      if (!is_slab(wanted_.values[i])) results[i] = wholes_.of(wanted_.values[i]);
+    wholes_.compute_all([&](const auto& roots) { return walker_.compute(roots); });
+    for (std::size_t i = 0; i < results.size(); ++i)
+      results[i] = is_slab(wanted_.values[i]) ? joined(i) : wholes_.of(wanted_.values[i]);
+    return results;
+  }
+
+ private:
+  bool is_slab(const Array& x) const { return program_.roles.role(x).kind == Role::slab; }
+  int dim_of(const Array& x) const { return program_.dims.dim_in(program_.roles.dim_class, x); }
+
+  // The values of one pass: parts to combine, and slabs to store or keep.
+  struct Pass {
+    std::vector<Array> partials;
+    std::vector<std::size_t> results;  // numbers of wanted values
+  };
+  Pass pass_of(int number) const {
+    Pass pass;
+    for (const auto& x : partials_)
+      if (program_.roles.role(x).pass == number) pass.partials.push_back(x);
+    for (std::size_t i = 0; i < wanted_.values.size(); ++i)
+      if (is_slab(wanted_.values[i]) && program_.roles.role(wanted_.values[i]).pass == number)
+        pass.results.push_back(i);
+    return pass;
+  }
+
+  std::vector<Array> record_slab(const Pass& pass, std::int64_t length, const SlabRecorder::Cut& cut) {
+    SlabRecorder recorder(program_.roles, program_.dims, wholes_, length, cut);
+    std::vector<Array> roots;
+    for (const auto& x : pass.partials) roots.push_back(recorder.part_of(x));
+    for (const auto i : pass.results) roots.push_back(recorder.of(wanted_.values[i]));
+    return roots;
+  }
+
+  void one_pass(int number) {
+    const Pass pass = pass_of(number);
+    if (pass.partials.empty() && pass.results.empty()) return;
+    std::vector<Array> cut;
+    std::vector<int> dims;
+    // Recorded once without values, to learn what the pass reads.
+    record_slab(pass, std::min(program_.length, program_.extent), [&](const Array& x, int dim) {
+      cut.push_back(x), dims.push_back(dim);
+      return placeholder_of_part(x, dim, std::min(program_.length, program_.extent));
+    });
+    wholes_.compute_all([&](const auto& roots) { return walker_.compute(roots); });
+    walker_.begin_pass(cut, dims);
+    std::vector<Array> sums;
+    for (const Range& slab : walker_.slabs(program_.extent, program_.length)) one_slab(pass, slab, sums);
+    for (std::size_t i = 0; i < pass.partials.size(); ++i) wholes_.set(id_of(pass.partials[i]), sums[i]);
+  }
+
+  void one_slab(const Pass& pass, const Range& slab, std::vector<Array>& sums) {
+    auto leaves = walker_.leaves(slab);
+    std::size_t next = 0;
+    auto roots = record_slab(pass, slab.size(), [&](const Array&, int) { return std::move(leaves[next++]); });
+    leaves.clear();
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      roots[i] = combined(parts_combine_by(*pass.partials[i].node()), sums[i], roots[i]);
+    sums.clear();
+    auto values = walker_.compute_slab(roots, pass.partials.size(), slab);
+    for (std::size_t i = 0; i < pass.results.size() && !wanted_.is_stored; ++i)
+      kept_[pass.results[i]].push_back(std::move(values[pass.partials.size() + i]));
+    values.resize(pass.partials.size());
+    sums = std::move(values);
+  }
+
+  Array joined(std::size_t i) {
+    if (wanted_.is_stored) return {};
+    auto parts = std::move(kept_[i]);
+    if (parts.size() == 1) return parts[0];
+    return walker_.compute({concatenate(parts, dim_of(wanted_.values[i]))})[0];
+  }
+
+  const Streamed& program_;
+  const Wanted& wanted_;
+  Walker& walker_;
+  WholeValues wholes_;
+  std::vector<Array> partials_;
+  std::vector<std::vector<Array>> kept_;  // slabs of each wanted value
+};
+
+}  // namespace
+
+std::vector<Array> walk(const Streamed& program, const Wanted& wanted, Walker& walker) {
+  return Walk(program, wanted, walker).run();
+}
+
+Sharding slab_layout(int ndim, int dim) {
+  const Mesh mesh = make_mesh({device_count()}, {"ranks"});
+  std::vector<std::vector<int>> axes(static_cast<std::size_t>(ndim));
+  axes[static_cast<std::size_t>(dim)] = {0};
+  return Sharding::from_dim_axes(mesh, axes);
+}
+
+Array placeholder_of_part(const Array& x, int dim, std::int64_t length) {
+  Type type = type_of(x);
+  type.shape[static_cast<std::size_t>(dim)] = length;
+  const auto layout = is_file(*x.node()) ? std::optional(slab_layout(x.ndim(), dim)) : output_of(x).sharding;
+  return make_placeholder(std::move(type), layout, nullptr, 0);
+}
+
+}  // namespace tessera::stream

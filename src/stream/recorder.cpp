@@ -1,0 +1,110 @@
+#include "stream/recorder.hpp"
+
+#include "base/call.hpp"
+#include "graph/same_bits.hpp"
+#include "ops/index/remap_op.hpp"
+#include "ops/resized.hpp"
+#include "stream/file_source.hpp"
+
+namespace tessera::stream {
+namespace {
+
+// An op is recorded as its user called it, with the same promise of bits.
+std::vector<Array> again(const Node& node, ParamsPtr params, std::vector<Array> inputs) {
+  const OnBehalfOf call(node.called());
+  const AsRecorded bits(node);
+  return record_all(*node.op, std::move(params), std::move(inputs));
+}
+
+// The shape with another extent along the dim; unchanged for dim -1.
+Shape resized(Shape shape, int dim, std::int64_t extent) {
+  if (dim >= 0) shape[static_cast<std::size_t>(dim)] = extent;
+  return shape;
+}
+
+RemapParams shortened(RemapParams p, int dim, std::int64_t extent) {
+  p.shape[static_cast<std::size_t>(dim)] = extent;
+  for (auto& piece : p.pieces) piece.to[static_cast<std::size_t>(dim)] = {0, extent};
+  return p;
+}
+
+// The params for a result of this shape; those that hold no shape stay as they are.
+ParamsPtr params_for(const Node& node, const Shape& shape, int dim) {
+  if (node.op->name == "remap" && dim >= 0)
+    return make_params(shortened(node.params->as<RemapParams>(), dim, shape[static_cast<std::size_t>(dim)]));
+  const auto other = params_with_shape(*node.op, *node.params, shape);
+  return other ? other : node.params;
+}
+
+}  // namespace
+
+Array WholeValues::of(const Array& x) {
+  const auto id = id_of(x);
+  if (const auto known = known_.find(id); known != known_.end()) return known->second;
+  const Role& role = roles_.role(x);
+  if (role.kind == Role::partial || role.kind == Role::slab)
+    throw InternalError("stream: a value is asked for before its pass is over");
+  Array value = x;
+  if (role.kind == Role::whole) {
+    std::vector<Array> inputs;
+    for (const auto& input : x.node()->inputs) inputs.push_back(of(input));
+    value = again(*x.node(), x.node()->params, std::move(inputs))[static_cast<std::size_t>(x.output())];
+  }
+  recorded_.push_back(id);
+  return known_[id] = value;
+}
+
+void WholeValues::compute_all(const std::function<std::vector<Array>(const std::vector<Array>&)>& compute) {
+  std::vector<Array> values;
+  for (const auto& id : recorded_) values.push_back(known_.at(id));
+  if (!values.empty()) values = compute(values);
+  for (std::size_t i = 0; i < recorded_.size(); ++i) known_[recorded_[i]] = values[i];
+  recorded_.clear();
+}
+
+// Large operands that are made as they are used (a constant, a broadcast) are recorded by slabs.
+bool SlabRecorder::follows(const Array& x) const {
+  constexpr std::int64_t small = 1 << 16;
+  const Node& node = *x.node();
+  if (roles_.role(x).kind == Role::slab) return true;
+  if (roles_.role(x).kind != Role::memory || node.is_evaluated() || is_parameter(node) || x.nbytes() < small)
+    return false;
+  const auto link = link_in(node, dims_, roles_.dim_class);
+  return link && !link->is_reduced;
+}
+
+Array SlabRecorder::leaf(const Array& x, int dim) {
+  return slabs_[id_of(x)] = cut_(is_file(*x.node()) ? x : wholes_.of(x), dim);
+}
+
+Array SlabRecorder::of(const Array& x) {
+  const auto id = id_of(x);
+  if (const auto known = slabs_.find(id); known != slabs_.end()) return known->second;
+  const int dim = dims_.dim_in(roles_.dim_class, x);
+  if (dim < 0) return wholes_.of(x);
+  if (is_file(*x.node()) || !follows(x)) return leaf(x, dim);
+  const auto results = recorded(*x.node(), false);
+  for (std::size_t i = 0; i < results.size(); ++i) slabs_[{x.node().get(), static_cast<int>(i)}] = results[i];
+  return results[static_cast<std::size_t>(x.output())];
+}
+
+Array SlabRecorder::part_of(const Array& x) {
+  return recorded(*x.node(), true)[static_cast<std::size_t>(x.output())];
+}
+
+std::vector<Array> SlabRecorder::recorded(const Node& node, bool is_partial) {
+  std::vector<Array> inputs;
+  for (const auto& input : node.inputs) inputs.push_back(of(input));
+  const int dim = is_partial ? -1 : dims_.dim_in(roles_.dim_class, node, 0);
+  const auto params = params_for(node, resized(node.outputs[0].type.shape, dim, length_), dim);
+  auto results = again(node, params, std::move(inputs));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const int at = is_partial ? -1 : dims_.dim_in(roles_.dim_class, node, static_cast<int>(i));
+    if (!(results[i].shape() == resized(node.outputs[i].type.shape, at, length_)))
+      throw InternalError("stream: a slab of " + node.op->name + " has the shape " +
+                          to_string(results[i].shape()));
+  }
+  return results;
+}
+
+}  // namespace tessera::stream

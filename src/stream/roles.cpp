@@ -1,0 +1,99 @@
+#include "stream/roles.hpp"
+
+#include <algorithm>
+
+#include "base/call.hpp"
+#include "stream/file_source.hpp"
+
+namespace tessera::stream {
+namespace {
+
+std::string called(const Node& node) {
+  return node.call != nullptr ? call_text(node.called()) : "'" + node.op->name + "'";
+}
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const DimClasses& dims, int dim_class) : dims_(dims) {
+    roles_.dim_class = dim_class;
+    for (const auto& leaf : graph.leaves) roles_.of[leaf.node().get()] = {Role::memory, 0};
+    for (const auto& node : graph.nodes) {
+      const Role role = role_of(*node);
+      roles_.of[node.get()] = role;
+      if (role.kind == Role::slab || role.kind == Role::partial)
+        roles_.passes = std::max(roles_.passes, role.pass + 1);
+      if (!roles_.refusal.empty()) return;
+    }
+  }
+  Roles found() && { return std::move(roles_); }
+
+ private:
+  Role role_of(const Node& node) {
+    int pass = 0;
+    bool is_of_files = is_file(node), has_slab = false;
+    for (const auto& x : node.inputs) {
+      const Role& role = roles_.role(x);
+      is_of_files |= role.kind != Role::memory;
+      has_slab |= role.kind == Role::slab;
+      pass = std::max(pass, role.kind == Role::partial ? role.pass + 1 : role.pass);
+    }
+    if (!is_of_files) return {Role::memory, 0};
+    if (is_file(node)) return file_role(node);
+    return has_slab || is_spread(node) ? streamed_role(node, pass) : Role{Role::whole, pass};
+  }
+  Role file_role(const Node& node) {
+    const int dim = dims_.dim_in(roles_.dim_class, node, 0);
+    if (dim == -2) refuse(node, "has two dims that would have to be streamed together");
+    return {dim >= 0 ? Role::slab : Role::whole, 0};
+  }
+  // A value repeated along the streamed dim, as a mean that is subtracted.
+  bool is_spread(const Node& node) const {
+    if (!is_broadcast(*node.op)) return false;
+    const auto link = link_in(node, dims_, roles_.dim_class);
+    return link && link->in[0] == -1 && link->out[0] >= 0;
+  }
+  Role streamed_role(const Node& node, int pass) {
+    const auto link = link_in(node, dims_, roles_.dim_class);
+    if (node.same_bits && (!link || link->is_reduced))
+      refuse(node, "adds up in the order of a ReproducibleScope, which slabs do not keep");
+    if (!link) {
+      refuse(node, "needs all of the dim at a time (" + reason(node) + ")");
+      return {Role::whole, pass};
+    }
+    return {link->is_reduced ? Role::partial : Role::slab, pass};
+  }
+  static std::string reason(const Node& node) {
+    const Rule* rule = rule_of(*node.op);
+    return rule != nullptr ? "its dims: " + rule->text.text() : "op '" + node.op->name + "'";
+  }
+  void refuse(const Node& node, const std::string& why) {
+    if (roles_.refusal.empty()) roles_.refusal = called(node) + " " + why;
+  }
+
+  const DimClasses& dims_;
+  Roles roles_;
+};
+
+// Whether each operand and result has its dim of the class where the link says, and no other.
+bool carries(const DimLink& link, const Node& node, const DimClasses& dims, int dim_class) {
+  for (std::size_t i = 0; i < link.in.size(); ++i)
+    if (dims.dim_in(dim_class, node.inputs[i]) != link.in[i]) return false;
+  for (std::size_t i = 0; i < link.out.size(); ++i)
+    if (dims.dim_in(dim_class, node, static_cast<int>(i)) != link.out[i]) return false;
+  const bool has_result = std::all_of(link.out.begin(), link.out.end(), [](int d) { return d >= 0; });
+  return link.is_reduced || has_result;
+}
+
+}  // namespace
+
+std::optional<DimLink> link_in(const Node& node, const DimClasses& dims, int dim_class) {
+  for (const auto& link : dims.links(node))
+    if (carries(link, node, dims, dim_class)) return link;
+  return std::nullopt;
+}
+
+Roles roles_in(const Graph& graph, const DimClasses& dims, int dim_class) {
+  return Finder(graph, dims, dim_class).found();
+}
+
+}  // namespace tessera::stream

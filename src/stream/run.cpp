@@ -1,0 +1,90 @@
+#include "stream/run.hpp"
+
+#include <tessera/array/index.hpp>
+#include <tessera/array/read.hpp>
+#include <tessera/runtime.hpp>
+
+#include "io/blocks.hpp"
+#include "io/fault_point.hpp"
+#include "ops/build.hpp"
+
+namespace tessera::stream {
+namespace {
+
+Array part_of(const Array& x, int dim, const Range& range) {
+  std::vector<IndexPart> parts(static_cast<std::size_t>(dim), slice());
+  parts.emplace_back(slice(range.start, range.stop));
+  return index(x, std::move(parts));
+}
+
+}  // namespace
+
+std::vector<Array> Runner::compute(const std::vector<Array>& roots) {
+  eval(roots);
+  return roots;
+}
+
+void Runner::begin_pass(const std::vector<Array>& cut, const std::vector<int>& dims) {
+  cut_ = cut, dims_ = dims, next_ = 0;
+}
+
+std::vector<Range> Runner::slabs(std::int64_t extent, std::int64_t length) {
+  ranges_.clear();
+  for (std::int64_t start = 0; start < extent; start += length)
+    ranges_.push_back({start, std::min(extent, start + length)});
+  team_.together([&] { start_reading(ranges_[0]); });
+  return ranges_;
+}
+
+void Runner::start_reading(const Range& slab) {
+  incoming_.clear();
+  for (std::size_t i = 0; i < cut_.size(); ++i) {
+    if (!is_file(*cut_[i].node())) continue;
+    const auto dim = static_cast<std::size_t>(dims_[i]);
+    Shape shape = cut_[i].shape();
+    shape[dim] = slab.size();
+    const Sharding layout = slab_layout(shape.ndim(), dims_[i]);
+    Box box = layout.local_box(shape, process_index());
+    const auto bytes = box_elements(box) * static_cast<std::int64_t>(itemsize(cut_[i].dtype()));
+    box[dim] = {box[dim].start + slab.start, box[dim].stop + slab.start};
+    incoming_.push_back({cut_[i], dims_[i], std::move(shape), layout, std::move(box),
+                         Buffer::allocate(static_cast<std::size_t>(bytes))});
+  }
+  reader_.start([this] {
+    for (auto& part : incoming_)
+      read_file(part.of.node()->params->as<FileParams>(), call_, part.box, part.buffer.data());
+  });
+}
+
+std::vector<Array> Runner::leaves(const Range& slab) {
+  team_.together([&] { reader_.wait(); });
+  std::vector<Array> parts(cut_.size());
+  std::size_t file = 0;
+  for (std::size_t i = 0; i < cut_.size(); ++i) {
+    if (is_file(*cut_[i].node())) {
+      auto& part = incoming_[file++];
+      parts[i] = make_leaf({part.shape, cut_[i].dtype()}, part.layout, std::move(part.buffer), true);
+    } else {
+      parts[i] = part_of(cut_[i], dims_[i], slab);
+    }
+  }
+  if (file < cut_.size()) eval(parts);  // parts of operands in memory: the slabs' programs are then all alike
+  team_.together([&] {
+    io::fault_point("slab");
+    if (++next_ < ranges_.size()) start_reading(ranges_[next_]);
+  });
+  return parts;
+}
+
+std::vector<Array> Runner::compute_slab(const std::vector<Array>& roots, std::size_t first_stored,
+                                        const Range& slab) {
+  std::vector<Array> values = roots;
+  for (std::size_t i = first_stored; sink_ != nullptr && i < values.size(); ++i)
+    values[i] = io::with_long_runs(values[i]);
+  eval(values);
+  for (std::size_t i = first_stored; sink_ != nullptr && i < values.size(); ++i)
+    sink_->write(values[i], sink_dim_, slab.start);
+  return values;
+}
+
+}  // namespace tessera::stream

@@ -1,0 +1,185 @@
+"""Every primitive of JAX's own modules has a rule or a reason; and the rarer ones have JAX's values."""
+import importlib
+import pkgutil
+import unittest
+import warnings
+
+import numpy as np
+import tessera as ts
+
+try:
+    import tessera.jax as tj
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+    from jax.sharding import Mesh, PartitionSpec as P
+except ImportError:
+    raise unittest.SkipTest("JAX is not installed") from None
+
+from tessera.jax._versions import version
+from tessera.jax.rules.left_out import reasons
+
+mesh = Mesh(np.array(jax.devices()), ("x",))
+rng = np.random.RandomState(0)
+# Kernels for accelerators, and bridges to other packages: nothing in them belongs to a program for CPUs.
+_elsewhere = ("pallas", "mosaic", "test", "cuda", "rocm", "tpu", "tools", "triton", "export", "jax2tf", "backend")
+
+
+def primitives_of_jax():
+    """Name -> module, of all primitives that a module below jax._src defines."""
+    import jax._src
+    from jax._src import core
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module in pkgutil.walk_packages(jax._src.__path__, "jax._src."):
+            if any(word in module.name for word in _elsewhere):
+                continue
+            try:
+                members = vars(importlib.import_module(module.name))
+            except Exception:  # needs a package that is not here
+                continue
+            found.update({p.name: module.name for p in members.values() if isinstance(p, core.Primitive)})
+    return found
+
+
+def same(found, expected, tolerance=1e-5):
+    for ours, theirs in zip(jax.tree_util.tree_leaves(found), jax.tree_util.tree_leaves(expected), strict=True):
+        ours, theirs = ts.device_get(ours), np.asarray(theirs)
+        assert ours.dtype == theirs.dtype, f"{ours.dtype} instead of {theirs.dtype}"
+        np.testing.assert_allclose(ours.astype("f") if ours.dtype.name == "bfloat16" else ours, theirs.astype("f") if theirs.dtype.name == "bfloat16" else theirs, rtol=tolerance, atol=tolerance)
+
+
+class Table(unittest.TestCase):
+    def test_every_primitive_has_a_rule_or_a_reason(self):
+        found = primitives_of_jax()
+        self.assertGreater(len(found), 200)
+        rules = set(tj.known_primitives())
+        self.assertEqual({n: m for n, m in sorted(found.items()) if n not in rules and n not in reasons}, {})
+        self.assertEqual(sorted(set(reasons) & rules), [])
+
+    def test_the_list_of_reasons_names_primitives_that_exist(self):
+        if version < (0, 10, 0):
+            self.skipTest("the list is that of the newest version")
+        # Of older versions, and of packages.
+        gone = {"mutable_array", "triton_kernel_call", "eigh_jacobi", "bias_fwd", "bias_bwd", "full_to_shard", "shard_to_full", "xla_pmap", "pgather", "dce_sential", "infeed", "outfeed", "for"}
+        self.assertEqual(sorted(set(reasons) - set(primitives_of_jax()) - gone), [])
+
+    def test_a_reason_is_told_with_the_line(self):
+        if not hasattr(jax, "new_ref"):
+            self.skipTest("before jax.new_ref")
+        from jax.experimental import checkify
+        with self.assertRaisesRegex(Exception, "checkify"):
+            tj.jit(lambda x: (checkify.check(x.sum() > 0, "none"), x)[1])(np.ones(3, "f"))
+
+
+class Values(unittest.TestCase):
+    def compare(self, function, *arguments, tolerance=1e-5):
+        same(tj.jit(function)(*arguments), jax.jit(function)(*arguments), tolerance)
+
+    def test_references_inside_of_a_jit_are_values(self):
+        make = getattr(jax, "new_ref", None) or getattr(jax, "array_ref", None)
+        if make is None:
+            self.skipTest("before references")
+
+        def program(x):
+            total = make(jnp.zeros(3))
+
+            def add(i, _):
+                total[...] = total[...] + x[i]
+                return _
+            lax.fori_loop(0, 4, add, None)
+            total[1] = 7.0
+            return total[...] * 2
+
+        self.compare(program, np.arange(12, dtype="f").reshape(4, 3))
+
+    def test_run_state_returns_the_last_values(self):
+        from jax._src.state import discharge
+        if not hasattr(discharge, "run_state"):
+            self.skipTest("no run_state")
+
+        def program(x):
+            def body(refs):
+                a, b = refs
+                b[...] = a[...] * 2 + b[...]
+                a[...] = b[...] - 1
+            return discharge.run_state(body)((x, x + 1))
+
+        self.compare(program, np.arange(5, dtype="f"))
+
+    def test_products_high_words_of_64_bits(self):
+        if "mulhi" not in tj.known_primitives() or not hasattr(lax, "mulhi"):
+            self.skipTest("before mulhi")
+        with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+            ends = [-2 ** 63, 2 ** 63 - 1, -1, 0, 1, 2 ** 32, -2 ** 32 + 5, 123456789012345678]
+            a, b = (np.array(v) for v in zip(*[(x, y) for x in ends for y in ends]))
+            for kind in ("int64", "uint64"):
+                self.compare(lax.mulhi, a.astype(kind), b.astype(kind))
+
+    def test_a_subset_of_eigenvalues_is_cut_from_all(self):
+        from jax._src.lax import linalg
+        m = rng.standard_normal((6, 6)).astype("f")
+        m = m + m.T
+        values = np.linalg.eigvalsh(m)
+        found = tj.jit(lambda x: linalg.eigh(x, subset_by_index=(1, 4))[1])(m)
+        np.testing.assert_allclose(ts.device_get(found), values[1:4], rtol=1e-4, atol=1e-4)
+        u, s, vh = (ts.device_get(x) for x in tj.jit(lambda x: linalg.svd(x, full_matrices=False, subset_by_index=(0, 2)))(m))
+        np.testing.assert_allclose(s, np.linalg.svd(m)[1][:2], rtol=1e-4)
+        np.testing.assert_allclose(m @ vh.T, u * s, atol=1e-4)
+
+    def test_a_scaled_product_spreads_its_scales(self):
+        if not hasattr(lax, "scaled_dot"):
+            self.skipTest("before scaled_dot")
+        a, b = (rng.standard_normal(s).astype("f").astype(jnp.bfloat16) for s in ((5, 8), (8, 3)))
+        scales = np.full((5, 2), 2.0, "f").astype(jnp.bfloat16), np.full((4, 3), 0.5, "f").astype(jnp.bfloat16)
+        numbers = (((1,), (0,)), ((), ()))
+        self.compare(lambda x, y, s, t: lax.scaled_dot(x, y, lhs_scale=s, rhs_scale=t, dimension_numbers=numbers, preferred_element_type=jnp.float32), a, b, *scales, tolerance=1e-2)
+
+    def test_tokens_order_nothing_and_change_nothing(self):
+        self.compare(lambda x: (lax.after_all(lax.create_token()), x * 2)[1], np.ones(3, "f"))
+
+    def test_what_is_sent_arrives_with_its_token(self):
+        if not hasattr(lax, "psend"):
+            self.skipTest("before psend")
+        n = mesh.size
+        ring = [(i, (i + 1) % n) for i in range(n)]
+
+        def body(x):
+            token = lax.psend(x, "x", ring)
+            return lax.precv(token, jax.ShapeDtypeStruct(x.shape, x.dtype), "x", ring)
+
+        host = np.arange(4.0 * n, dtype="f").reshape(n * 2, 2)
+        found = tj.jit(jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False))(host)
+        np.testing.assert_array_equal(ts.device_get(found), np.roll(host, 2, 0))
+
+    def test_ragged_slices_go_to_their_ranks(self):
+        n = mesh.size
+        sizes = np.array([[(i + j) % 3 for j in range(n)] for i in range(n)], "i")  # from rank i to rank j
+        rows = 3 * n
+        sent = np.array([[1000 * i + k for k in range(rows)] for i in range(n)], "f").reshape(n * rows, 1)
+        starts = np.concatenate([np.zeros((n, 1), "i"), np.cumsum(sizes, 1)[:, :-1]], 1).astype("i")
+        places = np.concatenate([np.zeros((1, n), "i"), np.cumsum(sizes, 0)[:-1]], 0).astype("i")
+        expected = np.full((n, rows, 1), -1.0, "f")
+        for i in range(n):
+            for j in range(n):
+                expected[j, places[i, j]:places[i, j] + sizes[i, j], 0] = 1000 * i + starts[i, j] + np.arange(sizes[i, j])
+
+        def body(x, out, at, size, to, size_in):
+            return lax.ragged_all_to_all(x, out, at[0], size[0], to[0], size_in[0], axis_name="x")
+
+        mapped = jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+        found = tj.jit(mapped)(sent, np.full((n * rows, 1), -1.0, "f"), starts, sizes, places, np.ascontiguousarray(sizes.T))
+        np.testing.assert_array_equal(ts.device_get(found), expected.reshape(n * rows, 1))
+
+    def test_one_rank_s_value_goes_to_all(self):
+        if not hasattr(lax, "pbroadcast"):
+            self.skipTest("before lax.pbroadcast")
+        n = mesh.size
+        host = np.arange(2.0 * n, dtype="f")
+        found = tj.jit(jax.shard_map(lambda x: lax.pbroadcast(x, "x", n - 1), mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False))(host)
+        np.testing.assert_array_equal(ts.device_get(found), np.tile(host[-2:], n))
+
+
+if __name__ == "__main__":
+    unittest.main()

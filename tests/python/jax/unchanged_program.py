@@ -1,0 +1,84 @@
+"""A program of JAX alone, as its users write it: data split over all devices, training, a transform, a collective. unchanged.py runs it twice."""
+import random
+import sys
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+steps = int(sys.argv[1])
+mesh = Mesh(np.array(jax.devices()), ("data",))
+split, whole = NamedSharding(mesh, P("data")), NamedSharding(mesh, P())
+print("devices", jax.device_count(), jax.local_device_count(), jax.process_count())
+
+key = jax.random.PRNGKey(0)
+x = jax.device_put(jax.random.normal(key, (48, 8)), split)
+truth = jnp.arange(8.0) / 8
+y = jnp.tanh(x @ truth)
+
+
+@jax.jit
+def step(w, x, y):
+    value, gradient = jax.value_and_grad(lambda v: jnp.mean((jnp.tanh(x @ v) - y) ** 2))(w)
+    return w - 0.5 * gradient, value
+
+
+w = jax.device_put(jnp.zeros(8), whole)
+for n in range(steps):
+    w, value = step(w, x, y)
+    print(f"step {n}: {value:.4f}")
+print("rows of a device", step(w, x, y)[0].shape, {s.data.shape for s in x.addressable_shards})
+
+image = jax.make_array_from_callback((24, 24), split, lambda at: np.arange(576.0, dtype="f").reshape(24, 24)[at] % 7)
+spectrum = jnp.abs(jnp.fft.fft2(image))
+print("largest", f"{float(spectrum.max()):.0f}, without the mean {float(spectrum.at[0, 0].set(0).max()):.0f}, sorted {jnp.sort(spectrum.ravel())[-4:].astype(int)}")
+
+
+@partial(jax.shard_map, mesh=mesh, in_specs=P("data"), out_specs=P())
+def sum_of_squares(block):
+    return lax.psum(jnp.sum(block ** 2), "data")
+
+
+print("sum of squares", f"{float(sum_of_squares(image)):.1f}", f"{float(jnp.sum(image ** 2)):.1f}")
+# Without a seed: the ranks draw what one process would.
+drawn = np.random.normal(size=24) + np.random.default_rng().normal(size=24) + random.random()
+print("drawn", bool(jnp.all(jnp.isfinite(jax.device_put(drawn, split)))))
+# Every device's block is this process's: what it prints is the same with one process per device.
+print("blocks", [(s.device.id, s.index[0].start or 0, float(s.data[0, 0]), s.replica_id) for s in image.addressable_shards])
+
+
+def on_host(x):
+    return np.sinh(x)
+
+
+def by_host(x):
+    return jax.pure_callback(on_host, jax.ShapeDtypeStruct(x.shape, x.dtype), x, vmap_method="sequential")
+
+
+print("host calls in a loop", np.round(lax.scan(lambda c, v: (c, by_host(v)), None, jnp.arange(3.0))[1], 4))
+if hasattr(jax, "new_ref"):
+    total = jax.new_ref(jnp.zeros(3))
+
+    @jax.jit
+    def count(at):
+        total[at] += 1.0
+
+    count(1), count(1)
+    total[...] = total[...] * 2
+    print("reference", total)
+if hasattr(jax, "set_mesh") and hasattr(jax, "P"):  # axes are explicit: types say where values are
+    with jax.set_mesh(jax.make_mesh((jax.device_count(),), ("i",), axis_types=(jax.sharding.AxisType.Explicit,))):
+        rows = jax.device_put(jnp.arange(48.0).reshape(24, 2), jax.P("i", None))
+        print("types", jax.typeof(rows), jax.typeof(jnp.sin(rows).T), jax.typeof(rows.sum(0)))
+        if jax.device_count() > 1:
+            try:
+                jnp.dot(rows.T, rows)
+            except Exception as error:
+                print(type(error).__name__)
+        if hasattr(rows.sharding.spec, "unreduced"):
+            partial_sums = jnp.einsum("ki,kj->ij", rows, rows, out_sharding=jax.P(None, None, unreduced={"i"}))
+            print(jax.typeof(partial_sums), np.asarray(jax.reshard(partial_sums, jax.P())))
+print(jax.tree.map(jnp.shape, {"w": w, "pair": (x, y)}))

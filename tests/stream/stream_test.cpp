@@ -1,0 +1,260 @@
+// Programs on files run slab by slab and give what they give in memory.
+#include <tessera/io/stream.hpp>
+
+#include <sys/resource.h>
+
+#include <set>
+
+#include "io/folder.hpp"
+#include "support/compare.hpp"
+#include "types/buffer.hpp"
+
+namespace tessera::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Stream : public InFolder {
+ protected:
+  // Values that differ everywhere, near 1.
+  static Array numbers(Shape shape, Dtype dtype = float64) {
+    const Array n = reshape(arange(static_cast<int>(shape.elements())), shape);
+    return astype(sin(astype(n, float64)) + 1.5, dtype);
+  }
+  std::vector<io::FileArray> files_of(const Array& x) const {
+    std::vector<io::FileArray> files;
+    io::save_npy(path("x.npy"), x);
+    files.push_back(io::open(path("x.npy")));
+    io::save_hdf5(path("x.h5"), "group/x", x, {.mode = io::Hdf5Mode::replace});
+    files.push_back(io::open(path("x.h5"), {.name = "group/x"}));
+    io::save_zarr(path("x.zarr"), x,
+                  {.chunks = std::vector<std::int64_t>(static_cast<std::size_t>(x.ndim()), 3)});
+    files.push_back(io::open(path("x.zarr")));
+    return files;
+  }
+  static void expect_near(const Array& found, const Array& expected, const std::string& what) {
+    ASSERT_EQ(found.shape(), expected.shape()) << what;
+    ASSERT_EQ(found.dtype(), expected.dtype()) << what;
+    const auto a = to_vector<double>(found), b = to_vector<double>(expected);
+    for (std::size_t i = 0; i < a.size(); ++i)
+      ASSERT_NEAR(a[i], b[i], 1e-11 * (1 + std::abs(b[i]))) << what << " at " << i;
+  }
+};
+
+using Function = std::function<Array(const Array&)>;
+const std::vector<std::pair<const char*, Function>>& functions() {
+  static const std::vector<std::pair<const char*, Function>> list = {
+      {"chain", [](const Array& x) { return sqrt(x) * 2 + exp(-x); }},
+      {"sum", [](const Array& x) { return sum(x); }},
+      {"mean of rows", [](const Array& x) { return mean(x, 1); }},
+      {"mean of columns", [](const Array& x) { return mean(x, 0); }},
+      {"var", [](const Array& x) { return var(x, 0); }},
+      {"std of all", [](const Array& x) { return tessera::std(x); }},
+      {"min", [](const Array& x) { return min(x, 0); }},
+      {"max of all", [](const Array& x) { return max(x); }},
+      {"prod", [](const Array& x) { return prod(x, 0); }},
+      {"any", [](const Array& x) { return astype(any(x > 2.4), float64); }},
+      {"all", [](const Array& x) { return astype(all(x > 0.4, 0), float64); }},
+      {"count", [](const Array& x) { return astype(count_nonzero(x > 1.5), float64); }},
+      {"logsumexp", [](const Array& x) { return logsumexp(x, 0); }},
+      {"centred", [](const Array& x) { return (x - mean(x, 0)) / tessera::std(x, 0); }},
+      {"softmax of columns", [](const Array& x) { return softmax(x, 0); }},
+      {"transposed", [](const Array& x) { return x.T(); }},
+      {"A^T A", [](const Array& x) { return matmul(x.T(), x); }},
+      {"A B",
+       [](const Array& x) {
+         return matmul(
+             x, reshape(astype(arange(4 * static_cast<int>(x.shape()[1])), float64), {x.shape()[1], 4}));
+       }},
+      {"power iteration",
+       [](const Array& x) { return matmul(x.T(), matmul(x, ones({x.shape()[1]}, float64))); }},
+      {"columns", [](const Array& x) { return x(slice(), slice(1, None, 2)); }},
+      {"reversed columns", [](const Array& x) { return flip(x, 1) + x; }},
+      {"weights",
+       [](const Array& x) {
+         return sum(x * reshape(astype(arange(static_cast<int>(x.shape()[0])), float64), {-1, 1}), 0);
+       }},
+      {"where", [](const Array& x) { return where(x > 1.5, x, zeros_like(x)); }},
+      {"sorted rows", [](const Array& x) { return sort(x, 1); }},
+      {"argmax of rows", [](const Array& x) { return astype(argmax(x, 1), float64); }},
+      {"cumsum of rows", [](const Array& x) { return cumsum(x, 1); }},
+      {"fft of rows", [](const Array& x) { return abs(fft::fft(x)); }},
+      {"histogram",
+       [](const Array& x) { return astype(histogram(x, linspace(0.5, 2.5, 6)).first, float64); }},
+      {"gradient",
+       [](const Array& x) {
+         return grad([](const Array& w, const Array& samples) {
+           return mean(log1p(exp(-matmul(samples, w))));
+         })(astype(arange(static_cast<int>(x.shape()[1])), float64) / 10, x);
+       }},
+      {"new dim", [](const Array& x) { return sum(expand_dims(x, 1) * expand_dims(x, 2), 0); }},
+      {"float32", [](const Array& x) { return astype(astype(x, float32) > 1.5f, float64); }},
+  };
+  return list;
+}
+
+// Tried on every format and with shorter and longer slabs.
+const std::set<std::string> in_depth = {"chain",   "mean of rows", "mean of columns",
+                                        "centred", "transposed",   "reversed columns"};
+
+TEST_F(Stream, a_file_is_opened_without_being_loaded_and_parts_are_read) {
+  const Array x = numbers({11, 7});
+  for (const auto& file : files_of(x)) {
+    EXPECT_EQ(file.shape(), x.shape());
+    EXPECT_EQ(file.dtype(), float64);
+    expect_near(file.load(all_rows()), x, file.detail());
+    expect_near(file.load(), x, file.detail());
+    const auto part = file.part({slice(2, 9, 2), slice(1, 6)});
+    EXPECT_EQ(part.shape(), (Shape{4, 5}));
+    expect_near(part.load(), x(slice(2, 9, 2), slice(1, 6)), file.detail());
+    expect_near(part.part({slice(1, None)}).load(all_rows()), x(slice(4, 9, 2), slice(1, 6)), file.detail());
+    expect_near(io::compute(mean(part, 0), {.slab = 1}), mean(x(slice(2, 9, 2), slice(1, 6)), 0),
+                file.detail());
+  }
+  io::save_npy(path("large.npy"), zeros({1 << 18}, float64));
+  const auto before = memory_use().live_bytes;
+  const auto large = io::open(path("large.npy"));
+  EXPECT_EQ(large.nbytes(), 1 << 21);
+  EXPECT_LT(memory_use().live_bytes, before + 4096);
+}
+
+TEST_F(Stream, functions_of_files_are_those_of_arrays_in_memory) {
+  const Array x = numbers({23, 5});
+  const auto files = files_of(x);
+  for (const auto& [name, f] : functions())
+    for (std::size_t n = 0; n < files.size(); ++n)
+      for (const std::int64_t slab : {1, 8, 23}) {
+        if ((n > 0 || slab != 8) && !in_depth.contains(name)) continue;
+        SCOPED_TRACE(name);
+        expect_near(io::compute(f(files[n]), {.slab = slab}), f(x),
+                    std::string(name) + " of " + files[n].detail());
+      }
+}
+
+TEST_F(Stream, results_are_stored_slab_by_slab) {
+  const Array x = numbers({23, 5});
+  const auto file = files_of(x)[2];
+  for (const auto& [name, f] : functions()) {
+    if (!in_depth.contains(name)) continue;
+    io::store(path("y.npy"), f(file), {.slab = 4});
+    expect_near(io::load_npy(path("y.npy")), f(x), name);
+    io::store(path("y.h5"), f(file), {.name = "a/y", .slab = 5});
+    expect_near(io::load_hdf5(path("y.h5"), "a/y"), f(x), name);
+  }
+}
+
+TEST_F(Stream, the_plan_is_told_before_anything_is_read) {
+  io::save_npy(path("x.npy"), numbers({4000, 50}));
+  const auto x = io::open(path("x.npy"));
+  const std::int64_t bytes = 4000 * 50 * 8;
+  const auto plan = io::explain_compute({var(x, 0)}, {.memory_limit = 400000});
+  EXPECT_EQ(plan.passes, 2);
+  EXPECT_GE(plan.slabs, 2);
+  EXPECT_LE(plan.peak_bytes, 400000);
+  EXPECT_EQ(plan.bytes_read, 2 * bytes);
+  EXPECT_EQ(plan.bytes_written, 0);
+  EXPECT_EQ(plan.bytes_spilled, 0);
+  EXPECT_THAT(plan.streamed, HasSubstr("dim 0 of '"));
+  EXPECT_THAT(plan.streamed, HasSubstr("4000 long"));
+  const auto stored = io::explain_store(path("y.npy"), sqrt(x), {.slab = 1000});
+  EXPECT_EQ(stored.passes, 1);
+  EXPECT_EQ(stored.bytes_written, bytes);
+  EXPECT_THAT(to_string(stored),
+              HasSubstr("1 pass of 4 slabs of 1000\nreads 1.5 MiB, writes 1.5 MiB, spills 0 B"));
+  // One pass for several results.
+  EXPECT_EQ(io::explain_compute({sum(x), max(x, 0)}, {.memory_limit = 400000}).bytes_read, bytes);
+}
+
+TEST_F(Stream, the_predicted_peak_is_within_the_limit_and_not_exceeded) {
+  io::save_npy(path("x.npy"), numbers({60000, 16}));
+  const auto x = io::open(path("x.npy"));
+  const std::int64_t limit = 20 << 20 >> 3;
+  ASSERT_GT(x.nbytes(), 2 * limit);
+  for (const auto& [name, f] : functions()) {
+    if (!in_depth.contains(name)) continue;
+    SCOPED_TRACE(name);
+    const Array y = f(x);
+    const auto plan = io::explain_store(path("y.npy"), y, {.memory_limit = limit});
+    EXPECT_LE(plan.peak_bytes, limit);
+    EXPECT_GT(plan.slabs, 1);
+    reset_peak_memory();
+    const auto before = memory_use().live_bytes;
+    io::store(path("y.npy"), y, {.memory_limit = limit});
+    const auto most = memory_use().peak_bytes - before;
+    EXPECT_LE(most, plan.peak_bytes) << to_string(plan);
+    EXPECT_GT(most, plan.peak_bytes / 4) << to_string(plan);  // no slab is needlessly short
+  }
+}
+
+TEST_F(Stream, what_cannot_be_streamed_is_refused_with_the_reason) {
+  io::save_npy(path("v.npy"), numbers({1000}));
+  const auto v = io::open(path("v.npy"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(cumsum(v, 0)); }),
+              AllOf(HasSubstr("no dim of the files can be streamed"), HasSubstr("cumsum at stream_test.cpp"),
+                    HasSubstr("needs all of the dim")));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(sort(v)); }), HasSubstr("a dim of 1000: sort"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(v(slice(1, None)) - v(slice(None, -1))); }),
+              HasSubstr("needs all of the dim"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] {
+                const ReproducibleScope same;
+                io::compute(sum(v));
+              }),
+              HasSubstr("ReproducibleScope"));
+  io::save_npy(path("x.npy"), numbers({40, 1000}));
+  const auto x = io::open(path("x.npy"));
+  EXPECT_THAT(
+      text_of_error<MemoryError>([&] { io::compute(sum(x, 0), {.memory_limit = 5000}); }),
+      AllOf(HasSubstr("needs"), HasSubstr("with slabs of 1 along dim"), HasSubstr("may use 4.4 KiB")));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::store(path("y.txt"), x); }),
+              HasSubstr("does not end in .npy"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::store(path("y.h5"), x); }), HasSubstr("needs a name"));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::open(path("no.npy")); }), HasSubstr("no.npy"));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::open(put("t.txt", "a text")); }),
+              HasSubstr("is no .npy, HDF5, netCDF-4 or Zarr file"));
+}
+
+TEST_F(Stream, a_failure_in_the_middle_leaves_the_old_file_and_the_next_start_cleans_up) {
+  const Array x = numbers({23, 5});
+  io::save_npy(path("x.npy"), x);
+  io::save_npy(path("y.npy"), zeros({3}, float64));
+  const auto file = io::open(path("x.npy"));
+  const auto last = std::to_string(device_count() - 1);
+  for (const std::string& point : std::vector<std::string>{"slab@" + last, "prepared@0", "written@" + last}) {
+    setenv("TESSERA_TEST_FAULT", (point + ":throw").c_str(), 1);
+    EXPECT_THAT(text_of_error<IoError>([&] { io::store(path("y.npy"), sqrt(file), {.slab = 4}); }),
+                HasSubstr("the fault at " + point))
+        << point;
+    unsetenv("TESSERA_TEST_FAULT");
+    EXPECT_EQ(io::load_npy(path("y.npy")).shape(), (Shape{3}));
+    EXPECT_THAT(entries(), testing::Not(testing::Contains(HasSubstr(".tmp-")))) << point;
+  }
+  io::store(path("y.npy"), sqrt(file), {.slab = 4});
+  expect_near(io::load_npy(path("y.npy")), sqrt(x), "after failures");
+}
+
+TEST_F(Stream, a_full_disk_is_one_error_and_leaves_the_old_file) {
+  io::save_npy(path("x.npy"), numbers({400, 5}));
+  io::save_npy(path("y.npy"), zeros({3}, float64));
+  const auto x = io::open(path("x.npy"));
+  const rlimit none{9000, RLIM_INFINITY};  // simulates a full disk on this rank
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  if (process_index() == device_count() - 1) setrlimit(RLIMIT_FSIZE, &none);
+  const auto text = text_of_error<IoError>([&] { io::store(path("y.npy"), sqrt(x), {.slab = 40}); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_THAT(text, HasSubstr("File too large"));
+  EXPECT_THAT(entries(), ElementsAre("x.npy", "y.npy"));
+  EXPECT_EQ(io::load_npy(path("y.npy")).shape(), (Shape{3}));
+}
+
+TEST_F(Stream, ranks_that_ask_for_different_programs_are_told) {
+  if (device_count() == 1) return;
+  io::save_npy(path("x.npy"), numbers({40, 5}));
+  const auto x = io::open(path("x.npy"));
+  const Array y = is_main_process() ? sum(x, 0) : max(x, 0);
+  EXPECT_THAT(text_of_error<Error>([&] { io::compute(y, {.slab = 4}); }), HasSubstr("the ranks disagree"));
+}
+
+}  // namespace
+}  // namespace tessera::test
