@@ -16,7 +16,7 @@ for path in map(pathlib.Path, sys.argv[1:]):
     for run in ElementTree.parse(path).getroot().iter("testcase"):
         test = path.parent, run.get("name")
         if test in runs and run.get("status") == "run":
-            print(f"{run.get('name')} failed, and passed when it was run again alone")
+            print(f"{run.get('name')} failed, and passed when it was run again alone with the numbers that every tree has: see its first output")
         runs[test] = run
 for run in runs.values():
     output = run.findtext("system-out") or ""

@@ -184,6 +184,8 @@ def scanned(b, x):
         array = ts.cumsum(x.array, axis)
         with np.errstate(all="ignore"):
             return b.result(f"cumsum({x.name}, {axis})", array, np.cumsum(x.host.astype(str(array.dtype)), axis, dtype=str(array.dtype)), [x])
+    if x.host.dtype == np.float32 and x.host.shape[axis] > 65536:  # float32's own rounding exceeds the tolerance
+        return None
     scale = 1 / max(1, x.host.shape[axis])
     return b.result(f"cumsum({x.name}, {axis}) * {scale}", ts.cumsum(x.array, axis) * scale, np.cumsum(x.host.astype("float64"), axis) * scale, [x])
 

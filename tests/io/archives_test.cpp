@@ -145,6 +145,9 @@ TEST_F(Npz, what_is_wrong_is_refused_with_path_and_reason) {
   auto name = numpys;
   name[30] = 'c';  // of the first member, in its own header
   EXPECT_THAT(refusal(name), HasSubstr("the member 'a.npy' has another name in its header"));
+  auto overlap = numpys;
+  overlap[28] = static_cast<char>(overlap[28] + 8);  // extra bytes of the first member's header
+  EXPECT_THAT(refusal(overlap), HasSubstr("the member 'a.npy' reaches into the next member"));
   auto version = numpys;
   version[0x19a + 6] = 84;
   EXPECT_THAT(refusal(version), HasSubstr("in a form of zip version 84"));

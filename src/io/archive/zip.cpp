@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -57,6 +58,15 @@ class Fields {
 
 void put(std::string& text, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
+}
+
+// Members that share bytes would be a damaged file or one that unpacks to far more than it holds.
+void set_ends(std::vector<ZipMember>& members, std::int64_t directory) {
+  std::vector<ZipMember*> backwards;
+  for (ZipMember& member : members) backwards.push_back(&member);
+  std::stable_sort(backwards.begin(), backwards.end(),
+                   [](const ZipMember* a, const ZipMember* b) { return a->header > b->header; });
+  for (ZipMember* member : backwards) member->end = std::exchange(directory, member->header);
 }
 
 // Reads the end record of a zip64 archive, which holds the 64-bit numbers and precedes the ordinary one.
@@ -179,6 +189,7 @@ std::vector<ZipMember> parse_zip_directory(std::string_view text, const ZipDirec
   if (!fields.is_at_end())
     refuse_archive("is a damaged zip archive: bytes stand behind the " + std::to_string(directory.members) +
                    " records of its directory");
+  set_ends(members, directory.offset);
   return members;
 }
 
@@ -200,9 +211,9 @@ std::int64_t parse_zip_local(std::string_view first_bytes, const ZipMember& memb
       name_bytes != static_cast<std::int64_t>(member.name.size()))
     refuse_archive("is a damaged zip archive: the member " + quoted(member.name) +
                    " has another name in its header");
-  if (data > directory.offset || member.stored_bytes > directory.offset - data)
-    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) +
-                   " reaches into the directory");
+  if (data > member.end || member.stored_bytes > member.end - data)
+    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) + " reaches into " +
+                   (member.end == directory.offset ? "the directory" : "the next member"));
   return data;
 }
 

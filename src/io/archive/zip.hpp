@@ -17,6 +17,7 @@ struct ZipMember {
   std::int64_t stored_bytes = 0;  // in the file
   std::int64_t bytes = 0;         // unpacked
   std::int64_t header = 0;        // offset of the local header
+  std::int64_t end = 0;           // offset of what follows: the next member or the directory
 };
 
 // The directory is found from the end of the file, which holds the end record and a comment.
