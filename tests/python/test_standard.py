@@ -1,4 +1,4 @@
-"""The array API standard 2024.12, function by function: each against NumPy, on every layout of its operands."""
+"""The array API standard 2024.12: names, parameters and dtypes of its own. What functions compute stands in tests/catalogue."""
 import inspect
 import math
 import unittest
@@ -9,53 +9,28 @@ import tessera as ts
 from layouts import assert_same, pairs, spread, values
 
 real = np.float32([[-2.5, -1, -0.5, 0], [0.25, 0.5, 1, 2.5], [3, -0.75, 0.125, -3.5], [1.5, 2, -2, 0.875], [4, -4, 0.3, 0.9]])
-unit = real / 5
 positive = np.abs(real) + 0.5
-above_one = np.abs(real) + 1
 whole = np.int32([[-7, 2, 3], [0, 5, -1], [4, 4, 9], [1, -3, 6], [8, 0, 2]])
 truth = whole % 2 == 0
-compound = (real + 1j * real[::-1]).astype(np.complex64)
-
-# Elementwise functions of one operand: operands, and NumPy's function where it has another name.
-unary = {
-    "abs": [real, whole, compound], "acos": [unit], "acosh": [above_one], "asin": [unit], "asinh": [real], "atan": [real], "atanh": [unit], "bitwise_invert": [whole, truth],
-    "ceil": [real, whole], "conj": [real, compound], "cos": [real, compound], "cosh": [real], "exp": [real, compound], "expm1": [real], "floor": [real, whole], "imag": [compound], "isfinite": [real],
-    "isinf": [real], "isnan": [real], "log": [positive], "log1p": [positive], "log2": [positive], "log10": [positive], "logical_not": [truth], "negative": [real, whole], "positive": [real],
-    "real": [compound], "reciprocal": [positive], "round": [real, whole], "sign": [real, whole], "signbit": [real], "sin": [real], "sinh": [real], "square": [real, whole], "sqrt": [positive],
-    "tan": [real], "tanh": [real], "trunc": [real, whole],
-}
 numpy_names = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh", "atan2": "arctan2", "bitwise_invert": "invert", "pow": "power",
                "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift"}
-shifts = np.int32([1, 0, 3])
-binary = {
-    "add": [(real, real[::-1]), (whole, whole[0])], "atan2": [(real, positive)], "bitwise_and": [(whole, shifts), (truth, truth[::-1])], "bitwise_left_shift": [(whole, shifts)],
-    "bitwise_or": [(whole, shifts)], "bitwise_right_shift": [(whole, shifts)], "bitwise_xor": [(whole, shifts), (truth, truth[::-1])], "copysign": [(real, real[::-1])],
-    "divide": [(real, positive)], "equal": [(whole, whole[::-1]), (real, real[0])], "floor_divide": [(real, positive), (whole, np.int32([2, -3, 5]))], "greater": [(real, real[::-1])],
-    "greater_equal": [(real, real[::-1])], "hypot": [(real, real[::-1])], "less": [(real, real[::-1])], "less_equal": [(real, real[::-1])], "logaddexp": [(real, real[::-1])],
-    "logical_and": [(truth, truth[::-1])], "logical_or": [(truth, truth[::-1])], "logical_xor": [(truth, truth[::-1])], "maximum": [(real, real[::-1])], "minimum": [(real, real[::-1])],
-    "multiply": [(real, real[0]), (whole, whole[::-1])], "nextafter": [(real, real[::-1])], "not_equal": [(whole, whole[::-1])], "pow": [(positive, real[0]), (whole, np.int32([2, 3, 1]))],
-    "remainder": [(real, positive), (whole, np.int32([2, -3, 5]))], "subtract": [(real, real[::-1]), (whole, whole[0])],
-}
 
 
 class Elementwise(unittest.TestCase):
-    def test_functions_of_one_operand(self):
-        for name, samples in unary.items():
-            for host in samples:
-                is_whole = name in ("ceil", "floor", "round", "trunc") and host.dtype.kind == "i"  # integers come back as they are
-                expected = host if is_whole else getattr(np, numpy_names.get(name, name))(host)
-                for x in spread(host):
-                    with self.subTest(name, dtype=host.dtype):
-                        assert_same(getattr(ts, name)(x), expected, 2e-5)
+    def test_other_names_are_the_same_functions(self):
+        for name, numpys in numpy_names.items():
+            self.assertIs(getattr(ts, name), getattr(ts, numpys), name)
 
-    def test_functions_of_two_operands(self):
-        for name, samples in binary.items():
-            for a, b in samples:
-                a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
-                expected = getattr(np, numpy_names.get(name, name))(a, b)
-                for x, y in pairs(a, b):
+    def test_integers_and_bools(self):
+        for names, a, b in (("abs negative sign square", whole, None), ("bitwise_invert", truth, None), ("add equal floor_divide maximum multiply remainder subtract", whole, np.int32([2, -3, 5])),
+                            ("pow bitwise_left_shift", whole, np.int32([2, 3, 1])), ("bitwise_and bitwise_or bitwise_xor logical_and", truth, truth[::-1].copy())):
+            for name in names.split():
+                numpys = getattr(np, numpy_names.get(name, name))
+                for x, y in pairs(a, a if b is None else b):
                     with self.subTest(name, dtype=a.dtype):
-                        assert_same(getattr(ts, name)(x, y), expected, 2e-5)
+                        assert_same(getattr(ts, name)(x) if b is None else getattr(ts, name)(x, y), numpys(a) if b is None else numpys(a, b))
+        for name in ("ceil", "floor", "round", "trunc"):  # integers come back as they are
+            assert_same(getattr(ts, name)(ts.asarray(whole)), whole)
 
     def test_functions_of_an_array_and_a_plain_number(self):
         for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "equal", "pow", "remainder", "floor_divide", "atan2", "hypot", "copysign"):
@@ -105,93 +80,28 @@ class Statistics(unittest.TestCase):
             assert_same(ts.var(x, axis=0, correction=1), real.var(0, ddof=1), 1e-4)
             assert_same(ts.std(x, correction=1.0), real.std(ddof=1).astype(np.float32), 1e-4)
 
-    def test_cumulative(self):
-        for x in spread(real):
-            assert_same(ts.cumulative_sum(x, axis=0), np.cumsum(real, 0), 1e-4)
-            assert_same(ts.cumulative_prod(x, axis=1), np.cumprod(real, 1), 1e-4)
-            initial = np.concatenate([np.zeros((5, 1), np.float32), np.cumsum(real, 1)], 1)
-            assert_same(ts.cumulative_sum(x, axis=1, include_initial=True), initial, 1e-4)
+    def test_parameters_of_the_standard(self):
         self.assertRaises(ValueError, lambda: ts.cumulative_sum(ts.asarray(real)))
-
-    def test_diff_and_quantiles(self):
         for x in spread(real):
-            assert_same(ts.diff(x, axis=0), np.diff(real, axis=0))
             assert_same(ts.diff(x, n=2, prepend=ts.zeros((5, 1))), np.diff(real, 2, prepend=np.zeros((5, 1), np.float32)))
-            assert_same(ts.quantile(x, 0.3, axis=0), np.quantile(real, 0.3, axis=0).astype(np.float32), 1e-4)
-            assert_same(ts.percentile(x, [25, 50]), np.percentile(real, [25, 50]).astype(np.float32), 1e-4)
-            assert_same(ts.median(x, 1), np.median(real, 1))
 
 
 class Manipulation(unittest.TestCase):
-    def test_shapes(self):
+    def test_parameters_of_the_standard(self):
         for x in spread(real):
-            assert_same(ts.reshape(x, (2, 10)), real.reshape(2, 10))
-            assert_same(ts.reshape(x, (-1,)), real.reshape(-1))
-            assert_same(ts.permute_dims(x, (1, 0)), real.T)
-            assert_same(ts.matrix_transpose(x), real.T)
             assert_same(x.mT, real.T)
-            assert_same(ts.expand_dims(x, axis=1), real[:, None])
             assert_same(ts.squeeze(ts.expand_dims(x, axis=(0, 3)), axis=(0, 3)), real)
-            assert_same(ts.broadcast_to(x, (2, 5, 4)), np.broadcast_to(real, (2, 5, 4)))
-            assert_same(ts.moveaxis(ts.expand_dims(x, axis=0), 0, 2), real[:, :, None])
-            assert_same(ts.flip(x), real[::-1, ::-1])
-            assert_same(ts.flip(x, axis=1), real[:, ::-1])
-            assert_same(ts.roll(x, 3), np.roll(real, 3))
-            assert_same(ts.roll(x, (1, -1), axis=(0, 1)), np.roll(real, (1, -1), (0, 1)))
-            assert_same(ts.tile(x, (2, 1, 2)), np.tile(real, (2, 1, 2)))
-            assert_same(ts.repeat(x, 2, axis=1), np.repeat(real, 2, 1))
             assert_same(ts.repeat(x, np.array([0, 1, 2, 0, 1]), axis=0), np.repeat(real, [0, 1, 2, 0, 1], 0))
-            assert_same(ts.tril(x, k=1), np.tril(real, 1))
-            assert_same(ts.triu(x, k=-1), np.triu(real, -1))
-            assert_same(ts.rot90(x), np.rot90(real))
             assert_same(ts.pad(x, 1, mode="edge"), np.pad(real, 1, mode="edge"))
-
-    def test_joining_and_splitting(self):
-        for x, y in pairs(real, np.ascontiguousarray(real[::-1])):
-            assert_same(ts.concat([x, y], axis=1), np.concatenate([real, real[::-1]], 1))
-            assert_same(ts.concat([x, y], axis=None), np.concatenate([real, real[::-1]], None))
-            assert_same(ts.stack([x, y], axis=1), np.stack([real, real[::-1]], 1))
-            parts = ts.unstack(x, axis=1)
-            self.assertIs(type(parts), tuple)
-            assert_same(parts[2], real[:, 2])
-            assert_same(ts.split(y, 2, axis=1)[1], real[::-1, 2:])
-            assert_same(ts.array_split(y, 3)[0], real[::-1][:2])
-            assert_same(ts.hstack([x, y]), np.hstack([real, real[::-1]]))
-            assert_same(ts.vstack([x, y]), np.vstack([real, real[::-1]]))
-        assert_same(ts.broadcast_arrays(ts.ones((3, 1)), ts.ones(4))[1], np.ones((3, 4), np.float32))
-
-    def test_grids_and_diagonals(self):
-        a, b = ts.meshgrid(ts.arange(3), ts.arange(2), indexing="ij")
-        assert_same(a, np.meshgrid(np.arange(3, dtype=np.int32), np.arange(2), indexing="ij")[0])
-        for x in spread(real):
-            assert_same(ts.diag(ts.diag(x)), np.diag(np.diag(real)))
-            assert_same(ts.diag(x[0], 1), np.diag(real[0], 1))
-            assert_same(ts.diag(x[0], -2), np.diag(real[0], -2))
+            assert_same(ts.concat([x, x], axis=None), np.concatenate([real, real], None))
             assert_same(ts.trace(x, 1), np.trace(real, 1), 1e-5)
-
-
-class Searching(unittest.TestCase):
-    def test_sorting(self):
-        for x in spread(real):
-            assert_same(ts.sort(x, axis=0), np.sort(real, 0))
-            assert_same(ts.sort(x, descending=True), -np.sort(-real))
-            assert_same(ts.argsort(x, axis=1), np.argsort(real, 1, kind="stable").astype(np.int32))
-            assert_same(ts.take(x, ts.array([2, 0]), axis=1), np.take(real, [2, 0], 1))
-            assert_same(ts.take_along_axis(x, ts.argsort(x, axis=1), axis=1), np.sort(real, 1))
-            assert_same(ts.searchsorted(ts.sort(x[:, 0]), x[:, 1]), np.searchsorted(np.sort(real[:, 0]), real[:, 1]).astype(np.int32))
+            self.assertIs(type(ts.unstack(x, axis=1)), tuple)
 
     def test_places_and_sets(self):
         for x in spread(whole):
-            for found, expected in zip(ts.nonzero(x), np.nonzero(whole)):
-                assert_same(found, expected.astype(np.int32))
             assert_same(ts.where(x)[1], np.nonzero(whole)[1].astype(np.int32))
             everything = ts.unique_all(x)
-            assert_same(everything.values, np.unique(whole))
             assert_same(everything.values[everything.inverse_indices], whole)
-            assert_same(ts.unique_counts(x).counts, np.unique(whole, return_counts=True)[1].astype(np.int32))
-            assert_same(ts.unique_values(x), np.unique(whole))
-            assert_same(ts.where(x > 2, x, 0), np.where(whole > 2, whole, 0))
-            assert_same(ts.isin(x, ts.array([4, 9])), np.isin(whole, [4, 9]))
             self.assertEqual(ts.unique_values(ts.array([np.nan, 1, np.nan])).shape, (3,))
             assert_same(ts.bincount(ts.abs(x)), np.bincount(np.abs(whole).ravel()).astype(np.int32))
 
@@ -200,31 +110,13 @@ matrix = np.float32([[4, 1, 0.5], [1, 5, -1], [0.5, -1, 3]])
 
 
 class LinearAlgebra(unittest.TestCase):
-    def test_products(self):
-        for x, y in pairs(real, np.ascontiguousarray(real[::-1])):
-            assert_same(ts.matmul(x, y.mT), real @ real[::-1].T, 1e-4)
-            assert_same(ts.tensordot(x, y, axes=((0,), (0,))), np.tensordot(real, real[::-1], ((0,), (0,))), 1e-4)
-            assert_same(ts.vecdot(x, y), (real * real[::-1]).sum(-1), 1e-4)
-            assert_same(ts.linalg.outer(x[0], y[:, 0]), np.outer(real[0], real[::-1][:, 0]), 1e-4)
-            assert_same(ts.einsum("ij,kj->ik", x, y), real @ real[::-1].T, 1e-4)
-            assert_same(ts.kron(x[:2], y[:1]), np.kron(real[:2], real[::-1][:1]), 1e-4)
+    def test_parameters_and_names_of_results(self):
         a, b = real[:, :3], real[:, 1:]
         assert_same(ts.linalg.cross(ts.asarray(a), ts.asarray(b)), np.cross(a, b), 1e-4)
-
-    def test_decompositions_and_systems(self):
         for x in spread(matrix):
-            assert_same(ts.linalg.solve(x, ts.asarray(matrix[0])), np.linalg.solve(matrix, matrix[0]), 1e-4)
-            assert_same(ts.linalg.inv(x), np.linalg.inv(matrix), 1e-4)
-            assert_same(ts.linalg.det(x), np.linalg.det(matrix), 1e-3)
+            assert_same(ts.linalg.outer(x[0], x[:, 1]), np.outer(matrix[0], matrix[:, 1]), 1e-4)
             assert_same(ts.linalg.cholesky(x, upper=True), np.linalg.cholesky(matrix).T, 1e-4)
-            q, r = ts.linalg.qr(x)
-            assert_same(q @ r, matrix, 1e-4)
-            u, s, vh = ts.linalg.svd(x)
-            assert_same(u * s @ vh, matrix, 1e-4)
-            w = ts.linalg.eigh(x)
-            assert_same(w.eigenvalues, np.linalg.eigvalsh(matrix), 1e-4)
-            assert_same(ts.linalg.matrix_power(x, 3), np.linalg.matrix_power(matrix, 3), 1e-3)
-            self.assertEqual(int(ts.linalg.matrix_rank(x)), 3)
+            assert_same(ts.linalg.eigh(x).eigenvalues, np.linalg.eigvalsh(matrix), 1e-4)
             self.assertEqual(int(ts.linalg.matrix_rank(x, rtol=0.9)), int((np.linalg.svd(matrix)[1] > 0.9 * np.linalg.svd(matrix)[1][0]).sum()))
             sign, logabs = ts.linalg.slogdet(x)
             assert_same(sign * ts.exp(logabs), np.linalg.det(matrix), 1e-3)
@@ -242,22 +134,6 @@ class LinearAlgebra(unittest.TestCase):
                 assert_same(ts.linalg.matrix_norm(x, ord=order), np.float32(np.linalg.norm(real, order)), 1e-4)
             assert_same(ts.linalg.trace(x[:4], offset=1), np.trace(real[:4], 1), 1e-4)
             assert_same(ts.linalg.diagonal(x), np.diagonal(real))
-
-
-class Fourier(unittest.TestCase):
-    def test_transforms(self):
-        wave = np.sin(np.arange(24, dtype=np.float32)).reshape(6, 4)
-        for x in spread(wave):
-            for name in ("fft", "ifft", "rfft", "ihfft"):
-                for axis in (0, -1):
-                    assert_same(getattr(ts.fft, name)(x, axis=axis), getattr(np.fft, name)(wave, axis=axis).astype(np.complex64), 1e-4)
-            assert_same(ts.fft.fft(x, n=5, axis=0, norm="ortho"), np.fft.fft(wave, 5, 0, "ortho").astype(np.complex64), 1e-4)
-            for name in ("fftn", "ifftn", "rfftn"):
-                assert_same(getattr(ts.fft, name)(x), getattr(np.fft, name)(wave).astype(np.complex64), 1e-4)
-            assert_same(ts.fft.irfftn(ts.fft.rfftn(x)), wave, 1e-4)
-            assert_same(ts.fft.fftshift(x, axes=0), np.fft.fftshift(wave, 0))
-        assert_same(ts.fft.fftfreq(5, d=0.5), np.fft.fftfreq(5, 0.5).astype(np.float32))
-        assert_same(ts.fft.rfftfreq(6), np.fft.rfftfreq(6).astype(np.float32))
 
 
 class Namespace(unittest.TestCase):
