@@ -74,26 +74,18 @@ template <class F, class T> constexpr bool takes_array_index() {
 // Paths of the leaves of a tree: "[0]", ".first", "['bias']" concatenated, "" for a lone Array.
 template <class T>
 void append_leaf_names(const T& tree, const std::string& path, std::vector<std::string>& names) {
+  const auto numbered = [&](std::size_t n) { return path + "[" + std::to_string(n) + "]"; };
+  std::size_t n = 0;
   if constexpr (std::is_same_v<T, Array>) {
     names.push_back(path);
-  } else if constexpr (IsVector<T>::value || IsStdArray<T>::value) {
-    std::size_t n = 0;
-    for (const auto& child : tree) append_leaf_names(child, path + "[" + std::to_string(n++) + "]", names);
   } else if constexpr (IsMap<T>::value) {
     for (const auto& [key, child] : tree) append_leaf_names(child, path + "['" + key + "']", names);
   } else if constexpr (IsOptional<T>::value) {
     if (tree) append_leaf_names(*tree, path, names);
-  } else if constexpr (TupleLike<T>) {
-    std::size_t n = 0;
-    std::apply(
-        [&](const auto&... child) {
-          (append_leaf_names(child, path + "[" + std::to_string(n++) + "]", names), ...);
-        },
-        tree);
-  } else {
-    std::size_t n = 0;  // an aggregate: its members by index
-    for (const auto& leaf : tree_leaves(tree))
-      static_cast<void>(leaf), names.push_back(path + "[" + std::to_string(n++) + "]");
+  } else if constexpr (IsVector<T>::value || IsStdArray<T>::value || TupleLike<T>) {
+    for_each_child(tree, [&](const auto& child) { append_leaf_names(child, numbered(n++), names); });
+  } else {  // an aggregate: its leaves by number
+    for (const auto count = tree_leaves(tree).size(); n < count; ++n) names.push_back(numbered(n));
   }
 }
 template <class T> LoopSite site_of_loop(const char* call, std::source_location where, const T& init) {

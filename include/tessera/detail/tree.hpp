@@ -28,26 +28,36 @@ concept TupleLike = requires {
 }
 &&!IsStdArray<T>::value;
 
-// Calls leaf(array) on every Array, number(value) on every number, and node(kind, children) on every inner
-// node before its children.
+// Numbers, names and dtypes: leaves of a tree that are no arrays.
+template <class T>
+concept PlainLeaf = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
+    std::is_same_v<T, Dtype>;
+
+// Calls visit on each child of an inner node, in order; a map's children are its values.
+template <class T, class Visit> void for_each_child(T& node, Visit&& visit) {
+  using U = std::remove_const_t<T>;
+  if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
+    for (auto&& child : node) visit(child);
+  } else if constexpr (IsMap<U>::value) {
+    for (auto& [key, child] : node) visit(child);
+  } else if constexpr (IsOptional<U>::value) {
+    if (node) visit(*node);
+  } else if constexpr (TupleLike<U>) {
+    std::apply([&](auto&... child) { (visit(child), ...); }, node);
+  } else if constexpr (!std::is_empty_v<U>) {
+    with_fields(node, [&](auto&... child) { (visit(child), ...); });
+  }
+}
+
+// Calls leaf on every Array and number on every PlainLeaf, in the order of for_each_child.
 template <class T, class Leaf, class Number> void walk_tree(T& tree, Leaf&& leaf, Number&& number) {
   using U = std::remove_const_t<T>;
   if constexpr (std::is_same_v<U, Array>)
     leaf(tree);
-  else if constexpr (std::is_arithmetic_v<U> || std::is_enum_v<U> || std::is_same_v<U, std::string> ||
-                     std::is_same_v<U, Dtype>)
+  else if constexpr (PlainLeaf<U>)
     number(tree);
-  else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
-    for (auto& child : tree) walk_tree(child, leaf, number);
-  } else if constexpr (IsMap<U>::value) {
-    for (auto& [key, child] : tree) walk_tree(child, leaf, number);
-  } else if constexpr (IsOptional<U>::value) {
-    if (tree) walk_tree(*tree, leaf, number);
-  } else if constexpr (TupleLike<U>) {
-    std::apply([&](auto&... child) { (walk_tree(child, leaf, number), ...); }, tree);
-  } else if constexpr (!std::is_empty_v<U>) {
-    with_fields(tree, [&](auto&... child) { (walk_tree(child, leaf, number), ...); });
-  }
+  else
+    for_each_child(tree, [&](auto& child) { walk_tree(child, leaf, number); });
 }
 
 // The type-erased shape of a tree.
@@ -56,27 +66,14 @@ struct TreeShape {
   std::vector<TreeShape> children;
 };
 template <class T> TreeShape shape_of_tree(const T& tree) {
-  TreeShape shape;
-  if constexpr (std::is_same_v<T, Array>)
-    shape.is_leaf = true;
-  else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
-                     std::is_same_v<T, Dtype>) {
-  } else if constexpr (IsVector<T>::value || IsStdArray<T>::value) {
-    for (const auto& child : tree) shape.children.push_back(shape_of_tree(child));
-  } else if constexpr (IsMap<T>::value) {
-    for (const auto& [key, child] : tree) shape.children.push_back(shape_of_tree(child));
-  } else if constexpr (IsOptional<T>::value) {
-    if (tree) shape.children.push_back(shape_of_tree(*tree));
-  } else if constexpr (TupleLike<T>) {
-    std::apply([&](const auto&... child) { (shape.children.push_back(shape_of_tree(child)), ...); }, tree);
-  } else if constexpr (!std::is_empty_v<T>) {
-    with_fields(tree, [&](const auto&... child) { (shape.children.push_back(shape_of_tree(child)), ...); });
-  }
+  TreeShape shape{std::is_same_v<T, Array>, {}};
+  if constexpr (!std::is_same_v<T, Array> && !PlainLeaf<T>)
+    for_each_child(tree, [&](const auto& child) { shape.children.push_back(shape_of_tree(child)); });
   return shape;
 }
 
-// The text of a tree's structure without the values of its leaves: trees with equal texts are
-// interchangeable.
+// The text of a tree's structure without the values of its arrays: trees with equal texts are
+// interchangeable. Manifests of checkpoints hold it.
 template <class T> void structure_text(const T& tree, std::string& text) {
   if constexpr (std::is_same_v<T, Array>)
     text += "*";
@@ -94,15 +91,10 @@ template <class T> void structure_text(const T& tree, std::string& text) {
     text += "}";
   } else {
     text += "(";
-    if constexpr (IsVector<T>::value || IsStdArray<T>::value) {
-      for (const auto& child : tree) structure_text(child, text), text += ",";
-    } else if constexpr (IsOptional<T>::value) {
-      if (tree) structure_text(*tree, text);
-    } else if constexpr (TupleLike<T>) {
-      std::apply([&](const auto&... child) { ((structure_text(child, text), text += ","), ...); }, tree);
-    } else if constexpr (!std::is_empty_v<T>) {
-      with_fields(tree, [&](const auto&... child) { ((structure_text(child, text), text += ","), ...); });
-    }
+    for_each_child(tree, [&](const auto& child) {
+      structure_text(child, text);
+      if constexpr (!IsOptional<T>::value) text += ",";
+    });
     text += ")";
   }
 }
