@@ -35,7 +35,7 @@ class Measurement {
     const std::int64_t n = 256 * (scale_ > 1 ? 3 : 1);
     std::vector<double> a(n * n, 1.5), b(n * n, 0.5), c(n * n);
     return 2.0 * static_cast<double>(n * n * n) / slowest([&] {
-             kernels::gemm(float64, false, false, n, n, n, a.data(), n, b.data(), n, false, c.data(), n);
+             kernels::gemm({float64, n, n, n, {a.data(), n}, {b.data(), n}, c.data(), n});
            });
   }
   // Copies blocks larger than a core's caches; a copy counts as a read and a write.
@@ -97,7 +97,7 @@ class Measurement {
            repeat;
   }
 
-  // The time of the slowest rank, each by its best repetition.
+  // The best repetition of each rank, and of these the longest: seconds of one call of work.
   double slowest(const std::function<void()>& work) {
     double best = std::numeric_limits<double>::max(), worst = 0;
     std::vector<double> without_core(repetitions_), on_any_rank(repetitions_);

@@ -32,7 +32,7 @@ void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64
   if constexpr (std::is_same_v<T, bool>)  // mostly zeros, otherwise every result would be true
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = i % 7 == 0;
   auto out = c;
-  gemm(dtype_of<T>(), ta, tb, m, n, k, a.data(), lda, b.data(), ldb, accumulate, out.data(), ldc);
+  gemm({dtype_of<T>(), m, n, k, {a.data(), lda, ta}, {b.data(), ldb, tb}, out.data(), ldc, accumulate});
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < ldc; ++j) {
       const auto at = static_cast<std::size_t>(i * ldc + j);
@@ -87,7 +87,7 @@ TEST(gemm, old_nans_do_not_survive_in_the_result) {
   for (const std::int64_t n : {std::int64_t{1}, std::int64_t{40}}) {
     const std::vector<double> a(100 * 100, 1.0), b(100 * n, 2.0);
     std::vector<double> c(100 * n, NAN);
-    gemm(float64, false, false, 100, n, 100, a.data(), 100, b.data(), n, false, c.data(), n);
+    gemm({float64, 100, n, 100, {a.data(), 100}, {b.data(), n}, c.data(), n});
     for (const double x : c) ASSERT_EQ(x, 200);
   }
 }
@@ -123,11 +123,17 @@ TEST(gemm_batched, shared_and_separate_operands) {
       for (const std::int64_t stride_a : {std::int64_t{0}, m * k})
         for (const std::int64_t stride_b : {std::int64_t{0}, k * n}) {
           std::vector<double> out(batch * m * n), one(m * n);
-          gemm_batched(float64, ta, tb, batch, m, n, k, a.data(), stride_a, b.data(), stride_b, out.data(),
-                       m * n);
+          gemm_batched(
+              {float64, batch, m, n, k, {a.data(), stride_a, ta}, {b.data(), stride_b, tb}, out.data()});
           for (std::int64_t i = 0; i < batch; ++i) {
-            gemm(float64, ta, tb, m, n, k, a.data() + i * stride_a, ta ? m : k, b.data() + i * stride_b,
-                 tb ? k : n, false, one.data(), n);
+            gemm({float64,
+                  m,
+                  n,
+                  k,
+                  {a.data() + i * stride_a, ta ? m : k, ta},
+                  {b.data() + i * stride_b, tb ? k : n, tb},
+                  one.data(),
+                  n});
             for (std::int64_t e = 0; e < m * n; ++e) ASSERT_NEAR(out[i * m * n + e], one[e], 1e-13);
           }
         }

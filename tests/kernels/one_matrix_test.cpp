@@ -23,8 +23,14 @@ template <class T> std::vector<T> product_of(bool transpose_a, bool transpose_b,
                                              std::int64_t n, std::int64_t k, const std::vector<T>& a,
                                              const std::vector<T>& b) {
   std::vector<T> c(m * n);
-  gemm(dtype_of<T>(), transpose_a, transpose_b, m, n, k, a.data(), transpose_a ? m : k, b.data(),
-       transpose_b ? k : n, false, c.data(), n);
+  gemm({dtype_of<T>(),
+        m,
+        n,
+        k,
+        {a.data(), transpose_a ? m : k, transpose_a},
+        {b.data(), transpose_b ? k : n, transpose_b},
+        c.data(),
+        n});
   return c;
 }
 

@@ -38,7 +38,7 @@ template <class T> void expect_product(const Extents& e, bool ta, bool tb, bool 
   const std::int64_t ldc = e.n + 5;
   const auto before = testing::random_values<T>(e.m * ldc, 3);
   auto c = before;
-  packed_product(dtype_of<T>(), e.m, e.n, e.k, a.view(), b.view(), accumulate, c.data(), ldc);
+  packed_product({dtype_of<T>(), e.m, e.n, e.k, a.view(), b.view(), accumulate, c.data(), ldc});
   for (std::int64_t i = 0; i < e.m; ++i)
     for (std::int64_t j = 0; j < ldc; ++j) {
       const auto at = static_cast<std::size_t>(i * ldc + j);
@@ -71,7 +71,7 @@ TEST(packed_product, every_shape_layout_and_type) {
 TEST(packed_product, old_nans_do_not_survive) {
   const std::vector<double> a(70 * 400, 1.0), b(400 * 50, 2.0);
   std::vector<double> c(70 * 50, NAN);
-  packed_product(float64, 70, 50, 400, {a.data(), 400, 1}, {b.data(), 50, 1}, false, c.data(), 50);
+  packed_product({float64, 70, 50, 400, {a.data(), 400, 1}, {b.data(), 50, 1}, false, c.data(), 50});
   for (const double x : c) ASSERT_EQ(x, 800);
 }
 
@@ -80,12 +80,18 @@ TEST(packed_product, an_element_does_not_depend_on_where_it_is) {
   const std::int64_t m = 140, n = 333, k = 777;
   const Operand<float> a(m, k, false, 1), b(k, n, true, 2);
   std::vector<float> whole(m * n), part(m * n);
-  packed_product(float32, m, n, k, a.view(), b.view(), false, whole.data(), n);
+  packed_product({float32, m, n, k, a.view(), b.view(), false, whole.data(), n});
   for (std::int64_t i = 0; i < m; i += 37)
     for (std::int64_t j = 0; j < n; j += 101)
-      packed_product(float32, std::min<std::int64_t>(37, m - i), std::min<std::int64_t>(101, n - j), k,
-                     {&a.values[i * a.ld], a.ld, 1}, {&b.values[j * b.ld], 1, b.ld}, false,
-                     part.data() + i * n + j, n);
+      packed_product({float32,
+                      std::min<std::int64_t>(37, m - i),
+                      std::min<std::int64_t>(101, n - j),
+                      k,
+                      {&a.values[i * a.ld], a.ld, 1},
+                      {&b.values[j * b.ld], 1, b.ld},
+                      false,
+                      part.data() + i * n + j,
+                      n});
   EXPECT_EQ(std::memcmp(whole.data(), part.data(), whole.size() * sizeof(float)), 0);
 }
 
@@ -109,7 +115,7 @@ TEST(gemm, the_last_pass_sees_every_element_once_and_complete) {
               }
           };
           beside.meanwhile = [&] { ++calls; };
-          gemm(dtype, false, false, m, n, k, a.data(), k, b.data(), n, false, c.data(), n, beside);
+          gemm({dtype, m, n, k, {a.data(), k}, {b.data(), n}, c.data(), n}, beside);
           for (const T x : c) ASSERT_EQ(x, T(2 * k + 1));
           EXPECT_GT(calls, 0);
         }
@@ -122,15 +128,17 @@ TEST(gemm_batched, the_last_pass_sees_one_tall_matrix) {
   const auto a = testing::random_values<double>(batch * m * k, 1),
              b = testing::random_values<double>(batch * k * n, 2);
   std::vector<double> plain(batch * m * n), passed(batch * m * n);
-  gemm_batched(float64, false, false, batch, m, n, k, a.data(), m * k, b.data(), k * n, plain.data(), m * n);
+  const auto into = [&](std::vector<double>& c) -> BatchedProduct {
+    return {float64, batch, m, n, k, {a.data(), m * k}, {b.data(), k * n}, c.data()};
+  };
+  gemm_batched(into(plain));
   Beside beside;
   beside.last_pass = [&](std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
     for (std::int64_t i = row; i < row + rows; ++i)
       for (std::int64_t j = column; j < column + columns; ++j)
         passed[i * n + j] += static_cast<double>(1000 * (i + 1));
   };
-  gemm_batched(float64, false, false, batch, m, n, k, a.data(), m * k, b.data(), k * n, passed.data(), m * n,
-               beside);
+  gemm_batched(into(passed), beside);
   for (std::int64_t i = 0; i < batch * m; ++i)
     for (std::int64_t j = 0; j < n; ++j)
       ASSERT_EQ(passed[i * n + j], plain[i * n + j] + static_cast<double>(1000 * (i + 1))) << i << ", " << j;

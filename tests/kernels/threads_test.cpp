@@ -283,15 +283,21 @@ TEST(threads, products_of_whole_numbers_are_exact) {
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i % 13) - 6;
   for (const bool transposed : {false, true})
     expect_same_bits("gemm", m * n * 8, [&](std::byte* out) {
-      gemm(float64, transposed, transposed, m, n, k, a.data(), transposed ? m : k, b.data(),
-           transposed ? k : n, false, out, n);
+      gemm({float64,
+            m,
+            n,
+            k,
+            {a.data(), transposed ? m : k, transposed},
+            {b.data(), transposed ? k : n, transposed},
+            out,
+            n});
     });
   const auto whole = random_values<std::int32_t>(m * k);
   expect_same_bits("gemm of integers", m * m * 4, [&](std::byte* out) {
-    gemm(int32, false, true, m, m, k, whole.data(), k, whole.data(), k, false, out, m);
+    gemm({int32, m, m, k, {whole.data(), k}, {whole.data(), k, true}, out, m});
   });
   expect_same_bits("products of a batch", 64 * 40 * 40 * 8, [&](std::byte* out) {
-    gemm_batched(float64, false, false, 64, 40, 40, 10, a.data(), 400, b.data(), 400, out, 1600);
+    gemm_batched({float64, 64, 40, 40, 10, {a.data(), 400}, {b.data(), 400}, out});
   });
 }
 
@@ -301,7 +307,7 @@ TEST(threads, products_at_once_do_not_meet) {
   const auto a = random_values<double>(batch * n * n), b = random_values<double>(batch * n * n, 2);
   for (int again = 0; again < 40; ++again)
     expect_same_bits("products of a batch", batch * n * n * 8, [&](std::byte* out) {
-      gemm_batched(float64, false, false, batch, n, n, n, a.data(), n * n, b.data(), n * n, out, n * n);
+      gemm_batched({float64, batch, n, n, n, {a.data(), n * n}, {b.data(), n * n}, out});
     });
 }
 

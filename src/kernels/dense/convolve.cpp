@@ -114,13 +114,11 @@ template <class T, class Use> void for_each_patch_matrix(const ConvolveShape& sh
   }
 }
 
-void multiply(const ConvolveShape& shape, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-              const void* a, std::int64_t lda, const void* b, std::int64_t ldb, bool accumulate, void* c,
-              std::int64_t ldc) {
-  if (!shape.is_ordered)
-    return gemm(shape.dtype, false, transpose_b, m, n, k, a, lda, b, ldb, accumulate, c, ldc);
-  const MatrixView right = transpose_b ? MatrixView{b, 1, ldb} : MatrixView{b, ldb, 1};
-  ordered_product({shape.dtype, m, n, k, {a, lda, 1}, right, accumulate, c, ldc});
+// a is not transposed.
+void multiply(const MatrixProduct& p, bool is_ordered) {
+  if (!is_ordered) return gemm(p);
+  const MatrixView right = p.b.transposed ? MatrixView{p.b.data, 1, p.b.ld} : MatrixView{p.b.data, p.b.ld, 1};
+  ordered_product({p.dtype, p.m, p.n, p.k, {p.a.data, p.a.ld, 1}, right, p.accumulate, p.c, p.ldc});
 }
 
 // The same sums with taps in the place of positions, and channels in that of images.
@@ -167,9 +165,15 @@ void convolve(const ConvolveShape& shape, const std::byte* x, const std::byte* w
                                 std::fill_n(target + f * patches.out_size(), count, T{});
                               return;
                             }
-                            multiply(shape, false, shape.features, count, patches.depth(),
-                                     w + group * shape.features * patches.depth(), patches.depth(), columns,
-                                     count, false, target, patches.out_size());
+                            multiply({shape.dtype,
+                                      shape.features,
+                                      count,
+                                      patches.depth(),
+                                      {w + group * shape.features * patches.depth(), patches.depth()},
+                                      {columns, count},
+                                      target,
+                                      patches.out_size()},
+                                     shape.is_ordered);
                           });
   });
 }
@@ -193,9 +197,16 @@ void convolve_weights(const ConvolveShape& shape, const std::byte* x, const std:
                             if (count == 0) return;
                             const T* const source = reinterpret_cast<const T*>(y) +
                                                     block * shape.features * patches.out_size() + first;
-                            multiply(shape, true, shape.features, depth, count, source, patches.out_size(),
-                                     columns, count, true, w + block % shape.groups * shape.features * depth,
-                                     depth);
+                            multiply({shape.dtype,
+                                      shape.features,
+                                      depth,
+                                      count,
+                                      {source, patches.out_size()},
+                                      {columns, count, true},
+                                      w + block % shape.groups * shape.features * depth,
+                                      depth,
+                                      true},
+                                     shape.is_ordered);
                           });
   });
 }

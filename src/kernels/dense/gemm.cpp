@@ -36,6 +36,11 @@ struct Operand {
   MatrixView view() const { return {data, transposed ? 1 : ld, transposed ? ld : 1}; }
 };
 
+Operand operand(const StoredMatrix& x, Dtype dtype) {
+  return {static_cast<const std::byte*>(x.data), std::max<std::int64_t>(x.ld, 1), x.transposed,
+          itemsize(dtype)};
+}
+
 void blas_gemm(Dtype dtype, const Operand& a, const Operand& b, int m, int n, int k, bool accumulate, void* c,
                int ldc) {
   const void *pa = a.data, *pb = b.data;
@@ -139,14 +144,19 @@ void share_product(std::int64_t m, std::int64_t n, std::int64_t k, Product&& pro
 // One matrix product by the fastest implementation for its dtype and shape.
 class Product {
  public:
-  Product(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, Operand a, Operand b, bool accumulate,
-          std::byte* c, std::int64_t ldc)
-      : dtype_(dtype), k_(k), a_(a), b_(b), accumulate_(accumulate), c_(c), ldc_(ldc) {
-    const bool small = std::max({m, n, k}) <= small_product &&
-                       m * n * k <= (m == 1 || n == 1 ? small_vector_product : small_product);
-    const bool strides_fit = std::max({a.ld, b.ld, ldc}) <= blas_max_stride;
-    is_packed_ = has_packed_product(dtype) && worth_packing(dtype, m, n, k);
-    is_blas_ = !is_packed_ && is_inexact(dtype) && strides_fit && !small;
+  explicit Product(const MatrixProduct& p)
+      : dtype_(p.dtype),
+        k_(p.k),
+        a_(operand(p.a, p.dtype)),
+        b_(operand(p.b, p.dtype)),
+        accumulate_(p.accumulate),
+        c_(static_cast<std::byte*>(p.c)),
+        ldc_(p.ldc) {
+    const bool small = std::max({p.m, p.n, p.k}) <= small_product &&
+                       p.m * p.n * p.k <= (p.m == 1 || p.n == 1 ? small_vector_product : small_product);
+    const bool strides_fit = std::max({a_.ld, b_.ld, ldc_}) <= blas_max_stride;
+    is_packed_ = has_packed_product(dtype_) && worth_packing(dtype_, p.m, p.n, p.k);
+    is_blas_ = !is_packed_ && is_inexact(dtype_) && strides_fit && !small;
   }
   bool is_blas() const { return is_blas_; }
 
@@ -157,7 +167,7 @@ class Product {
     b.data = b_.at(0, j);
     std::byte* const c = c_ + (i * ldc_ + j) * static_cast<std::int64_t>(a.item);
     if (is_packed_)
-      return packed_product(dtype_, rows, columns, k_, a.view(), b.view(), accumulate_, c, ldc_, beside);
+      return packed_product({dtype_, rows, columns, k_, a.view(), b.view(), accumulate_, c, ldc_}, beside);
     if (is_blas_) {
       in_slices(a, b, rows, columns, c, beside.meanwhile);
     } else {
@@ -202,41 +212,43 @@ Beside beside_block(const Beside& whole, std::int64_t row, std::int64_t column) 
           whole.meanwhile};
 }
 
-void gemm(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-          const void* a, std::int64_t lda, const void* b, std::int64_t ldb, bool accumulate, void* c,
-          std::int64_t ldc, const Beside& beside) {
-  if (m == 0 || n == 0) return;
-  const std::size_t item = itemsize(dtype);
-  const Operand left{static_cast<const std::byte*>(a), std::max<std::int64_t>(lda, 1), transpose_a, item};
-  const Operand right{static_cast<const std::byte*>(b), std::max<std::int64_t>(ldb, 1), transpose_b, item};
-  const Product product(dtype, m, n, k, left, right, accumulate, static_cast<std::byte*>(c), ldc);
+void gemm(const MatrixProduct& p, const Beside& beside) {
+  if (p.m == 0 || p.n == 0) return;
+  const Product product(p);
   if (threads() == 1 || (product.is_blas() && threads_in_blas() == 1))
-    return product.block(0, 0, m, n, beside);
+    return product.block(0, 0, p.m, p.n, beside);
   const Beside alone{beside.last_pass};  // `meanwhile` communicates: not from several threads
-  share_product(m, n, k, [&](std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns) {
+  share_product(p.m, p.n, p.k, [&](std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns) {
     product.block(i, j, rows, columns, beside_block(alone, i, j));
   });
   if (beside.meanwhile) beside.meanwhile();
 }
 
-void gemm_batched(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t batch, std::int64_t m,
-                  std::int64_t n, std::int64_t k, const void* a, std::int64_t stride_a, const void* b,
-                  std::int64_t stride_b, void* c, std::int64_t stride_c, const Beside& beside) {
-  const std::int64_t lda = transpose_a ? m : k, ldb = transpose_b ? k : n;
-  // Products that share b and are contiguous in a and c are one taller product.
-  if (batch > 1 && !transpose_a && stride_b == 0 && stride_a == m * k && stride_c == m * n)
-    return gemm(dtype, false, transpose_b, batch * m, n, k, a, lda, b, ldb, false, c, n, beside);
-  const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  const auto some = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      gemm(dtype, transpose_a, transpose_b, m, n, k, static_cast<const std::byte*>(a) + i * stride_a * item,
-           lda, static_cast<const std::byte*>(b) + i * stride_b * item, ldb, false,
-           static_cast<std::byte*>(c) + i * stride_c * item, n, beside_block(beside, i * m, 0));
+void gemm_batched(const BatchedProduct& p, const Beside& beside) {
+  const std::int64_t m = p.m, n = p.n, k = p.k;
+  const auto item = static_cast<std::int64_t>(itemsize(p.dtype));
+  const auto product = [&](std::int64_t i, std::int64_t rows) -> MatrixProduct {
+    return {p.dtype,
+            rows,
+            n,
+            k,
+            {static_cast<const std::byte*>(p.a.data) + i * p.a.stride * item, p.a.transposed ? m : k,
+             p.a.transposed},
+            {static_cast<const std::byte*>(p.b.data) + i * p.b.stride * item, p.b.transposed ? k : n,
+             p.b.transposed},
+            static_cast<std::byte*>(p.c) + i * m * n * item,
+            n};
   };
-  if (batch < 4 * threads() || (is_inexact(dtype) && threads_in_blas() == 1))  // each product on all threads
-    some(0, batch);
+  // Products that share b and are contiguous in a are one taller product.
+  if (p.batch > 1 && !p.a.transposed && p.b.stride == 0 && p.a.stride == m * k)
+    return gemm(product(0, p.batch * m), beside);
+  const auto some = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) gemm(product(i, m), beside_block(beside, i * m, 0));
+  };
+  if (p.batch < 4 * threads() || (is_inexact(p.dtype) && threads_in_blas() == 1))
+    some(0, p.batch);  // each product on all threads
   else
-    share(batch, std::max<std::int64_t>((std::int64_t{1} << 18) / std::max<std::int64_t>(m * n * k, 1), 1),
+    share(p.batch, std::max<std::int64_t>((std::int64_t{1} << 18) / std::max<std::int64_t>(m * n * k, 1), 1),
           some);
 }
 

@@ -9,32 +9,43 @@
 
 namespace tessera::kernels {
 
-// c (m x n) = op(a) (m x k) * op(b) (k x n), or c += ... . transpose_a says that a is stored k x m.
-void gemm(Dtype, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-          const void* a, std::int64_t lda, const void* b, std::int64_t ldb, bool accumulate, void* c,
-          std::int64_t ldc, const Beside& = {});
-
-// `batch` dense products; strides count elements from one matrix to the next, stride 0 shares the operand.
-// The last pass sees the results as one matrix of batch * m rows.
-void gemm_batched(Dtype, bool transpose_a, bool transpose_b, std::int64_t batch, std::int64_t m,
-                  std::int64_t n, std::int64_t k, const void* a, std::int64_t stride_a, const void* b,
-                  std::int64_t stride_b, void* c, std::int64_t stride_c, const Beside& = {});
-
-// A product whose sums follow an order that depends on k and the dtype alone: not on m, n, strides, where an
-// element is, threads, or the processor, among those with fused multiply-adds. Never by BLAS.
-struct OrderedProduct {
+// An operand in memory. Transposed: its columns are what is stored as rows.
+struct StoredMatrix {
+  const void* data;
+  std::int64_t ld;
+  bool transposed = false;
+};
+// c (m x n) = a (m x k) * b (k x n), or c += a * b.
+struct MatrixProduct {
   Dtype dtype;
   std::int64_t m, n, k;
-  MatrixView a, b;
-  bool accumulate;
+  StoredMatrix a, b;
   void* c;
   std::int64_t ldc;
+  bool accumulate = false;
 };
-void ordered_product(const OrderedProduct&, const Beside& = {});
-// As gemm_batched.
-void ordered_product_batched(Dtype, bool transpose_a, bool transpose_b, std::int64_t batch, std::int64_t m,
-                             std::int64_t n, std::int64_t k, const void* a, const void* b, void* c,
-                             const Beside& = {});
+void gemm(const MatrixProduct&, const Beside& = {});
+
+// Dense matrices, one per product. The stride counts elements from one to the next; 0: one for all.
+struct StoredMatrices {
+  const void* data;
+  std::int64_t stride;
+  bool transposed = false;
+};
+// `batch` products into dense matrices, one behind the other in c.
+struct BatchedProduct {
+  Dtype dtype;
+  std::int64_t batch, m, n, k;
+  StoredMatrices a, b;
+  void* c;
+};
+// The last pass sees the results as one matrix of batch * m rows.
+void gemm_batched(const BatchedProduct&, const Beside& = {});
+
+// Products whose sums follow an order that depends on k and the dtype alone: not on m, n, strides, where an
+// element is, threads, or the processor, among those with fused multiply-adds. Never by BLAS.
+void ordered_product(const StridedProduct&, const Beside& = {});
+void ordered_product_batched(const BatchedProduct&, const Beside& = {});
 
 // The `Beside` of a block at (row, column), with coordinates relative to it. Refers to `whole`.
 Beside beside_block(const Beside& whole, std::int64_t row, std::int64_t column);

@@ -15,7 +15,7 @@ const void* at(const MatrixView& x, std::int64_t row, std::int64_t column, std::
   return static_cast<const std::byte*>(x.data) + (row * x.row_stride + column * x.column_stride) * item;
 }
 
-void block(const OrderedProduct& p, const Beside& beside) {
+void block(const StridedProduct& p, const Beside& beside) {
   if (!is_inexact(p.dtype) || is_complex(p.dtype)) {
     const auto row = static_cast<std::size_t>(p.n) * itemsize(p.dtype);
     for (std::int64_t i = 0; i < p.m && !p.accumulate; ++i)
@@ -23,18 +23,18 @@ void block(const OrderedProduct& p, const Beside& beside) {
                   row);
     gemm_own(p.dtype, p.m, p.n, p.k, p.a, p.b, p.c, p.ldc);
   } else if (p.m * p.n * p.k <= worth_packing) {
-    plain_product(p.dtype, p.m, p.n, p.k, p.a, p.b, p.accumulate, p.c, p.ldc);
+    plain_product(p);
   } else if (p.n == 1 && p.ldc == 1) {  // vectors lie along the column
-    packed_product(p.dtype, 1, p.m, p.k, turned(p.b), turned(p.a), p.accumulate, p.c, p.m);
+    packed_product({p.dtype, 1, p.m, p.k, turned(p.b), turned(p.a), p.accumulate, p.c, p.m});
   } else {
-    return packed_product(p.dtype, p.m, p.n, p.k, p.a, p.b, p.accumulate, p.c, p.ldc, beside);
+    return packed_product(p, beside);
   }
   if (beside.last_pass) beside.last_pass(0, p.m, 0, p.n);
 }
 
 }  // namespace
 
-void ordered_product(const OrderedProduct& p, const Beside& beside) {
+void ordered_product(const StridedProduct& p, const Beside& beside) {
   if (p.m == 0 || p.n == 0) return;
   const bool by_rows = p.m >= p.n;
   const auto item = static_cast<std::int64_t>(itemsize(p.dtype));
@@ -44,7 +44,7 @@ void ordered_product(const OrderedProduct& p, const Beside& beside) {
   const Beside alone{beside.last_pass};  // `meanwhile` communicates: not from several threads
   share(longer, std::max<std::int64_t>(worthwhile / others, 1), step,
         [&](std::int64_t begin, std::int64_t end) {
-          OrderedProduct part = p;
+          StridedProduct part = p;
           const std::int64_t row = by_rows ? begin : 0, column = by_rows ? 0 : begin;
           (by_rows ? part.m : part.n) = end - begin;
           part.a.data = at(p.a, row, 0, item);
@@ -54,24 +54,24 @@ void ordered_product(const OrderedProduct& p, const Beside& beside) {
         });
 }
 
-void ordered_product_batched(Dtype dtype, bool transpose_a, bool transpose_b, std::int64_t batch,
-                             std::int64_t m, std::int64_t n, std::int64_t k, const void* a, const void* b,
-                             void* c, const Beside& beside) {
-  const auto item = static_cast<std::int64_t>(itemsize(dtype));
-  const auto some = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const void *const from_a = static_cast<const std::byte*>(a) + i * m * k * item,
-                        *const from_b = static_cast<const std::byte*>(b) + i * k * n * item;
-      ordered_product({dtype, m, n, k, transpose_a ? MatrixView{from_a, 1, m} : MatrixView{from_a, k, 1},
-                       transpose_b ? MatrixView{from_b, 1, k} : MatrixView{from_b, n, 1}, false,
-                       static_cast<std::byte*>(c) + i * m * n * item, n},
-                      beside_block(beside, i * m, 0));
-    }
+void ordered_product_batched(const BatchedProduct& p, const Beside& beside) {
+  const auto item = static_cast<std::int64_t>(itemsize(p.dtype));
+  // Matrix i of the operand, rows x columns.
+  const auto view = [&](const StoredMatrices& x, std::int64_t i, std::int64_t rows, std::int64_t columns) {
+    const void* const data = static_cast<const std::byte*>(x.data) + i * x.stride * item;
+    return x.transposed ? MatrixView{data, 1, rows} : MatrixView{data, columns, 1};
   };
-  if (batch < 4 * threads())
-    some(0, batch);
+  const auto some = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      ordered_product({p.dtype, p.m, p.n, p.k, view(p.a, i, p.m, p.k), view(p.b, i, p.k, p.n), false,
+                       static_cast<std::byte*>(p.c) + i * p.m * p.n * item, p.n},
+                      beside_block(beside, i * p.m, 0));
+  };
+  if (p.batch < 4 * threads())
+    some(0, p.batch);
   else
-    share(batch, std::max<std::int64_t>((std::int64_t{1} << 18) / std::max<std::int64_t>(m * n * k, 1), 1),
+    share(p.batch,
+          std::max<std::int64_t>((std::int64_t{1} << 18) / std::max<std::int64_t>(p.m * p.n * p.k, 1), 1),
           some);
 }
 

@@ -195,37 +195,32 @@ std::int64_t packing_bytes(Dtype dtype, std::int64_t m, std::int64_t k) {
 }
 
 namespace {
-template <class T> PackedTask<T> task_of(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a,
-                                         MatrixView b, bool accumulate, T* c, std::int64_t ldc,
-                                         const Beside& beside) {
-  return {m,
-          n,
-          k,
-          {static_cast<const T*>(a.data), a.row_stride, a.column_stride},
-          {static_cast<const T*>(b.data), b.row_stride, b.column_stride},
-          accumulate,
-          c,
-          ldc,
+template <class T> PackedTask<T> task_of(const StridedProduct& p, const Beside& beside) {
+  return {p.m,
+          p.n,
+          p.k,
+          {static_cast<const T*>(p.a.data), p.a.row_stride, p.a.column_stride},
+          {static_cast<const T*>(p.b.data), p.b.row_stride, p.b.column_stride},
+          p.accumulate,
+          static_cast<T*>(p.c),
+          p.ldc,
           beside};
 }
 }  // namespace
 
-void plain_product(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
-                   bool accumulate, void* c, std::int64_t ldc) {
+void plain_product(const StridedProduct& p) {
   const Beside nothing;
-  if (dtype == float32)
-    HWY_DYNAMIC_DISPATCH(Plain32)(task_of(m, n, k, a, b, accumulate, static_cast<float*>(c), ldc, nothing));
+  if (p.dtype == float32)
+    HWY_DYNAMIC_DISPATCH(Plain32)(task_of<float>(p, nothing));
   else
-    HWY_DYNAMIC_DISPATCH(Plain64)(task_of(m, n, k, a, b, accumulate, static_cast<double*>(c), ldc, nothing));
+    HWY_DYNAMIC_DISPATCH(Plain64)(task_of<double>(p, nothing));
 }
 
-void packed_product(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
-                    bool accumulate, void* c, std::int64_t ldc, const Beside& beside) {
-  const auto task = [&]<class T>(T* to) { return task_of(m, n, k, a, b, accumulate, to, ldc, beside); };
-  if (dtype == float32)
-    HWY_DYNAMIC_DISPATCH(Product32)(task(static_cast<float*>(c)));
+void packed_product(const StridedProduct& p, const Beside& beside) {
+  if (p.dtype == float32)
+    HWY_DYNAMIC_DISPATCH(Product32)(task_of<float>(p, beside));
   else
-    HWY_DYNAMIC_DISPATCH(Product64)(task(static_cast<double*>(c)));
+    HWY_DYNAMIC_DISPATCH(Product64)(task_of<double>(p, beside));
 }
 
 }  // namespace tessera::kernels

@@ -35,12 +35,18 @@ bool worth_packing(Dtype, std::int64_t m, std::int64_t n, std::int64_t k);
 // The most bytes that packed_product allocates: 3.4 MiB of float64 for the largest product.
 std::int64_t packing_bytes(Dtype, std::int64_t m, std::int64_t k);
 
-// c = a b, or c += a b; c is row-major. float32 and float64; k > 0.
-void packed_product(Dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
-                    bool accumulate, void* c, std::int64_t ldc, const Beside& = {});
-
+// c (m x n) = a b, or c += a b. c is row-major; the operands have any strides.
+struct StridedProduct {
+  Dtype dtype;
+  std::int64_t m, n, k;
+  MatrixView a, b;
+  bool accumulate;
+  void* c;
+  std::int64_t ldc;
+};
+// float32 and float64; k > 0.
+void packed_product(const StridedProduct&, const Beside& = {});
 // The same bits without packing: for few multiplications.
-void plain_product(Dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
-                   bool accumulate, void* c, std::int64_t ldc);
+void plain_product(const StridedProduct&);
 
 }  // namespace tessera::kernels

@@ -220,8 +220,7 @@ Breakdown tall_svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t
                           result(s, i, n, static_cast<std::int64_t>(itemsize(real_dtype(dtype)))),
                           result(vh, i, n * n, item));
     if (of_r.happened() && !first.happened()) first = {i, 0};
-    if (u != nullptr)
-      gemm(dtype, false, false, m, n, n, q.data(), n, u_of_r.data(), n, false, result(u, i, m * n, item), n);
+    if (u != nullptr) gemm({dtype, m, n, n, {q.data(), n}, {u_of_r.data(), n}, result(u, i, m * n, item), n});
   }
   return first;
 }

@@ -124,11 +124,18 @@ template <bool ordered> void kernel(const KernelArgs& args) {
   }
   const auto view_a = as_matrices(a, p.batch_a, free_a, p.contract_a);
   const auto view_b = as_matrices(b, p.batch_b, p.contract_b, free_b);
+  const kernels::BatchedProduct product{c.dtype,
+                                        batch,
+                                        m,
+                                        n,
+                                        k,
+                                        {view_a.data, m * k, view_a.transposed},
+                                        {view_b.data, k * n, view_b.transposed},
+                                        c.data};
   if (ordered)
-    return kernels::ordered_product_batched(c.dtype, view_a.transposed, view_b.transposed, batch, m, n, k,
-                                            view_a.data, view_b.data, c.data, beside);
-  kernels::gemm_batched(c.dtype, view_a.transposed, view_b.transposed, batch, m, n, k, view_a.data, m * k,
-                        view_b.data, k * n, c.data, m * n, beside);
+    kernels::ordered_product_batched(product, beside);
+  else
+    kernels::gemm_batched(product, beside);
 }
 
 std::vector<int> range(int from, int count) {

@@ -133,8 +133,15 @@ void multiply_blocks(Dtype dtype, const DotDims& p, const StridedBlock& a, const
     const kernels::Beside here = kernels::beside_block(beside, first / pitch, first % pitch);
     std::byte* const result = mc->data + to_c * item;
     if (ma.columns > 0) {
-      kernels::gemm(dtype, ma.transposed, mb.transposed, ma.rows, mb.columns, ma.columns,
-                    ma.data + to_a * item, ma.ld, mb.data + to_b * item, mb.ld, accumulate, result, mc->ld,
+      kernels::gemm({dtype,
+                     ma.rows,
+                     mb.columns,
+                     ma.columns,
+                     {ma.data + to_a * item, ma.ld, ma.transposed},
+                     {mb.data + to_b * item, mb.ld, mb.transposed},
+                     result,
+                     mc->ld,
+                     accumulate},
                     here);
     } else {
       if (!accumulate) clear(dtype, *mc, result);
