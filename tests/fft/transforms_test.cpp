@@ -218,18 +218,5 @@ TEST(Transforms, long_lines_split_over_all_ranks) {
   }
 }
 
-TEST(Transforms, hermitian_ones) {
-  RandomSource random(15);
-  const Mesh mesh = make_mesh({process_count()}, {"x"});
-  const Values x = random.values({6, 9}, true);
-  const Array split = device_put(complex_array(x, {6, 9}, complex128), mesh, P("x"));
-  // hfft(x, n) = irfft(conj(x), n) * n
-  const Array expected = fft::irfft(conj(split), 16) * 16;
-  expect_close(fft::hfft(split), to_vector<Complex>(expected), {6, 16}, 1e-14, "hfft");
-  const Array real_signal = fft::hfft(split, 15);
-  Values cleaned = x;  // the end of an odd signal is arbitrary, the first value is always real
-  for (std::size_t i = 0; i < 54; i += 9) cleaned[i] = cleaned[i].real();
-}
-
 }  // namespace
 }  // namespace tessera::test

@@ -1,5 +1,5 @@
-// Layers, initializers, activations, losses and batches: compared with values of JAX 0.10.2 (jax.nn) and
-// Optax 0.2.8, on every layout.
+// Initializers, losses, batches, and activations where they are delicate: compared with values of JAX 0.10.2
+// (jax.nn) and Optax 0.2.8. Usual values on every layout stand in tests/catalogue.
 #include <tessera/nn.hpp>
 #include <tessera/tessera.hpp>
 
@@ -30,69 +30,31 @@ Mesh line() { return make_mesh({device_count()}, {"x"}); }
 // The rows of x split over all ranks: 7 rows are uneven on every number of ranks but 1 and 7.
 Array split_rows(const Array& x) { return device_put(x, line(), P("x")); }
 
-const std::vector<float> points = {-100, -2, -0.5, 0, 0.5, 2, 100};
-
-struct Activation {
-  std::string name;
-  Array (*function)(const Array&);
-  std::vector<double> values, slopes;
-};
-
-const std::vector<Activation>& activations() {
-  static const std::vector<Activation> rows = {
-      {"leaky_relu",
-       [](const Array& x) { return nn::leaky_relu(x); },
-       {-1, -0.02, -0.005, 0, 0.5, 2, 100},
-       {0.01, 0.01, 0.01, 1, 1, 1, 1}},
-      {"elu",
-       [](const Array& x) { return nn::elu(x); },
-       {-1, -0.864664733, -0.393469334, 0, 0.5, 2, 100},
-       {0, 0.135335267, 0.606530666, 1, 1, 1, 1}},
-      {"selu",
-       [](const Array& x) { return nn::selu(x); },
-       {-1.75809932, -1.52016652, -0.691758215, 0, 0.525350511, 2.10140204, 105.070099},
-       {0, 0.237932846, 1.06634116, 1.75809932, 1.05070102, 1.05070102, 1.05070102}},
-      {"mish",
-       [](const Array& x) { return nn::mish(x); },
-       {0, -0.252501458, -0.220743775, 0, 0.375245243, 1.943959, 100},
-       {0, -0.10835509, 0.289510667, 0.6, 0.886424422, 1.06931782, 1}},
-      {"log_sigmoid",
-       [](const Array& x) { return nn::log_sigmoid(x); },
-       {-100, -2.12692809, -0.974076986, -0.693147182, -0.474076986, -0.126928002, 0},
-       {1, 0.880797029, 0.622459352, 0.5, 0.377540678, 0.119202912, 0}},
-      {"soft_sign",
-       [](const Array& x) { return nn::soft_sign(x); },
-       {-0.990099013, -0.666666687, -0.333333343, 0, 0.333333343, 0.666666687, 0.990099013},
-       {9.80300829e-05, 0.111111119, 0.444444478, 1, 0.444444478, 0.111111119, 9.80300829e-05}},
-      {"hard_tanh",
-       [](const Array& x) { return nn::hard_tanh(x); },
-       {-1, -1, -0.5, 0, 0.5, 1, 1},
-       {0, 0, 1, 1, 1, 0, 0}},
-      {"hard_sigmoid",
-       [](const Array& x) { return nn::hard_sigmoid(x); },
-       {0, 0.166666672, 0.416666687, 0.5, 0.583333373, 0.833333373, 1},
-       {0, 0.166666672, 0.166666672, 0.166666672, 0.166666672, 0.166666672, 0}},
-      {"exact_gelu",
-       [](const Array& x) { return nn::exact_gelu(x); },
-       {0, -0.0455002673, -0.154268771, 0, 0.345731229, 1.95449972, 100},
-       {0, -0.0852318183, 0.13250488, 0.5, 0.86749512, 1.08523178, 1}},
+TEST(Activations, far_from_zero_and_at_their_kinks_are_those_of_jax_nn) {
+  const Array x = split_rows(array({-100.f, 0.f, 100.f}));
+  const auto all = [](const Array& v) {
+    return std::vector<Array>{nn::leaky_relu(v), nn::elu(v),          nn::selu(v),
+                              nn::mish(v),       nn::log_sigmoid(v),  nn::soft_sign(v),
+                              nn::hard_tanh(v),  nn::hard_sigmoid(v), nn::exact_gelu(v)};
   };
-  return rows;
-}
-
-TEST(Activations, give_the_values_and_derivatives_of_jax_nn) {
-  for (const auto& [name, function, values, slopes] : activations()) {
-    const Array x = split_rows(array(points));
-    expect_close(function(x), values, 2e-6, name);
-    expect_close(grad([f = function](const Array& at) { return sum(f(at)); })(x), slopes, 2e-6, name + "'");
+  const std::vector<std::vector<double>> values = {{-1, 0, 100},
+                                                   {-1, 0, 100},
+                                                   {-1.75809932, 0, 105.070099},
+                                                   {0, 0, 100},
+                                                   {-100, -0.693147182, 0},
+                                                   {-0.990099013, 0, 0.990099013},
+                                                   {-1, 0, 1},
+                                                   {0, 0.5, 1},
+                                                   {0, 0, 100}};
+  const std::vector<std::vector<double>> slopes = {
+      {0.01, 1, 1}, {0, 1, 1},           {0, 1.75809932, 1.05070102},
+      {0, 0.6, 1},  {1, 0.5, 0},         {9.80300829e-05, 1, 9.80300829e-05},
+      {0, 1, 0},    {0, 0.166666672, 0}, {0, 0.5, 1}};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    expect_close(all(x)[i], values[i], 2e-6, "activation " + std::to_string(i));
+    expect_close(grad([&](const Array& at) { return sum(all(at)[i]); })(x), slopes[i], 2e-6,
+                 "slope " + std::to_string(i));
   }
-}
-
-TEST(Activations, relu6_stops_at_six) { expect_close(nn::relu6(array(points)), {0, 0, 0, 0, 0.5, 2, 6}); }
-
-TEST(Activations, glu_multiplies_the_halves_of_a_split_axis) {
-  const Array x = device_put(reshape(arange(6.f) - 2, {1, 6}), line(), P(None, "x"));
-  expect_close(nn::glu(x), {-1.4621172, -0.880797, 0});
 }
 
 TEST(OneHot, has_no_one_for_a_label_out_of_range) {
@@ -116,22 +78,6 @@ TEST(Initializers, may_be_a_function_of_ones_own) {
   };
   const nn::Dense layer = nn::dense(random::key(0), 3, 2, halves);
   expect_close(layer(split_rows(ones({7, 3}))), std::vector<double>(14, 1.5));
-}
-
-TEST(LayerNorm, has_mean_zero_and_variance_one_on_every_layout) {
-  const Array x = reshape(square(arange(21.f)), {7, 3});
-  std::vector<double> wanted;
-  for (int i = 0; i < 7; ++i) {
-    const double a = std::pow(3 * i, 2), b = std::pow(3 * i + 1, 2), c = std::pow(3 * i + 2, 2);
-    const double middle = (a + b + c) / 3;
-    const double spread =
-        (std::pow(a - middle, 2) + std::pow(b - middle, 2) + std::pow(c - middle, 2)) / 3 + 1e-6;
-    for (const double v : {a, b, c}) wanted.push_back(2 * (v - middle) / std::sqrt(spread) - 1);
-  }
-  nn::LayerNorm layer = nn::layer_norm(3);
-  layer.scale = layer.scale * 2, layer.shift = layer.shift - 1;
-  for (const P& spec : {P(), P("x"), P(None, "x")})
-    expect_close(layer(device_put(x, line(), spec)), wanted, 1e-5);
 }
 
 TEST(Embedding, gives_the_row_of_each_number) {

@@ -163,33 +163,6 @@ TEST_P(Halves, travel_as_two_bytes) {
   EXPECT_EQ(2 * bytes(GetParam()), bytes(float32));
 }
 
-TEST_P(Halves, are_moved_as_they_are) {
-  const Dtype dtype = GetParam();
-  const Array x = values({7, 6}, dtype), split = device_put(x, NamedSharding(row(), P("x")));
-  const auto same = [&](const Array& got, const Array& of_float32) {
-    EXPECT_EQ(got.dtype(), dtype);
-    EXPECT_EQ(to_vector<float>(got), to_vector<float>(of_float32));
-  };
-  const Array wide = astype(x, float32);
-  const auto rows = array({3, 0, 6, 3});
-  same(split.T(), wide.T());
-  same(reshape(split, {6, 7}), reshape(wide, {6, 7}));
-  same(flip(roll(split, 2, 0), 1), flip(roll(wide, 2, 0), 1));
-  same(concatenate({split, split}, 1), concatenate({wide, wide}, 1));
-  same(take(split, rows, 0), take(wide, rows, 0));
-  same(take_along_axis(split, argsort(split, 1), 1), sort(wide, 1));
-  same(sort(split, 0), sort(wide, 0));
-  same(split.at(rows).set(0.5), wide.at(rows).set(0.5));
-  same(split.at(2).add(0.25), astype(astype(wide.at(2).add(0.25), dtype), float32));
-  same(pad(split, {{1, 2}, {0, 1}}), pad(wide, {{1, 2}, {0, 1}}));
-  same(tril(split), tril(wide));
-  same(diagonal(split), diagonal(wide));
-  same(repeat(split, 2, 0), repeat(wide, 2, 0));
-  same(broadcast_to(split, {2, 7, 6}), broadcast_to(wide, {2, 7, 6}));
-  same(top_k(split, 3).first, top_k(wide, 3).first);
-  same(maximum(split, 0), maximum(wide, 0));
-}
-
 TEST_P(Halves, have_gradients_of_their_dtype) {
   const Dtype dtype = GetParam();
   const Array w = values({6, 3}, dtype),
@@ -248,13 +221,6 @@ TEST_P(Halves, are_refused_by_factorizations) {
   EXPECT_THROW(linalg::cholesky(a), DtypeError);
   EXPECT_THROW(linalg::qr(a), DtypeError);
   EXPECT_THROW(linalg::svd(a), DtypeError);
-}
-
-TEST_P(Halves, transforms_of_fourier_are_of_float_32) {
-  const Array x = values({16}, GetParam());
-  const Array y = fft::fft(x);
-  EXPECT_EQ(y.dtype(), complex64);
-  EXPECT_EQ(to_vector<std::complex<float>>(y), to_vector<std::complex<float>>(fft::fft(astype(x, float32))));
 }
 
 }  // namespace
