@@ -119,58 +119,53 @@ FftOptions with_swapped_norm(FftOptions options) {
     options.norm = "backward";
   return options;
 }
-Array hermitian(const Operand& x, std::optional<std::int64_t> n, const FftOptions& options) {
+Array hermitian(const char* name, const Operand& x, std::optional<std::int64_t> n,
+                const FftOptions& options) {
+  const Call call(name, x.where);
   check_usable(x.array);
   const Array flipped = is_complex(x.array.dtype()) ? conj(x) : x.array;
   return transform({c2r, backward, 1}, flipped, n, with_swapped_norm(options));
 }
-Array inverse_hermitian(const Operand& x, std::optional<std::int64_t> n, const FftOptions& options) {
+Array inverse_hermitian(const char* name, const Operand& x, std::optional<std::int64_t> n,
+                        const FftOptions& options) {
+  const Call call(name, x.where);
   return conj(transform({r2c, forward, 1}, x, n, with_swapped_norm(options)));
+}
+Array named(const char* name, const Transform& how, const Operand& x, std::optional<std::int64_t> n,
+            const FftOptions& options) {
+  const Call call(name, x.where);
+  return transform(how, x, n, options);
 }
 
 }  // namespace
 
-#define TESSERA_FFT(name, kind, sign, axes)                         \
-  Array name(const Operand& x, FftOptions options) {                \
-    const Call call(#name, x.where);                                \
-    return transform({kind, sign, axes}, x, std::nullopt, options); \
-  }
-#define TESSERA_FFT_1D(name, kind, sign)                             \
-  TESSERA_FFT(name, kind, sign, 1)                                   \
-  Array name(const Operand& x, std::int64_t n, FftOptions options) { \
-    const Call call(#name, x.where);                                 \
-    return transform({kind, sign, 1}, x, n, options);                \
-  }
-#define TESSERA_FFT_ND(name, kind, sign, axes) TESSERA_FFT(name, kind, sign, axes)
+Array fft(const Operand& x, FftOptions o) { return named("fft", {c2c, forward, 1}, x, {}, o); }
+Array ifft(const Operand& x, FftOptions o) { return named("ifft", {c2c, backward, 1}, x, {}, o); }
+Array rfft(const Operand& x, FftOptions o) { return named("rfft", {r2c, forward, 1}, x, {}, o); }
+Array irfft(const Operand& x, FftOptions o) { return named("irfft", {c2r, backward, 1}, x, {}, o); }
+Array fft2(const Operand& x, FftOptions o) { return named("fft2", {c2c, forward, 2}, x, {}, o); }
+Array ifft2(const Operand& x, FftOptions o) { return named("ifft2", {c2c, backward, 2}, x, {}, o); }
+Array rfft2(const Operand& x, FftOptions o) { return named("rfft2", {r2c, forward, 2}, x, {}, o); }
+Array irfft2(const Operand& x, FftOptions o) { return named("irfft2", {c2r, backward, 2}, x, {}, o); }
+Array fftn(const Operand& x, FftOptions o) { return named("fftn", {c2c, forward, 0}, x, {}, o); }
+Array ifftn(const Operand& x, FftOptions o) { return named("ifftn", {c2c, backward, 0}, x, {}, o); }
+Array rfftn(const Operand& x, FftOptions o) { return named("rfftn", {r2c, forward, 0}, x, {}, o); }
+Array irfftn(const Operand& x, FftOptions o) { return named("irfftn", {c2r, backward, 0}, x, {}, o); }
+Array hfft(const Operand& x, FftOptions o) { return hermitian("hfft", x, {}, o); }
+Array ihfft(const Operand& x, FftOptions o) { return inverse_hermitian("ihfft", x, {}, o); }
 
-TESSERA_FFT_1D(fft, c2c, forward)
-TESSERA_FFT_1D(ifft, c2c, backward)
-TESSERA_FFT_1D(rfft, r2c, forward)
-TESSERA_FFT_1D(irfft, c2r, backward)
-TESSERA_FFT_ND(fft2, c2c, forward, 2)
-TESSERA_FFT_ND(ifft2, c2c, backward, 2)
-TESSERA_FFT_ND(rfft2, r2c, forward, 2)
-TESSERA_FFT_ND(irfft2, c2r, backward, 2)
-TESSERA_FFT_ND(fftn, c2c, forward, 0)
-TESSERA_FFT_ND(ifftn, c2c, backward, 0)
-TESSERA_FFT_ND(rfftn, r2c, forward, 0)
-TESSERA_FFT_ND(irfftn, c2r, backward, 0)
-
-Array hfft(const Operand& x, FftOptions options) {
-  const Call call("hfft", x.where);
-  return hermitian(x, std::nullopt, options);
+// With n points: cropped or padded to them.
+Array fft(const Operand& x, std::int64_t n, FftOptions o) { return named("fft", {c2c, forward, 1}, x, n, o); }
+Array ifft(const Operand& x, std::int64_t n, FftOptions o) {
+  return named("ifft", {c2c, backward, 1}, x, n, o);
 }
-Array hfft(const Operand& x, std::int64_t n, FftOptions options) {
-  const Call call("hfft", x.where);
-  return hermitian(x, n, options);
+Array rfft(const Operand& x, std::int64_t n, FftOptions o) {
+  return named("rfft", {r2c, forward, 1}, x, n, o);
 }
-Array ihfft(const Operand& x, FftOptions options) {
-  const Call call("ihfft", x.where);
-  return inverse_hermitian(x, std::nullopt, options);
+Array irfft(const Operand& x, std::int64_t n, FftOptions o) {
+  return named("irfft", {c2r, backward, 1}, x, n, o);
 }
-Array ihfft(const Operand& x, std::int64_t n, FftOptions options) {
-  const Call call("ihfft", x.where);
-  return inverse_hermitian(x, n, options);
-}
+Array hfft(const Operand& x, std::int64_t n, FftOptions o) { return hermitian("hfft", x, n, o); }
+Array ihfft(const Operand& x, std::int64_t n, FftOptions o) { return inverse_hermitian("ihfft", x, n, o); }
 
 }  // namespace tessera::fft
