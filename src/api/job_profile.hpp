@@ -7,8 +7,8 @@ namespace tessera {
 
 // Starts the profile if the setting names a folder.
 void start_job_profile();
-// Writes report.txt and trace.json there. Collective over the ranks whose program is done; CommError if other
-// ranks have failed. IoError.
+// Writes report.txt and trace.json into the folder of start_job_profile. Collective over the ranks whose
+// program is done; CommError if other ranks have failed, IoError if the folder takes no files.
 void finish_job_profile();
 // Ends the profile without writing: this rank's program has failed.
 void drop_job_profile();

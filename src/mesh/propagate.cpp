@@ -87,8 +87,8 @@ class Propagator {
   }
 
   // The union of the inputs' assignments, if they agree on every factor that they split and use no axis
-  // twice: then no input needs more than further splitting. A reduced factor may be split only if every input
-  // that has it splits it; otherwise its cost must be weighed.
+  // twice: then each input is at most split further, which moves nothing. A reduced factor may be split only
+  // if every input that has it splits it; otherwise its cost must be weighed.
   std::optional<FactorAxes> agreement() const {
     FactorAxes merged(rule_.factors.size());
     std::vector<int> factor_of_axis(mesh_.ndim(), nowhere);
@@ -336,8 +336,8 @@ class Propagator {
     return static_cast<std::int64_t>(std::min(1e17, 2 * terms / rates().flops_per_moved_byte()));
   }
 
-  // The cost of replicated results: a sum over an axis that could have split the result leaves each rank more
-  // than its share of it. Rows times rows on a grid of 8 x 8:
+  // The cost of a result that is held several times: an axis that is summed over cannot split the result, so
+  // each rank holds more than its share. Rows times rows on a grid of 8 x 8:
   //
   //   rows split by both axes      the result's blocks are n^2 / 64, each held once
   //   inner dim split by one       fewer bytes move, but blocks are n^2 / 8, each held 8 times

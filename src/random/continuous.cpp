@@ -40,7 +40,7 @@ Array gumbel(const Key& key, Shape shape, Dtype dtype, Resolution resolution, Wh
   const Call call("gumbel", where);
   check_draw(key, shape, dtype);
   if (resolution == Resolution::low) return -log(-log(uniform_in(key, shape, dtype, tiny(dtype), 1)));
-  // Below 1/2 a second draw adds the digits that one draw lacks.
+  // A draw below 1/2 has leading zeros instead of digits: a second draw supplies the lower ones.
   const auto slab = [&](std::int64_t i) { return uniform_slab(key, shape, dtype, i); };
   const Array high = slab(0), floor = Array(std::max(epsilon(dtype) * epsilon(dtype) / 2, tiny(dtype)));
   const Array fine = high + epsilon(dtype) * slab(1) + floor;

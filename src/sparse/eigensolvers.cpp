@@ -94,7 +94,7 @@ Tridiagonal lanczos_step(const LinearMap& a, const Array& j, const Tridiagonal& 
   for (int twice = 0; twice < 2; ++twice)
     w = w - tessera::matmul(tessera::matmul(is_complex(w.dtype()) ? conj(at.rows) : at.rows, w), at.rows);
   const Array norm = sqrt(real_inner(w, w));
-  // If the space is exhausted, only rounding errors remain.
+  // w is rounding errors alone once the rows span all that products with a can reach.
   const Array is_left = norm > 100 * linalg::epsilon(at.rows.dtype()) * abs(alpha);
   const Array scale = where(is_left, 1 / norm, zeros_like(norm));
   const Array here = arange(steps) == j;

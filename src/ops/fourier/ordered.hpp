@@ -5,7 +5,7 @@
 
 namespace tessera {
 
-// The transform that the params describe, of types that its op has inferred.
+// The transform that the params describe. x has the dtype that record_fft asks for.
 Array ordered_fft(const Array& x, const FftParams&);
 
 }  // namespace tessera

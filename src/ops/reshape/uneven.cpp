@@ -1,15 +1,16 @@
-// A rank's rows are a run of the flattened array, but not the run that it holds of the result:
+// Reshapes of arrays whose blocks are uneven. A rank's rows are consecutive elements of the flattened array,
+// but the blocks of the result begin and end elsewhere:
 //
 //   (7, 4) over 4 ranks   rows  2 2 2 1   = elements  8 8 8 4
 //   (28,)  over 4 ranks                               7 7 7 7
 //
-// Padded to equal blocks of rows, the runs do agree, and (8, 4) -> (32,) moves nothing; the remaining step is
-// a slice, in which ranks send their neighbours the few elements by which the runs differ. In the other
+// Padded to equal blocks of rows they agree, and (8, 4) -> (32,) moves nothing; the remaining step is a
+// slice, in which ranks send their neighbours the few elements by which the blocks differ. In the other
 // direction, (28,) is first padded to (32,).
 //
-// Columns are not runs: a split of a minor dim first becomes a split of the rows (all-to-all), or, if there
-// are fewer rows than ranks, of the joined rows. In the other direction, a first dim with fewer rows than
-// ranks takes the mesh axes that fit it, and the next dim takes the others:
+// Columns are not consecutive elements: a split of a minor dim first becomes a split of the rows
+// (all-to-all), or, if there are fewer rows than ranks, of the joined rows. In the other direction, a first
+// dim with fewer rows than ranks takes the mesh axes that fit it, and the next dim takes the others:
 //
 //   rank 0 [a b] [e f]   P(-, x)  ->  rank 0 [a b c d]   P(x)       (16,) -> (4, 4), x = 2, y = 4: P(x, y)
 //   rank 1 [c d] [g h]                rank 1 [e f g h]
