@@ -3,6 +3,7 @@
 #pragma once
 #include <tessera/tessera.hpp>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -41,6 +42,8 @@ struct Order {
   std::vector<std::string> words;  // run: mpirun options, program, its arguments; bench: its arguments
   std::string launcher;            // run, sbatch: mpirun, srun, or the available one
   bool dry_run = false;
+  int rank = -1;         // replay
+  std::string debugger;  // replay
   BatchOrder batch;
 };
 
@@ -62,6 +65,7 @@ int simulate(const Order&);
 int measure_machine(const Order&);
 int doctor(const Order&);
 int profile_program(const Order&);
+int replay_rank(const Order&);                             // does not return on success
 int run_benchmark(const std::vector<std::string>& words);  // does not return on success
 
 // ---- parsing and text ----
@@ -95,6 +99,19 @@ FileContents contents_of(const std::string& name);
 std::vector<NamedInfo> checkpoint_leaves(const std::string& folder, int step);
 
 bool under_launcher();
+// An operation of the command line on operands; UsageError: it is none.
+tessera::Array apply(const std::string& command, const Order&, const std::vector<tessera::Array>&,
+                     const tessera::Mesh&);
+void check_operands(const std::string& command, const Order&);  // UsageError: too few, too many
+// The layout of operand n with this shape. Without --spec its first dim is split, if it has one.
+tessera::Sharding layout_of(const Order&, std::size_t n, const tessera::Shape&, const tessera::Mesh&);
+// The program of explain and simulate: the operation as a function, and operands without data.
+struct PlannedProgram {
+  std::function<std::vector<tessera::Array>(const std::vector<tessera::Array>&)> function;
+  std::vector<tessera::Array> arguments;
+};
+PlannedProgram planned_program(const Order&, const tessera::Mesh&);
+
 // -v: reports the current activity on stderr, once per job.
 void tell(const Order&, const std::string& what);
 // {"x": 4, "y": 2}, in the order of the axes.

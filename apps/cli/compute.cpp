@@ -1,11 +1,10 @@
-// matmul, fft, solve, reshard on files; explain, advise and simulate: what these would take.
+// matmul, fft, solve, reshard on files; explain and advise: what these would take.
 #include <chrono>
 #include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include <tessera/jit/advise.hpp>
-#include <tessera/jit/simulate.hpp>
 
 #include "base/settings.hpp"
 #include "base/text.hpp"
@@ -23,6 +22,8 @@ std::string text_of(const auto& value) {
   out << value;
   return out.str();
 }
+
+}  // namespace
 
 Array apply(const std::string& command, const Order& order, const std::vector<Array>& x, const Mesh& mesh) {
   if (command == "matmul") return matmul(x[0], x[1]);
@@ -46,9 +47,13 @@ Array apply(const std::string& command, const Order& order, const std::vector<Ar
                    " is unknown; there are matmul, fft, solve, lu and reshard");
 }
 
+namespace {
+
 std::size_t operands_of(const std::string& command) {
   return command == "matmul" || command == "solve" ? 2 : 1;
 }
+
+}  // namespace
 
 void check_operands(const std::string& command, const Order& order) {
   const auto expected = operands_of(command);
@@ -72,6 +77,8 @@ Sharding layout_of(const Order& order, std::size_t n, const Shape& shape, const 
     return sharding;
   });
 }
+
+namespace {
 
 // HPL's residual, in the infinity norm; for several right-hand sides the worst.
 double hpl_residual(const Array& a, const Array& x, const Array& b) {
@@ -140,14 +147,7 @@ int compute(const std::string& command, const Order& order) {
 }
 
 int explain(const Order& order) {
-  check_operands(order.what, order);
-  const Mesh mesh = planning_mesh(order);
-  std::vector<Array> x;
-  for (std::size_t n = 0; n < order.operands.size(); ++n) {
-    const auto info = operand_info(order.operands[n], order.dtype);
-    x.push_back(device_put(zeros(info.shape, info.dtype), layout_of(order, n, info.shape, mesh)));
-  }
-  const auto function = [&](const std::vector<Array>& args) { return apply(order.what, order, args, mesh); };
+  const auto [function, x] = planned_program(order, planning_mesh(order));
   const auto compiled = jit(function).lower(x).compile();
   const auto plan = compiled.explanation();
   if (!order.json) {
@@ -170,83 +170,6 @@ int explain(const Order& order) {
                            {"outputs", plan.outputs}}
                           .dump(2)
                           .c_str());
-  return 0;
-}
-
-namespace {
-
-// One step of stochastic gradient descent of a network: a batch, and the weights of its layers.
-std::vector<Array> training_step(const std::vector<Array>& x) {
-  const auto loss = [&](const std::vector<Array>& weights) {
-    Array y = x[0];
-    for (std::size_t n = 0; n < weights.size(); ++n)
-      y = n + 1 < weights.size() ? maximum(matmul(y, weights[n]), 0) : matmul(y, weights[n]);
-    return mean(square(y));
-  };
-  std::vector<Array> weights(x.begin() + 1, x.end());
-  const auto gradients = grad(loss)(weights);
-  constexpr double rate = 1e-3;
-  for (std::size_t n = 0; n < weights.size(); ++n) weights[n] = weights[n] - gradients[n] * rate;
-  return weights;
-}
-
-json simulation_json(const Simulation& run) {
-  json calls = json::array(), links = json::array();
-  for (const auto& c : run.calls)
-    calls.push_back({{"kind", c.kind},
-                     {"for", without_places(c.what)},
-                     {"mean_s", c.seconds},
-                     {"longest_s", c.most_seconds},
-                     {"bytes", c.bytes},
-                     {"messages", c.messages}});
-  for (const auto& link : run.links)
-    links.push_back({{"link", link.name}, {"busy", link.busy}, {"bytes", link.bytes}});
-  return {{"seconds", run.seconds},
-          {"computing_s", run.computing_s},
-          {"waiting_s", run.waiting_s},
-          {"ranks", run.ranks},
-          {"hosts", run.hosts},
-          {"messages", run.messages},
-          {"calls", calls},
-          {"links", links},
-          {"notes", run.notes}};
-}
-
-// A mesh of two axes that is as square as can be, for -n without --mesh.
-Mesh mesh_of_ranks(int ranks) {
-  const auto meshes = meshes_of(ranks);
-  return meshes.back();
-}
-
-}  // namespace
-
-int simulate(const Order& order) {
-  if (order.what == "train") {
-    if (order.operands.size() < 2)
-      throw UsageError(
-          "simulate: train takes a batch and the weights of each layer: 65536x784 784x512 512x10");
-  } else {
-    check_operands(order.what, order);
-  }
-  if (order.mesh.empty() == (order.ranks == 0)) throw UsageError("simulate: give -n or --mesh, one of them");
-  const Mesh mesh = order.mesh.empty() ? mesh_of_ranks(order.ranks) : planning_mesh(order);
-  std::vector<Array> x;
-  for (std::size_t n = 0; n < order.operands.size(); ++n) {
-    const auto info = operand_info(order.operands[n], order.dtype);
-    const bool is_weight = order.what == "train" && n > 0 && order.specs.size() <= 1;
-    x.push_back(device_put(zeros(info.shape, info.dtype),
-                           is_weight ? Sharding::replicated(mesh) : layout_of(order, n, info.shape, mesh)));
-  }
-  SimulateOptions options;
-  options.trace_path = order.output;
-  const Simulation run =
-      order.what == "train"
-          ? tessera::simulate(training_step, options, x)
-          : tessera::simulate(
-                [&](const std::vector<Array>& args) { return apply(order.what, order, args, mesh); }, options,
-                x);
-  const auto text = order.json ? simulation_json(run).dump(2) + "\n" : without_places(to_string(run));
-  std::printf("%s", text.c_str());
   return 0;
 }
 

@@ -144,6 +144,7 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
     order.words = app.get_subcommands().front()->remaining();
     return cli::profile_program(order);
   }
+  if (command == "replay") return cli::replay_rank(order);
   if (command == "doctor") return apps::is_first_rank() ? cli::doctor(order) : 0;
   if (command == "env") return apps::is_first_rank() ? cli::show_settings(order) : 0;
   if (command == "shard") return apps::is_first_rank() ? cli::show_shard(order) : 0;
@@ -261,6 +262,19 @@ int answer(int argc, char** argv) {
       ->expected(1);
   doctor->footer("Example: kill -USR2 PROCESS_OF_MPIRUN; tessera doctor tessera-flight");
 
+  auto* replay = app.add_subcommand(
+      "replay",
+      "one rank of a recorded job again, alone and with the same bits: replay FOLDER --rank R [-- PROGRAM "
+      "its words]");
+  replay->add_option("folder", order.operands, "where the job kept its recording: TESSERA_RECORD")
+      ->required()
+      ->expected(1);
+  replay->add_option("--rank", order.rank, "the rank")->required()->check(CLI::Range(0, 999999));
+  replay->add_option("--debugger", order.debugger, "starts the rank under gdb, lldb or another program");
+  replay->footer(
+      "Example: TESSERA_RECORD=tape tessera run -n 64 ./program; tessera replay tape --rank 37 --debugger "
+      "gdb\nWithout a program the recorded one is started, in its folder, with its words.");
+
   auto* info =
       app.add_subcommand("info", "devices, hosts, libraries; or what is in a file, without its data");
   info->add_option(
@@ -325,9 +339,10 @@ int answer(int argc, char** argv) {
 
   auto* explain = app.add_subcommand(
       "explain", "what an operation would move and need, without running it; for any number of ranks");
-  explain->add_option("operation", order.what, "matmul, fft, solve or reshard")
-      ->required()
-      ->check(CLI::IsMember({"matmul", "fft", "solve", "reshard"}));
+  const std::string planned =
+      "matmul, fft, solve, lu, reshard, train (a batch and weights) or cg (the right-hand side on a grid)";
+  const CLI::IsMember is_planned({"matmul", "fft", "solve", "lu", "reshard", "train", "cg"});
+  explain->add_option("operation", order.what, planned)->required()->check(is_planned);
   add_planned_operands(explain, order);
   explain->add_flag("--text", order.as_text, "also the program, one line per instruction");
   add_layout(explain, order), add_json(explain, order);
@@ -349,10 +364,7 @@ int answer(int argc, char** argv) {
 
   auto* simulate = app.add_subcommand(
       "simulate", "the seconds that an operation would take on a machine, each rank and message followed");
-  simulate
-      ->add_option("operation", order.what, "matmul, fft, solve, lu, reshard, or train: a batch and weights")
-      ->required()
-      ->check(CLI::IsMember({"matmul", "fft", "solve", "lu", "reshard", "train"}));
+  simulate->add_option("operation", order.what, planned)->required()->check(is_planned);
   add_planned_operands(simulate, order);
   simulate->add_option("-n,--np", order.ranks, "ranks, on a mesh x, y as square as can be")
       ->check(CLI::Range(1, 1000000));
@@ -380,6 +392,11 @@ int answer(int argc, char** argv) {
 
   try {
     auto words = words_of(argc, argv);
+    if (const auto end = std::find(words.begin(), words.end(), "--");
+        end != words.end() && words.front() == "replay") {  // the program and its words
+      order.words.assign(end + 1, words.end());
+      words.erase(end, words.end());
+    }
     std::reverse(words.begin(), words.end());  // CLI11 expects them reversed
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {

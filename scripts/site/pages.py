@@ -12,7 +12,7 @@ import functions
 import reference
 
 GUIDES = ["install", "first-program", "python", "notebooks", "sharding", "explain", "advise", "simulate", "gradients", "networks", "sparse", "files", "larger-than-memory", "clusters", "performance", "speed",
-          "mixed-precision", "pictures", "command-line", "errors", "limits", "faq", "trust", "versions"]
+          "mixed-precision", "pictures", "command-line", "errors", "replay", "limits", "faq", "trust", "versions"]
 COMING_FROM = ["from-jax", "scalapack", "coming-from"]
 CHEAT_SHEETS = {"jax": "JAX → tessera", "numpy": "NumPy → tessera"}
 TUTORIALS = ["parallel_evaluation", "distributed_arrays_2022", "distributed_arrays_2024", "parallelism", "workshop"]

@@ -165,7 +165,7 @@ void share_rates() {
            static_cast<int>(std::thread::hardware_concurrency())};
   comm::broadcast_at_start(&shared, sizeof shared);
   set_rates(shared.rates);
-  if (shared.is_given != 0) return;
+  if (shared.is_given != 0 || !settings().record.empty() || !settings().replay.empty()) return;
   const auto& groups = comm::host_groups(comm::world());
   const bool lacks = !shared.rates.has_compute ||
                      (most_ranks_of_a_host(groups) > 1 && !shared.rates.has_inside) ||

@@ -175,6 +175,18 @@ const Row rows[] = {
      "folder in which each rank writes down its last calls on a time-out, a crash or SIGUSR2, for tessera "
      "doctor; empty: on SIGUSR2 alone, in tessera-flight",
      [](Settings& s, const std::string&, const std::string& text) { s.flight_record = text; }},
+    {"TESSERA_RECORD", "",
+     "folder that receives what arrives at each rank, for tessera replay; ranks of a host then share no "
+     "memory, and FFTs are planned by estimate; empty: none",
+     [](Settings& s, const std::string&, const std::string& text) { s.record = text; }, may_differ},
+    {"TESSERA_RECORD_LIMIT", "1G",
+     "bytes that the recording of one rank may have (64M, 1.5G); there it ends, and the program goes on",
+     [](Settings& s, const std::string& name, const std::string& text) {
+       s.record_limit_bytes = parse_bytes(name, text);
+     },
+     may_differ},
+    {"TESSERA_REPLAY", "", "file of a rank's recording that this process replays; set by tessera replay",
+     [](Settings& s, const std::string&, const std::string& text) { s.replay = text; }, may_differ},
 };
 
 struct Environment {
@@ -187,6 +199,9 @@ struct Environment {
         row.set(values, row.name, text);
         texts.emplace_back(row.name, text);
       }
+    // FFTW's measurements may choose another algorithm, with other last bits, each time.
+    const bool must_repeat = !values.record.empty() || !values.replay.empty();
+    if (must_repeat && values.fft_plan == "auto") values.fft_plan = "estimate";
   }
 };
 Environment& environment() { return state<Environment>(); }
@@ -201,6 +216,13 @@ std::vector<std::string> names() {
 
 const Settings& settings() { return environment().values; }
 
+namespace {
+// A recorded run and its replay differ in these alone.
+bool is_of_recording(std::string_view name) {
+  return name.starts_with("TESSERA_RECORD") || name == "TESSERA_REPLAY";
+}
+}  // namespace
+
 std::vector<SettingRow> settings_table() {
   std::vector<SettingRow> table;
   for (const Row& row : rows) {
@@ -214,7 +236,8 @@ std::vector<SettingRow> settings_table() {
 
 std::string settings_text() {
   std::string text;
-  for (const auto& [name, value] : environment().texts) text += name + "=" + value + "\n";
+  for (const auto& [name, value] : environment().texts)
+    if (!is_of_recording(name)) text += name + "=" + value + "\n";
   return text;
 }
 

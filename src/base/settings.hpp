@@ -29,6 +29,9 @@ struct Settings {
   std::string profile;        // folder
   std::string machine;        // file of rates, or "reference"
   std::string flight_record;  // folder
+  std::string record;         // folder
+  std::int64_t record_limit_bytes = std::int64_t{1} << 30;
+  std::string replay;  // file of one rank
 };
 
 // The settings as the environment had them at the first call. A bad value is an ArgumentError that names the

@@ -74,7 +74,7 @@ void all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const vo
     const int n = static_cast<int>(std::min(most, count - done));
     auto* to = static_cast<std::byte*>(out) + done * item;
     const void* from = in == out ? MPI_IN_PLACE : static_cast<const std::byte*>(in) + done * item;
-    check(MPI_Allreduce(from, to, n, mpi_type(dtype), mpi_op(kind, dtype), comm.impl().handle),
+    check(mpi::Allreduce(from, to, n, mpi_type(dtype), mpi_op(kind, dtype), comm.impl().handle),
           "MPI_Allreduce", comm);
   }
 }
@@ -103,9 +103,9 @@ void all_gather(const Communicator& comm, const void* in, std::int64_t bytes, vo
   if (!goes_by_hosts(comm) && fits_one_message(bytes) && !comm.impl().is_reordered() &&
       !use_own(Collective::all_gather, comm.size(), bytes)) {
     const int n = static_cast<int>(bytes);
-    check(
-        MPI_Allgather(in == own_place ? MPI_IN_PLACE : in, n, MPI_BYTE, out, n, MPI_BYTE, comm.impl().handle),
-        "MPI_Allgather", comm);
+    check(mpi::Allgather(in == own_place ? MPI_IN_PLACE : in, n, MPI_BYTE, out, n, MPI_BYTE,
+                         comm.impl().handle),
+          "MPI_Allgather", comm);
     return;
   }
   std::vector<std::int64_t> bytes_of(comm.size(), bytes), offset_of(bytes_of.size());
@@ -137,8 +137,8 @@ void reduce_scatter(const Communicator& comm, ReduceKind kind, Dtype dtype, cons
       use_own(Collective::reduce_scatter, comm.size(), total * item))
     return own_reduce_scatter(comm, kind, dtype, in, out, counts);
   std::vector<int> int_counts(counts.begin(), counts.end());
-  check(MPI_Reduce_scatter(in, out, int_counts.data(), mpi_type(dtype), mpi_op(kind, dtype),
-                           comm.impl().handle),
+  check(mpi::Reduce_scatter(in, out, int_counts.data(), mpi_type(dtype), mpi_op(kind, dtype),
+                            comm.impl().handle),
         "MPI_Reduce_scatter", comm);
 }
 
@@ -149,8 +149,8 @@ void broadcast(const Communicator& comm, void* data, std::int64_t bytes, int roo
   count_broadcast(comm, bytes, root);
   const std::int64_t most = settings().message_limit;
   for (std::int64_t done = 0; done < bytes; done += most)
-    check(MPI_Bcast(static_cast<std::byte*>(data) + done, static_cast<int>(std::min(most, bytes - done)),
-                    MPI_BYTE, comm.impl().mpi_rank(root), comm.impl().handle),
+    check(mpi::Bcast(static_cast<std::byte*>(data) + done, static_cast<int>(std::min(most, bytes - done)),
+                     MPI_BYTE, comm.impl().mpi_rank(root), comm.impl().handle),
           "MPI_Bcast", comm);
 }
 
@@ -160,7 +160,7 @@ void barrier(const Communicator& comm) {
   const Waiting waiting("barrier", comm, 0);
   if (auto* board = SharedSlots::of(comm))
     return board->exchange(comm, nullptr, 0, [](int, const std::byte*) {});
-  check(MPI_Barrier(comm.impl().handle), "MPI_Barrier", comm);
+  check(mpi::Barrier(comm.impl().handle), "MPI_Barrier", comm);
 }
 
 void exchange(const Communicator& comm, std::span<const Message> sends, std::span<const Message> receives,

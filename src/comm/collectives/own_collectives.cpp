@@ -58,15 +58,15 @@ class AddingReceiver {
     const auto length = [&](std::int64_t piece) { return std::min(piece_, count - piece * piece_); };
     const auto post = [&](std::int64_t piece) {
       const auto slot = static_cast<std::size_t>(piece % 2);
-      check(MPI_Irecv(scratch_[slot].data(), static_cast<int>(length(piece) * item_), MPI_BYTE,
-                      comm_.impl().mpi_rank(from), tag_collective, comm_.impl().handle, &requests[slot]),
+      check(mpi::Irecv(scratch_[slot].data(), static_cast<int>(length(piece) * item_), MPI_BYTE,
+                       comm_.impl().mpi_rank(from), tag_collective, comm_.impl().handle, &requests[slot]),
             "MPI_Irecv", comm_);
     };
     if (pieces > 0) post(0);
     for (std::int64_t piece = 0; piece < pieces; ++piece) {
       if (piece + 1 < pieces) post(piece + 1);
       const auto slot = static_cast<std::size_t>(piece % 2);
-      check(MPI_Wait(&requests[slot], MPI_STATUS_IGNORE), "MPI_Wait", comm_);
+      check(mpi::Wait(&requests[slot], MPI_STATUS_IGNORE), "MPI_Wait", comm_);
       const std::int64_t offset = piece * piece_ * item_;
       combine(kind_, dtype_, first + offset, scratch_[slot].data(), sum + offset, length(piece));
     }

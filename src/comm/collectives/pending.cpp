@@ -68,10 +68,10 @@ bool Pending::Impl::complete_some(bool block) {
   int count = 0;
   auto* list = requests.list().data();
   if (block)
-    check(MPI_Waitsome(receives, list, &count, done.data(), MPI_STATUSES_IGNORE), "MPI_Waitsome",
+    check(mpi::Waitsome(receives, list, &count, done.data(), MPI_STATUSES_IGNORE), "MPI_Waitsome",
           requests.comm());
   else
-    check(MPI_Testsome(receives, list, &count, done.data(), MPI_STATUSES_IGNORE), "MPI_Testsome",
+    check(mpi::Testsome(receives, list, &count, done.data(), MPI_STATUSES_IGNORE), "MPI_Testsome",
           requests.comm());
   if (count == MPI_UNDEFINED || count == 0) return false;
   for (int i = 0; i < count; ++i) {

@@ -117,9 +117,9 @@ class PiecewiseExchange {
       flight.room = Buffer::allocate(flight.bytes);
       data = flight.room.data();
     }
-    check(MPI_Irecv(data, static_cast<int>(flight.bytes), MPI_BYTE,
-                    comm_.impl().mpi_rank(comm_.rank_of(receives_[flight.message].peer)), tag_exchange,
-                    comm_.impl().handle, &requests_.list()[at]),
+    check(mpi::Irecv(data, static_cast<int>(flight.bytes), MPI_BYTE,
+                     comm_.impl().mpi_rank(comm_.rank_of(receives_[flight.message].peer)), tag_exchange,
+                     comm_.impl().handle, &requests_.list()[at]),
           "MPI_Irecv", comm_);
   }
 
@@ -132,9 +132,9 @@ class PiecewiseExchange {
       work_.pack(flight.message, flight.piece, flight.room.data());
       data = flight.room.data();
     }
-    check(MPI_Isend(data, static_cast<int>(flight.bytes), MPI_BYTE,
-                    comm_.impl().mpi_rank(comm_.rank_of(sends_[flight.message].peer)), tag_exchange,
-                    comm_.impl().handle, &requests_.list()[at]),
+    check(mpi::Isend(data, static_cast<int>(flight.bytes), MPI_BYTE,
+                     comm_.impl().mpi_rank(comm_.rank_of(sends_[flight.message].peer)), tag_exchange,
+                     comm_.impl().handle, &requests_.list()[at]),
           "MPI_Isend", comm_);
   }
 
@@ -144,10 +144,10 @@ class PiecewiseExchange {
     const int all = static_cast<int>(flights_.size());
     done_.resize(flights_.size());
     if (block)
-      check(MPI_Waitsome(all, requests_.list().data(), &count, done_.data(), MPI_STATUSES_IGNORE),
+      check(mpi::Waitsome(all, requests_.list().data(), &count, done_.data(), MPI_STATUSES_IGNORE),
             "MPI_Waitsome", comm_);
     else
-      check(MPI_Testsome(all, requests_.list().data(), &count, done_.data(), MPI_STATUSES_IGNORE),
+      check(mpi::Testsome(all, requests_.list().data(), &count, done_.data(), MPI_STATUSES_IGNORE),
             "MPI_Testsome", comm_);
     if (count == MPI_UNDEFINED || count == 0) return false;
     for (int i = 0; i < count; ++i) {

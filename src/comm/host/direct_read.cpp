@@ -40,14 +40,15 @@ bool all_can_read(MPI_Comm host, int host_size) {
   std::int64_t password = 0;
   if (getrandom(&password, sizeof password, 0) != sizeof password) password = 0;
   int rank = 0;
-  MPI_Comm_rank(host, &rank);
+  mpi::Comm_rank(host, &rank);
   password = (password & ~std::int64_t{0xffffff}) | rank;
   const Card mine{getpid(), static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&password)), password};
   std::vector<Card> cards(host_size);
-  check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host),
+  check(mpi::Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host),
         "MPI_Allgather", "the ranks of this host");
-  int works = 1;
+  int works = tape_use() == TapeUse::none ? 1 : 0;
   for (const auto& card : cards) {
+    if (works == 0) break;
     std::int64_t found = 0;
     const iovec here{&found, sizeof found}, there{reinterpret_cast<void*>(card.place), sizeof found};
     if (process_vm_readv(static_cast<pid_t>(card.process), &here, 1, &there, 1, 0) != sizeof found ||
@@ -56,7 +57,7 @@ bool all_can_read(MPI_Comm host, int host_size) {
   }
   int all_work = 0;
   // Acts as a barrier: a rank's password stays on its stack until all ranks have read it.
-  check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce",
+  check(mpi::Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce",
         "the ranks of this host");
   return all_work == 1;
 }
@@ -65,11 +66,11 @@ bool all_can_read(MPI_Comm host, int host_size) {
 
 void find_readable_ranks(MPI_Comm host, MPI_Comm world) {
   int host_size = 1;
-  MPI_Comm_size(host, &host_size);
+  mpi::Comm_size(host, &host_size);
   readable().host_of = first_ranks_of_hosts(host_size > 1 && all_can_read(host, host_size), host, world);
   const std::int64_t mine = getpid();
   readable().process_of.resize(readable().host_of.size());
-  check(MPI_Allgather(&mine, 1, MPI_INT64_T, readable().process_of.data(), 1, MPI_INT64_T, world),
+  check(mpi::Allgather(&mine, 1, MPI_INT64_T, readable().process_of.data(), 1, MPI_INT64_T, world),
         "MPI_Allgather", "all ranks");
 }
 
@@ -150,14 +151,14 @@ struct Reading::Impl {
     // Pairs may read in both directions: addresses are received before the message "done", since messages of
     // one tag match in order.
     for (std::size_t s = 0; s < sources.size(); ++s)
-      check(MPI_Irecv(told() + s * count, bytes, MPI_BYTE, comm.impl().mpi_rank(comm.rank_of(sources[s])),
-                      tag_exchange, comm.impl().handle, &arrivals.list()[s]),
+      check(mpi::Irecv(told() + s * count, bytes, MPI_BYTE, comm.impl().mpi_rank(comm.rank_of(sources[s])),
+                       tag_exchange, comm.impl().handle, &arrivals.list()[s]),
             "MPI_Irecv", comm);
     for (const int reader : readers_)
       departures.send(operands_room.data(), bytes, comm.rank_of(reader), tag_exchange);
     for (std::size_t r = 0; r < readers_.size(); ++r)
-      check(MPI_Irecv(words.data() + r, 1, MPI_BYTE, comm.impl().mpi_rank(comm.rank_of(readers_[r])),
-                      tag_exchange, comm.impl().handle, &dones.list()[r]),
+      check(mpi::Irecv(words.data() + r, 1, MPI_BYTE, comm.impl().mpi_rank(comm.rank_of(readers_[r])),
+                       tag_exchange, comm.impl().handle, &dones.list()[r]),
             "MPI_Irecv", comm);
   }
   std::uint64_t* told() { return reinterpret_cast<std::uint64_t*>(told_room.data()); }
@@ -179,7 +180,7 @@ std::span<const std::uint64_t> Reading::operands_of(std::size_t source) {
   auto& request = impl_->arrivals.list()[source];
   if (request != MPI_REQUEST_NULL) {
     const Waiting waiting("the word of a source", *impl_->comm, 0);
-    check(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait", *impl_->comm);
+    check(mpi::Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait", *impl_->comm);
   }
   return {impl_->told() + source * impl_->count, impl_->count};
 }
@@ -187,7 +188,7 @@ std::span<const std::uint64_t> Reading::operands_of(std::size_t source) {
 std::size_t Reading::next() {
   auto& list = impl_->arrivals.list();
   int source = 0;
-  check(MPI_Waitany(static_cast<int>(list.size()), list.data(), &source, MPI_STATUS_IGNORE), "MPI_Waitany",
+  check(mpi::Waitany(static_cast<int>(list.size()), list.data(), &source, MPI_STATUS_IGNORE), "MPI_Waitany",
         *impl_->comm);
   return static_cast<std::size_t>(source);
 }

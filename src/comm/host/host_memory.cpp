@@ -310,7 +310,8 @@ bool all_can_share(MPI_Comm host, int rank, int host_size) {
     HostAddress place;
     std::int64_t password;
   };
-  const Block block = Blocks::instance().take(least_bytes);
+  // A recorded rank shares nothing: what arrives at it comes by messages.
+  const Block block = tape_use() == TapeUse::none ? Blocks::instance().take(least_bytes) : Block();
   Card mine{{}, getpid() * std::int64_t{1'000'003} + rank};
   int works = block.data != nullptr ? 1 : 0;
   if (works == 1) {
@@ -318,7 +319,7 @@ bool all_can_share(MPI_Comm host, int rank, int host_size) {
     mine.place = Blocks::instance().address_of(block.data);
   }
   std::vector<Card> cards(host_size);
-  check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host),
+  check(mpi::Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, host),
         "MPI_Allgather", "the ranks of this host");
   for (const auto& card : cards) {
     if (works == 0 || !card.place.is_visible()) {
@@ -333,7 +334,7 @@ bool all_can_share(MPI_Comm host, int rank, int host_size) {
     }
   }
   int all_work = 0;
-  check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce",
+  check(mpi::Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce",
         "the ranks of this host");
   if (block.data != nullptr) Blocks::instance().give(block);
   return all_work == 1;
@@ -395,20 +396,20 @@ Buffer map(const HostAddress& address) {
 
 std::vector<int> first_ranks_of_hosts(bool works, MPI_Comm host, MPI_Comm world) {
   int rank = 0, size = 1;
-  MPI_Comm_rank(world, &rank);
-  MPI_Comm_size(world, &size);
+  mpi::Comm_rank(world, &rank);
+  mpi::Comm_size(world, &size);
   int first = rank;
-  check(MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce", "the ranks of this host");
+  check(mpi::Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, host), "MPI_Allreduce", "the ranks of this host");
   if (!works) first = -1;
   std::vector<int> by_rank(size);
-  check(MPI_Allgather(&first, 1, MPI_INT, by_rank.data(), 1, MPI_INT, world), "MPI_Allgather", "all ranks");
+  check(mpi::Allgather(&first, 1, MPI_INT, by_rank.data(), 1, MPI_INT, world), "MPI_Allgather", "all ranks");
   return by_rank;
 }
 
 void find_sharing_ranks(MPI_Comm host, MPI_Comm world) {
   int rank = 0, host_size = 1;
-  MPI_Comm_rank(world, &rank);
-  MPI_Comm_size(host, &host_size);
+  mpi::Comm_rank(world, &rank);
+  mpi::Comm_size(host, &host_size);
   sharing().mine = host_size > 1 && all_can_share(host, rank, host_size);
   sharing().host_of = first_ranks_of_hosts(sharing().mine, host, world);
 }

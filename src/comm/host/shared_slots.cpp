@@ -26,14 +26,14 @@ Buffer shared_by(const Communicator& comm, std::size_t bytes) {
     std::memset(memory.data(), 0, bytes);
     address = host_address(memory.data());
   }
-  check(MPI_Bcast(&address, sizeof address, MPI_BYTE, 0, comm.impl().handle), "MPI_Bcast", comm);
+  check(mpi::Bcast(&address, sizeof address, MPI_BYTE, 0, comm.impl().handle), "MPI_Bcast", comm);
   int works = address.is_visible() ? 1 : 0, all_work = 0;
   try {
     if (works == 1 && comm.rank() != 0) memory = map(address);
   } catch (const std::exception&) {  // this process can map no more memory
     works = 0;
   }
-  check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, comm.impl().handle), "MPI_Allreduce", comm);
+  check(mpi::Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, comm.impl().handle), "MPI_Allreduce", comm);
   return all_work == 1 ? std::move(memory) : Buffer();
 }
 
@@ -82,7 +82,7 @@ void SharedSlots::wait_for(const Communicator& comm, const Slot& other, std::uin
   for (int turn = 1; other.rendezvous.load(std::memory_order_acquire) < rendezvous; ++turn) {
     int found = 0;
     if (turn % turns_between_progress == 0)
-      check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm.impl().handle, &found, MPI_STATUS_IGNORE),
+      check(mpi::Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm.impl().handle, &found, MPI_STATUS_IGNORE),
             "MPI_Iprobe", comm);
     if (has_a_core_ && turn < quick)
       rest_a_moment();

@@ -33,8 +33,8 @@ struct HashIds {
 
 bool mpi_is_up() {
   int initialized = 0, finalized = 0;
-  MPI_Initialized(&initialized);
-  MPI_Finalized(&finalized);
+  mpi::Initialized(&initialized);
+  mpi::Finalized(&finalized);
   return initialized && !finalized;
 }
 
@@ -61,7 +61,7 @@ struct Communicators {
   }
 
   static int free(const Communicator& one) {
-    return one.impl().handle == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&one.impl().handle);
+    return one.impl().handle == MPI_COMM_NULL ? MPI_SUCCESS : mpi::Comm_free(&one.impl().handle);
   }
 };
 Communicators& communicators() { return state<Communicators>(); }
@@ -156,15 +156,10 @@ MPI_Comm make_handle(const std::vector<int>& device_ids) {
   RendezvousCount first;
   const Rendezvous rendezvous(first, device_ids, RendezvousKind::making, describe);
   MPI_Comm handle = MPI_COMM_NULL;
-  MPI_Group everybody, members;
-  check(MPI_Comm_group(all.impl().handle, &everybody), "MPI_Comm_group", all);
-  check(MPI_Group_incl(everybody, static_cast<int>(device_ids.size()), device_ids.data(), &members),
-        "MPI_Group_incl", all);
-  check(MPI_Comm_create_group(all.impl().handle, members, tag_of(device_ids), &handle),
+  check(mpi::Comm_of_ranks(all.impl().handle, static_cast<int>(device_ids.size()), device_ids.data(),
+                           tag_of(device_ids), &handle),
         "MPI_Comm_create_group", all);
-  MPI_Group_free(&members);
-  MPI_Group_free(&everybody);
-  MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
+  mpi::Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
   return handle;
 }
 
@@ -247,7 +242,13 @@ void free_idle_groups(const Communicator& comm) {
   cache.asks_from = std::max(cache.most_groups, 2 * cache.by_set.size());
 }
 
-int fortran_handle(const Communicator& comm) { return static_cast<int>(MPI_Comm_c2f(comm.impl().handle)); }
+int fortran_handle(const Communicator& comm) {
+  if (tape_use() != TapeUse::none)
+    throw ArgumentError(
+        "a library that calls MPI by itself (ScaLAPACK) is about to receive data that TESSERA_RECORD cannot "
+        "keep: record without it");
+  return static_cast<int>(MPI_Comm_c2f(comm.impl().handle));
+}
 
 const Communicator& control() {
   const auto& own = communicators().control;
@@ -256,8 +257,8 @@ const Communicator& control() {
 
 void set_world(MPI_Comm handle, MPI_Comm control) {
   int rank = 0, size = 1;
-  MPI_Comm_rank(handle, &rank);
-  MPI_Comm_size(handle, &size);
+  mpi::Comm_rank(handle, &rank);
+  mpi::Comm_size(handle, &size);
   std::vector<int> ids(size);
   std::iota(ids.begin(), ids.end(), 0);
   communicators().world = make(handle, rank, ids, size);

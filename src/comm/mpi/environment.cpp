@@ -89,7 +89,7 @@ void require_whole_job(int world_size) {
 std::string host_name() {
   char name[MPI_MAX_PROCESSOR_NAME] = "";
   int length = 0;
-  MPI_Get_processor_name(name, &length);
+  mpi::Get_processor_name(name, &length);
   return name;
 }
 
@@ -132,7 +132,7 @@ Shared share_settings(double timeout_s) {
                  list_by_text(differ, world().device_ids()));
   }
   Shared shared{timeout_s, number_of_this_job()};
-  check(MPI_Bcast(&shared, sizeof shared, MPI_BYTE, 0, world().impl().handle), "MPI_Bcast", world());
+  check(mpi::Bcast(&shared, sizeof shared, MPI_BYTE, 0, world().impl().handle), "MPI_Bcast", world());
   return shared;
 }
 
@@ -152,34 +152,35 @@ void synchronize_host(double timeout_s) {
   auto& job = environment().job;
   if (job.size == 1) return;
   MPI_Comm host;
-  check(MPI_Comm_split_type(world().impl().handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
-        "MPI_Comm_split_type", world());
-  MPI_Comm_rank(host, &job.host_rank);
-  MPI_Comm_size(host, &job.host_size);
+  check(mpi::Comm_split_type(world().impl().handle, 0, &host), "MPI_Comm_split_type", world());
+  mpi::Comm_rank(host, &job.host_rank);
+  mpi::Comm_size(host, &job.host_size);
   std::string name = HostPage::new_name();
   const char* const neighbours = "the ranks of this host";
-  check(MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, host), "MPI_Bcast", neighbours);
+  check(mpi::Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, host), "MPI_Bcast", neighbours);
   const std::size_t bytes = place_bytes() * static_cast<std::size_t>(job.host_size);
-  if (job.host_rank == 0) environment().page.create(name, bytes);
-  check(MPI_Barrier(host), "MPI_Barrier", neighbours);
-  if (job.host_rank != 0) environment().page.open(name, bytes);
+  const bool has_neighbours = tape_use() != TapeUse::replays;
+  if (job.host_rank == 0 && has_neighbours) environment().page.create(name, bytes);
+  check(mpi::Barrier(host), "MPI_Barrier", neighbours);
+  if (job.host_rank != 0 && has_neighbours) environment().page.open(name, bytes);
   claim_place(environment().page.data(), job.host_rank, job.rank);
-  check(MPI_Barrier(host), "MPI_Barrier", neighbours);
+  check(mpi::Barrier(host), "MPI_Barrier", neighbours);
   set_shared_cores(job.host_size > job.cores);
-  if (job.host_rank == 0) HostPage::unlink(name);
+  if (job.host_rank == 0 && has_neighbours) HostPage::unlink(name);
   number_hosts(first_ranks_of_hosts(true, host, world().impl().handle));
   find_sharing_ranks(host, world().impl().handle);
   find_readable_ranks(host, world().impl().handle);
-  MPI_Comm_free(&host);
-  start_watchdog(job.rank, environment().page.data(), job.host_size, job.host_rank, timeout_s);
+  mpi::Comm_free(&host);
+  if (has_neighbours)
+    start_watchdog(job.rank, environment().page.data(), job.host_size, job.host_rank, timeout_s);
 }
 
 void start_on(MPI_Comm application, const StartOptions& options) {
   MPI_Comm handle;
-  check(MPI_Comm_dup(application, &handle), "MPI_Comm_dup", "the application's communicator");
-  MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
+  check(mpi::Comm_dup(application, &handle), "MPI_Comm_dup", "the application's communicator");
+  mpi::Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
   MPI_Comm control_handle;
-  check(MPI_Comm_dup(handle, &control_handle), "MPI_Comm_dup", "the application's communicator");
+  check(mpi::Comm_dup(handle, &control_handle), "MPI_Comm_dup", "the application's communicator");
   set_world(handle, control_handle);
 
   auto& job = environment().job;
@@ -207,10 +208,11 @@ void refuse_second_start() {
 void start(int* argc, char*** argv, const StartOptions& options) {
   refuse_second_start();
   begin_session();
-  choose_mpi();
+  choose_tape();
+  if (tape_use() != TapeUse::replays) choose_mpi();
   int initialized = 0, finalized = 0;
-  MPI_Initialized(&initialized);
-  MPI_Finalized(&finalized);
+  mpi::Initialized(&initialized);
+  mpi::Finalized(&finalized);
   if (finalized)
     throw ArgumentError(
         "MPI has been finalized in this process and cannot start again: keep one tessera::Runtime for the "
@@ -218,22 +220,27 @@ void start(int* argc, char*** argv, const StartOptions& options) {
   if (!initialized) {
     yield_when_cores_are_short();
     int provided = 0;
-    check(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread", "this process");
+    check(mpi::Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread", "this process");
   }
   environment().finalizes = !initialized;
+  start_recording(options.build);
   int size = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  mpi::Comm_size(MPI_COMM_WORLD, &size);
   require_whole_job(size);
   start_on(MPI_COMM_WORLD, options);
 }
 
 void attach(const void* mpi_comm, const StartOptions& options) {
   refuse_second_start();
+  if (tape_use() != TapeUse::none)
+    throw ArgumentError(
+        "Runtime::attach: an application that starts MPI by itself is not recorded (TESSERA_RECORD) or "
+        "replayed: what its own calls receive is not kept");
   begin_session();
   choose_mpi();
   int initialized = 0, finalized = 0;
-  MPI_Initialized(&initialized);
-  MPI_Finalized(&finalized);
+  mpi::Initialized(&initialized);
+  mpi::Finalized(&finalized);
   if (!initialized || finalized)
     throw ArgumentError(
         "Runtime::attach: MPI is not running; call MPI_Init first, or construct tessera::Runtime(argc, "
@@ -253,7 +260,7 @@ void attach(const void* mpi_comm, const StartOptions& options) {
 
 void broadcast_at_start(void* data, int bytes) {
   if (world().size() == 1) return;
-  check(MPI_Bcast(data, bytes, MPI_BYTE, 0, world().impl().handle), "MPI_Bcast", world());
+  check(mpi::Bcast(data, bytes, MPI_BYTE, 0, world().impl().handle), "MPI_Bcast", world());
 }
 
 std::vector<std::string> gather_at_start(const std::string& mine) {
@@ -262,8 +269,8 @@ std::vector<std::string> gather_at_start(const std::string& mine) {
   std::copy_n(mine.begin(), std::min(mine.size(), line.size() - 1), line.begin());
   std::vector<Line> lines(static_cast<std::size_t>(world().size()), line);
   if (world().size() > 1)
-    check(MPI_Allgather(line.data(), line.size(), MPI_CHAR, lines.data(), line.size(), MPI_CHAR,
-                        world().impl().handle),
+    check(mpi::Allgather(line.data(), line.size(), MPI_CHAR, lines.data(), line.size(), MPI_CHAR,
+                         world().impl().handle),
           "MPI_Allgather", world());
   std::vector<std::string> texts;
   for (const auto& one : lines) texts.emplace_back(one.data());
@@ -284,21 +291,21 @@ void finish() {
   environment().page.close();
   const bool finalizes = environment().finalizes;
   int finalized = 0;
-  MPI_Finalized(&finalized);
+  mpi::Finalized(&finalized);
   if (finalized)
     log(LogLevel::warn, "MPI was finalized while tessera's runtime was still alive; end the runtime first");
   end_session();
   set_log_rank(0, 1);
-  if (finalizes && !finalized) MPI_Finalize();
+  if (finalizes && !finalized) mpi::Finalize();
 }
 
 void abort_job(int status) {
   std::fflush(nullptr);
   int initialized = 0, finalized = 0;
-  MPI_Initialized(&initialized);
-  MPI_Finalized(&finalized);
+  mpi::Initialized(&initialized);
+  mpi::Finalized(&finalized);
   if (initialized && !finalized)
-    MPI_Abort(environment().started ? control().impl().handle : MPI_COMM_WORLD, status);
+    mpi::Abort(environment().started ? control().impl().handle : MPI_COMM_WORLD, status);
   _exit(status);
 }
 
@@ -343,11 +350,13 @@ void synchronize_others(int& status, std::string& words) {
 
 // Ends the job after two seconds: this rank failed, and ranks that are busy elsewhere would wait for it.
 std::unique_ptr<Deadline> end_job_soon(int status, const std::string& words) {
-  return std::make_unique<Deadline>(2.0, [status, words] {
+  const auto end = [status, words] {
     log(LogLevel::error, words + "\n         (on this rank while others go on: the job ends)");
     std::fflush(nullptr);
     _exit(status);
-  });
+  };
+  at_end_of_tape(end);
+  return std::make_unique<Deadline>(2.0, end);
 }
 
 }  // namespace
@@ -364,7 +373,7 @@ int leave(int status, const std::string& what_happened) {
     if (words.empty()) words = "this rank failed in the middle of a call, and its program went on";
   }
   int finalized = 0;
-  MPI_Finalized(&finalized);
+  mpi::Finalized(&finalized);
   if (environment().job.size == 1 || finalized) {
     if (status != 0 && !words.empty()) log(LogLevel::error, words);
     return status;
@@ -384,7 +393,7 @@ int leave(int status, const std::string& what_happened) {
   const Farewell mine{static_cast<std::uint64_t>(status), hash_bytes(words.data(), words.size())};
   std::vector<Farewell> all(environment().job.size);
   try {
-    check(MPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle),
+    check(mpi::Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle),
           "MPI_Allgather", control());
   } catch (const CommError& error) {  // the others wait for this rank, which can no longer tell them
     log(LogLevel::error, status == 0 ? std::string(error.kind()) + ": " + error.what() : words);
@@ -399,6 +408,7 @@ int leave(int status, const std::string& what_happened) {
 }
 
 std::string mpi_library() {
+  if (tape_use() == TapeUse::replays) return "none (a replay)";
   choose_mpi();
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;

@@ -15,8 +15,8 @@ void check(int code, const char* call, const std::string& where) {
   if (code == MPI_SUCCESS) return;
   char words[MPI_MAX_ERROR_STRING] = "MPI could not start";
   int length = 0, initialized = 0;
-  MPI_Initialized(&initialized);
-  if (initialized) MPI_Error_string(code, words, &length);
+  mpi::Initialized(&initialized);
+  if (initialized) mpi::Error_string(code, words, &length);
   const std::string purpose = current_purpose();
   throw CommError(std::string(call) + " failed on " + where + (purpose.empty() ? "" : ", for " + purpose) +
                   ": " + words +
@@ -43,8 +43,8 @@ template <class Post> int in_pieces(std::int64_t bytes, Post post) {
 int Requests::send(const void* data, std::int64_t bytes, int to, int tag) {
   return in_pieces(bytes, [&](std::int64_t offset, int count) {
     MPI_Request request;
-    check(MPI_Isend(static_cast<const std::byte*>(data) + offset, count, MPI_BYTE, comm_->impl().mpi_rank(to),
-                    tag, comm_->impl().handle, &request),
+    check(mpi::Isend(static_cast<const std::byte*>(data) + offset, count, MPI_BYTE,
+                     comm_->impl().mpi_rank(to), tag, comm_->impl().handle, &request),
           "MPI_Isend", *comm_);
     add(request);
   });
@@ -54,8 +54,8 @@ int Requests::receive(void* data, std::int64_t bytes, int from, int tag) {
   count_from(*comm_, from, bytes);
   return in_pieces(bytes, [&](std::int64_t offset, int count) {
     MPI_Request request;
-    check(MPI_Irecv(static_cast<std::byte*>(data) + offset, count, MPI_BYTE, comm_->impl().mpi_rank(from),
-                    tag, comm_->impl().handle, &request),
+    check(mpi::Irecv(static_cast<std::byte*>(data) + offset, count, MPI_BYTE, comm_->impl().mpi_rank(from),
+                     tag, comm_->impl().handle, &request),
           "MPI_Irecv", *comm_);
     add(request);
   });
@@ -63,15 +63,15 @@ int Requests::receive(void* data, std::int64_t bytes, int from, int tag) {
 
 void Requests::wait_all() {
   if (requests_.empty()) return;
-  check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall",
-        *comm_);
+  check(mpi::Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
+        "MPI_Waitall", *comm_);
   requests_.clear();
 }
 
 bool Requests::test_all() {
   if (requests_.empty()) return true;
   int done = 0;
-  check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
+  check(mpi::Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
         "MPI_Testall", *comm_);
   if (done) requests_.clear();
   return done != 0;
@@ -79,13 +79,13 @@ bool Requests::test_all() {
 
 Requests::~Requests() {
   int finalized = 0;
-  MPI_Finalized(&finalized);
+  mpi::Finalized(&finalized);
   if (finalized) return;
   for (auto& request : requests_) {
     if (request == MPI_REQUEST_NULL) continue;
     mark_cut_off();  // a cancelled receive may still write to its buffer
-    MPI_Cancel(&request);
-    MPI_Request_free(&request);
+    mpi::Cancel(&request);
+    mpi::Request_free(&request);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/call.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "comm/tape/mpi_calls.hpp"  // IWYU pragma: export
 #include "comm/watch/rendezvous.hpp"
 
 namespace tessera::comm {

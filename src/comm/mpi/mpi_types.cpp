@@ -29,15 +29,15 @@ struct OwnOps {
   OwnOps& operator=(const OwnOps&) = delete;
   ~OwnOps() {
     int finalized = 0;
-    MPI_Finalized(&finalized);
+    mpi::Finalized(&finalized);
     for (auto& op : of_kind)
-      if (!finalized && op != MPI_OP_NULL) MPI_Op_free(&op);
+      if (!finalized && op != MPI_OP_NULL) mpi::Op_free(&op);
   }
 };
 
 template <ReduceKind kind> MPI_Op own_op() {
   MPI_Op& op = state<OwnOps>().of_kind.at(static_cast<std::size_t>(kind));
-  if (op == MPI_OP_NULL) check(MPI_Op_create(combine_for_mpi<kind>, 1, &op), "MPI_Op_create", world());
+  if (op == MPI_OP_NULL) check(mpi::Op_create(combine_for_mpi<kind>, 1, &op), "MPI_Op_create", world());
   return op;
 }
 

@@ -57,8 +57,8 @@ Pending start_all_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype,
   }
   in_pieces(count, *impl, [&](std::int64_t done, int n, MPI_Request* request) {
     const void* from = in == out ? MPI_IN_PLACE : static_cast<const std::byte*>(in) + done * item;
-    check(MPI_Iallreduce(from, static_cast<std::byte*>(out) + done * item, n, mpi_type(dtype),
-                         mpi_op(kind, dtype), comm.impl().handle, request),
+    check(mpi::Iallreduce(from, static_cast<std::byte*>(out) + done * item, n, mpi_type(dtype),
+                          mpi_op(kind, dtype), comm.impl().handle, request),
           "MPI_Iallreduce", comm);
   });
   return Pending(std::move(impl));
@@ -99,8 +99,8 @@ Pending start_broadcast(const Communicator& comm, void* data, std::int64_t bytes
   count_broadcast(comm, bytes, root);
   auto impl = std::make_unique<Pending::Impl>(comm, "broadcast", bytes);
   in_pieces(bytes, *impl, [&](std::int64_t done, int n, MPI_Request* request) {
-    check(MPI_Ibcast(static_cast<std::byte*>(data) + done, n, MPI_BYTE, comm.impl().mpi_rank(root),
-                     comm.impl().handle, request),
+    check(mpi::Ibcast(static_cast<std::byte*>(data) + done, n, MPI_BYTE, comm.impl().mpi_rank(root),
+                      comm.impl().handle, request),
           "MPI_Ibcast", comm);
   });
   return Pending(std::move(impl));

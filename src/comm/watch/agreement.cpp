@@ -24,8 +24,8 @@ namespace {
 void spread_text(const Communicator& comm, std::string& text, int from) {
   const auto most = static_cast<std::size_t>(settings().message_limit);
   for (std::size_t done = 0; done < text.size(); done += most)
-    check(MPI_Bcast(text.data() + done, static_cast<int>(std::min(most, text.size() - done)), MPI_CHAR,
-                    comm.impl().mpi_rank(from), comm.impl().handle),
+    check(mpi::Bcast(text.data() + done, static_cast<int>(std::min(most, text.size() - done)), MPI_CHAR,
+                     comm.impl().mpi_rank(from), comm.impl().handle),
           "MPI_Bcast", comm);
 }
 
@@ -43,7 +43,7 @@ std::vector<std::string> gather_texts(const Communicator& comm, const std::strin
   const Waiting waiting("exchange of texts", comm, 0);
   const auto bytes = static_cast<std::int64_t>(mine.size());
   std::vector<std::int64_t> bytes_of(comm.size());
-  check(MPI_Allgather(&bytes, 1, MPI_INT64_T, bytes_of.data(), 1, MPI_INT64_T, comm.impl().handle),
+  check(mpi::Allgather(&bytes, 1, MPI_INT64_T, bytes_of.data(), 1, MPI_INT64_T, comm.impl().handle),
         "MPI_Allgather", comm);
   std::vector<std::string> texts;
   for (const auto n : bytes_of) texts.emplace_back(static_cast<std::size_t>(n), '\0');
@@ -56,8 +56,8 @@ std::vector<std::string> gather_texts(const Communicator& comm, const std::strin
   std::vector<int> counts(bytes_of.begin(), bytes_of.end()), offset_of(counts.size());
   std::exclusive_scan(counts.begin(), counts.end(), offset_of.begin(), 0);
   std::string all(static_cast<std::size_t>(total), '\0');
-  check(MPI_Allgatherv(mine.data(), counts[comm.rank()], MPI_CHAR, all.data(), counts.data(),
-                       offset_of.data(), MPI_CHAR, comm.impl().handle),
+  check(mpi::Allgatherv(mine.data(), counts[comm.rank()], MPI_CHAR, all.data(), counts.data(),
+                        offset_of.data(), MPI_CHAR, comm.impl().handle),
         "MPI_Allgatherv", comm);
   for (std::size_t r = 0; r < counts.size(); ++r) texts[r] = all.substr(offset_of[r], counts[r]);
   return texts;
@@ -95,7 +95,7 @@ void combine_all(const Communicator& comm, const std::uint64_t (&mine)[n], std::
       for (std::size_t i = 0; i < n; ++i) result[i] = combine(result[i], theirs[i]);
     });
   }
-  check(MPI_Allreduce(mine, result, static_cast<int>(n), MPI_UINT64_T, op, comm.impl().handle),
+  check(mpi::Allreduce(mine, result, static_cast<int>(n), MPI_UINT64_T, op, comm.impl().handle),
         "MPI_Allreduce", comm);
 }
 template <std::size_t n>
@@ -207,10 +207,10 @@ FirstText first_text(const Communicator& comm, const std::string& mine) {
   const Waiting waiting("agreement on success", comm, 0);
   const int bids[2] = {mine.empty() ? comm.size() : comm.rank(), mine.empty() ? 0 : 1};
   int least[2] = {0, 0};
-  check(MPI_Allreduce(bids, least, 2, MPI_INT, MPI_MIN, comm.impl().handle), "MPI_Allreduce", comm);
+  check(mpi::Allreduce(bids, least, 2, MPI_INT, MPI_MIN, comm.impl().handle), "MPI_Allreduce", comm);
   if (least[0] == comm.size()) return {};
   auto bytes = static_cast<std::int64_t>(mine.size());
-  check(MPI_Bcast(&bytes, 1, MPI_INT64_T, comm.impl().mpi_rank(least[0]), comm.impl().handle), "MPI_Bcast",
+  check(mpi::Bcast(&bytes, 1, MPI_INT64_T, comm.impl().mpi_rank(least[0]), comm.impl().handle), "MPI_Bcast",
         comm);
   std::string text = comm.rank() == least[0] ? mine : std::string(static_cast<std::size_t>(bytes), '\0');
   spread_text(comm, text, least[0]);
