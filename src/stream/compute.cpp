@@ -5,10 +5,13 @@
 #include <sstream>
 
 #include "base/call.hpp"
+#include "base/session.hpp"
 #include "base/text.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "ops/build.hpp"
-#include "stream/plan.hpp"
+#include "stream/run.hpp"
+#include "stream/spill/spill_sink.hpp"
+#include "stream/stages.hpp"
 #include "stream/store.hpp"
 #include "types/buffer.hpp"
 
@@ -23,11 +26,16 @@ std::vector<Array> usable(const std::vector<Array>& values) {
   return values;
 }
 
+struct Plans {
+  std::int64_t count = 0;
+};
+
 // The plan that all ranks make: within the least of their limits.
 Plan agreed_plan(const Team& team, Request request) {
   std::int64_t limit = request.memory_limit > 0 ? request.memory_limit : stream::free_share();
   comm::all_reduce(comm::world(), ReduceKind::min, int64, &limit, &limit, 1);
   request.memory_limit = limit;
+  request.number = ++state<Plans>().count;
   std::optional<Plan> plan;
   team.together([&] { plan.emplace(stream::plan_of(request)); });
   release_pooled_memory();  // freed blocks of other sizes would come on top of the slabs
@@ -38,6 +46,67 @@ std::string agreed_call(const std::vector<Array>& values, const std::string& mor
   return current_call().name + more + "\n" + graph_text(collect(values, false));
 }
 
+// Runs the stages of a plan; their temporary files lose their space when it ends.
+class PlanRun {
+ public:
+  PlanRun(const Team& team, Plan& plan, std::size_t results, std::string folder)
+      : team_(team), plan_(plan), results_(results), folder_(std::move(folder)) {}
+  ~PlanRun() {
+    for (const auto& stage : plan_.stages)
+      for (const auto& outcome : stage.outcomes)
+        if (outcome.spill) outcome.spill->close();
+  }
+  PlanRun(const PlanRun&) = delete;
+  PlanRun& operator=(const PlanRun&) = delete;
+
+  // The values; of one whose slabs go to `target` nothing is kept.
+  std::vector<Array> run(stream::SlabSink* target) && {
+    for (const auto& planned : plan_.stages) run_stage(planned, target);
+    return std::move(results_);
+  }
+
+ private:
+  void run_stage(const stream::PlannedStage& planned, stream::SlabSink* target) {
+    const auto& stage = planned.stage;
+    std::vector<std::unique_ptr<stream::SpillSink>> sinks;
+    std::vector<stream::Runner::Target> targets(stage.wanted.size());
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      const auto& x = stage.wanted[i].value;
+      if (stage.roles.role(x).kind == stream::Role::slab)
+        targets[i] = {target, stage.dims->dim_in(stage.roles.dim_class, x)};
+      if (const auto& spill = planned.outcomes[i].spill) {
+        spill->open(team_, call_text(), folder_);
+        sinks.push_back(std::make_unique<stream::SpillSink>(team_, spill));
+        targets[i].sink = sinks.back().get();
+      }
+    }
+    stream::Runner runner(team_, call_text(), std::move(targets));
+    auto values = stream::walk({stage.graph, *stage.dims, stage.roles, stage.extent, stage.length, known_},
+                               stage.wanted, runner);
+    for (const auto& sink : sinks) sink->finish();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto& outcome = planned.outcomes[i];
+      if (outcome.result >= 0) results_[static_cast<std::size_t>(outcome.result)] = values[i];
+      if (outcome.placeholder.node()) known_[stream::id_of(outcome.placeholder)] = values[i];
+    }
+  }
+
+  const Team& team_;
+  Plan& plan_;
+  std::vector<Array> results_;
+  std::string folder_;
+  std::map<stream::ValueId, Array> known_;
+};
+
+// Whether the first value has the streamed dim in the stage that computes it.
+bool comes_in_slabs(const Plan& plan) {
+  for (const auto& planned : plan.stages)
+    for (std::size_t i = 0; i < planned.outcomes.size(); ++i)
+      if (planned.outcomes[i].result == 0)
+        return planned.stage.roles.role(planned.stage.wanted[i].value).kind == stream::Role::slab;
+  return false;
+}
+
 std::string seconds_text(double seconds) {
   std::ostringstream text;
   text.precision(3);
@@ -46,7 +115,7 @@ std::string seconds_text(double seconds) {
 }
 
 StreamPlan explained(const Request& request) {
-  if (!stream::reads_files(collect(request.wanted.values, false)))
+  if (!stream::reads_files(collect(request.values, false)))
     throw ArgumentError(
         call_text() + ": the expression reads no file that io::open gave; explain plans programs in memory");
   return stream::plan_of(request).facts;
@@ -64,10 +133,8 @@ std::vector<Array> compute(const std::vector<Array>& values, const ComputeOption
   }
   const Team team(agreed_call(values, ", memory_limit " + std::to_string(options.memory_limit) + ", slab " +
                                           std::to_string(options.slab)));
-  const Request request{{values, false}, options.memory_limit, options.slab};
-  const Plan plan = agreed_plan(team, request);
-  stream::Runner runner(team, call_text(), nullptr, -1);
-  return stream::walk(plan.streamed(), request.wanted, runner);
+  Plan plan = agreed_plan(team, {values, false, options.memory_limit, options.slab});
+  return PlanRun(team, plan, values.size(), stream::spill_folder("")).run(nullptr);
 }
 Array compute(const Array& value, const ComputeOptions& options, std::source_location where) {
   const Call call("compute", where);
@@ -82,17 +149,16 @@ void store(const std::string& path, const Array& value, const StoreOptions& opti
   const Team team(agreed_call({value}, " to " + quoted(path) + ", name " + quoted(options.name) +
                                            ", memory_limit " + std::to_string(options.memory_limit) +
                                            ", slab " + std::to_string(options.slab)));
-  const Request request{{{value}, true}, options.memory_limit, options.slab};
   std::optional<Plan> plan;
-  if (stream::reads_files(collect({value}, false))) plan.emplace(agreed_plan(team, request));
-  const bool is_slab = plan && plan->roles.role(value).kind == stream::Role::slab;
-  if (is_slab) {
+  if (stream::reads_files(collect({value}, false)))
+    plan.emplace(agreed_plan(team, {{value}, true, options.memory_limit, options.slab}));
+  const std::string folder = stream::spill_folder(path);
+  if (plan && comes_in_slabs(*plan)) {
     stream::StoredFile file(team, call_text(), path, format, options.name, value);
-    stream::Runner runner(team, call_text(), &file, plan->dims->dim_in(plan->roles.dim_class, value));
-    stream::walk(plan->streamed(), request.wanted, runner);
+    PlanRun(team, *plan, 1, folder).run(&file);
     return file.commit();
   }
-  const Array whole = plan ? compute(value, {options.memory_limit, options.slab}, where) : value;
+  const Array whole = plan ? PlanRun(team, *plan, 1, folder).run(nullptr)[0] : value;
   if (format == stream::StoreFormat::npy) return save_npy(path, whole, where);
   save_hdf5(path, options.name, whole, {.mode = Hdf5Mode::replace}, where);
 }
@@ -100,22 +166,24 @@ void store(const std::string& path, const Array& value, const StoreOptions& opti
 StreamPlan explain_compute(const std::vector<Array>& values, const ComputeOptions& options,
                            std::source_location where) {
   const Call call("explain_compute", where);
-  return explained({{usable(values), false}, options.memory_limit, options.slab});
+  return explained({usable(values), false, options.memory_limit, options.slab});
 }
 StreamPlan explain_store(const std::string& path, const Array& value, const StoreOptions& options,
                          std::source_location where) {
   const Call call("explain_store", where);
   stream::store_format(path, options.name);
-  return explained({{usable({value}), true}, options.memory_limit, options.slab});
+  return explained({usable({value}), true, options.memory_limit, options.slab});
 }
 
 std::string to_string(const StreamPlan& plan) {
-  return "streamed along " + plan.streamed + "\n" + std::to_string(plan.passes) +
+  return "streamed along " + plan.streamed + "\n" +
+         (plan.stages > 1 ? std::to_string(plan.stages) + " stages, " : "") + std::to_string(plan.passes) +
          (plan.passes == 1 ? " pass of " : " passes of ") + format_count(plan.slabs, "slab") + " of " +
-         std::to_string(plan.slab) + "\nreads " + format_bytes(plan.bytes_read) + ", writes " +
-         format_bytes(plan.bytes_written) + ", spills " + format_bytes(plan.bytes_spilled) + "\npeak " +
-         format_bytes(plan.peak_bytes) + " a rank of " + format_bytes(plan.limit_bytes) +
-         "\narithmetic and messages " + seconds_text(plan.seconds) + ", besides the disk\n";
+         std::to_string(plan.slab) + (plan.stages > 1 ? " at first" : "") + "\nreads " +
+         format_bytes(plan.bytes_read) + ", writes " + format_bytes(plan.bytes_written) + ", spills " +
+         format_bytes(plan.bytes_spilled) + "\npeak " + format_bytes(plan.peak_bytes) + " a rank of " +
+         format_bytes(plan.limit_bytes) + "\narithmetic and messages " + seconds_text(plan.seconds) +
+         ", besides the disk\n";
 }
 
 }  // namespace tessera::io

@@ -1,6 +1,7 @@
 #include "stream/dims.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "compile/cost.hpp"
 #include "compile/pipeline.hpp"
 #include "ops/index/remap_op.hpp"
+#include "ops/sort/cumulative.hpp"
 
 namespace tessera::stream {
 namespace {
@@ -125,6 +127,9 @@ std::vector<DimLink> links_beside_lines(const Node& node) {
     }
     if (std::find(link.out.begin(), link.out.end(), -1) == link.out.end()) links.push_back(std::move(link));
   }
+  // A running sum goes on with that of the slab before.
+  if (const auto running = running_of(node); running && !running->reverse)
+    links.push_back({{running->dim}, {running->dim}, false});
   return links;
 }
 
@@ -148,6 +153,13 @@ DimClasses::DimClasses(const Graph& graph) {
     links_[node.get()] = links_of(*node);
     join(*node);
   }
+}
+
+DimClasses DimClasses::joined_by(const std::vector<NodePtr>& nodes) const {
+  DimClasses some = *this;
+  std::iota(some.parent_.begin(), some.parent_.end(), 0);
+  for (const auto& node : nodes) some.join(*node);
+  return some;
 }
 
 void DimClasses::add(const Node& node) {

@@ -27,6 +27,8 @@ ReduceKind parts_combine_by(const Node&);
 class DimClasses {
  public:
   explicit DimClasses(const Graph&);
+  // The same links, of which those of these nodes alone join dims.
+  DimClasses joined_by(const std::vector<NodePtr>& nodes) const;
   const std::vector<DimLink>& links(const Node& node) const { return links_.at(&node); }
   int of(const Node&, int output, int dim) const;
   // The value's dim in the class: -1 if it has none, -2 if several.

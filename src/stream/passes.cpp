@@ -10,26 +10,12 @@
 namespace tessera::stream {
 namespace {
 
-Array combined(ReduceKind kind, const Array& a, const Array& b) {
-  switch (kind) {
-    case ReduceKind::sum: return a + b;
-    case ReduceKind::prod: return a * b;
-    case ReduceKind::max: return maximum(a, b);
-    case ReduceKind::min: return minimum(a, b);
-    case ReduceKind::any: return logical_or(a, b);
-    case ReduceKind::all: return logical_and(a, b);
-    default: throw InternalError(std::string("stream: parts combine by ") + name(kind));
-  }
-}
-
 class Walk {
  public:
-  Walk(const Streamed& program, const Wanted& wanted, Walker& walker)
-      : program_(program),
-        wanted_(wanted),
-        walker_(walker),
-        wholes_(program.roles),
-        kept_(wanted.values.size()) {
+  Walk(const Streamed& program, const std::vector<Wanted>& wanted, Walker& walker)
+      : program_(program), wanted_(wanted), walker_(walker), wholes_(program.roles), kept_(wanted.size()) {
+    for (const auto& [id, value] : program.known)
+      if (program_.roles.of.contains(id.first)) wholes_.set(id, value);
     for (const auto& node : program_.graph.nodes)
       if (program_.roles.of.at(node.get()).kind == Role::partial)
         for (std::size_t i = 0; i < node->outputs.size(); ++i)
@@ -38,12 +24,12 @@ class Walk {
 
   std::vector<Array> run() {
     for (int pass = 0; pass < program_.roles.passes; ++pass) one_pass(pass);
-    std::vector<Array> results(wanted_.values.size());
+    std::vector<Array> results(wanted_.size());
     for (std::size_t i = 0; i < results.size(); ++i)
-      if (!is_slab(wanted_.values[i])) results[i] = wholes_.of(wanted_.values[i]);
+      if (!is_slab(wanted_[i].value)) results[i] = wholes_.of(wanted_[i].value);
     wholes_.compute_all([&](const auto& roots) { return walker_.compute(roots); });
     for (std::size_t i = 0; i < results.size(); ++i)
-      results[i] = is_slab(wanted_.values[i]) ? joined(i) : wholes_.of(wanted_.values[i]);
+      results[i] = is_slab(wanted_[i].value) ? joined(i) : wholes_.of(wanted_[i].value);
     return results;
   }
 
@@ -60,17 +46,24 @@ class Walk {
     Pass pass;
     for (const auto& x : partials_)
       if (program_.roles.role(x).pass == number) pass.partials.push_back(x);
-    for (std::size_t i = 0; i < wanted_.values.size(); ++i)
-      if (is_slab(wanted_.values[i]) && program_.roles.role(wanted_.values[i]).pass == number)
+    for (std::size_t i = 0; i < wanted_.size(); ++i)
+      if (is_slab(wanted_[i].value) && program_.roles.role(wanted_[i].value).pass == number)
         pass.results.push_back(i);
     return pass;
   }
 
   std::vector<Array> record_slab(const Pass& pass, std::int64_t length, const SlabRecorder::Cut& cut) {
-    SlabRecorder recorder(program_.roles, program_.dims, wholes_, length, cut);
-    std::vector<Array> roots;
+    SlabRecorder recorder(program_.roles, program_.dims, wholes_, length, cut, carries_);
+    std::vector<Array> roots, results;
     for (const auto& x : pass.partials) roots.push_back(recorder.part_of(x));
-    for (const auto i : pass.results) roots.push_back(recorder.of(wanted_.values[i]));
+    for (const auto i : pass.results) {
+      Array slab = recorder.of(wanted_[i].value);
+      if (const NodePtr& sort = wanted_[i].sorted) slab = record_again(*sort, sort->params, {slab})[0];
+      results.push_back(std::move(slab));
+    }
+    running_.clear();
+    for (const auto& [node, last] : recorder.new_carries()) running_.push_back(node), roots.push_back(last);
+    roots.insert(roots.end(), results.begin(), results.end());
     return roots;
   }
 
@@ -79,6 +72,7 @@ class Walk {
     if (pass.partials.empty() && pass.results.empty()) return;
     std::vector<Array> cut;
     std::vector<int> dims;
+    carries_.clear();
     // Recorded once without values, to learn what the pass reads.
     record_slab(pass, std::min(program_.length, program_.extent), [&](const Array& x, int dim) {
       cut.push_back(x), dims.push_back(dim);
@@ -99,31 +93,38 @@ class Walk {
     for (std::size_t i = 0; i < sums.size(); ++i)
       roots[i] = combined(parts_combine_by(*pass.partials[i].node()), sums[i], roots[i]);
     sums.clear();
-    auto values = walker_.compute_slab(roots, pass.partials.size(), slab);
-    for (std::size_t i = 0; i < pass.results.size() && !wanted_.is_stored; ++i)
-      kept_[pass.results[i]].push_back(std::move(values[pass.partials.size() + i]));
-    values.resize(pass.partials.size());
-    sums = std::move(values);
+    carries_.clear();
+    auto values = walker_.compute_slab(roots, pass.results, slab);
+    roots.clear();
+    const auto partials = static_cast<std::ptrdiff_t>(pass.partials.size());
+    for (std::size_t i = 0; i < running_.size(); ++i)
+      carries_[running_[i]] = values[pass.partials.size() + i];
+    const auto first = pass.partials.size() + running_.size();
+    for (std::size_t i = 0; i < pass.results.size(); ++i)
+      if (!wanted_[pass.results[i]].is_stored) kept_[pass.results[i]].push_back(std::move(values[first + i]));
+    sums.assign(values.begin(), values.begin() + partials);
   }
 
   Array joined(std::size_t i) {
-    if (wanted_.is_stored) return {};
+    if (wanted_[i].is_stored) return {};
     auto parts = std::move(kept_[i]);
     if (parts.size() == 1) return parts[0];
-    return walker_.compute({concatenate(parts, dim_of(wanted_.values[i]))})[0];
+    return walker_.compute({concatenate(parts, dim_of(wanted_[i].value))})[0];
   }
 
   const Streamed& program_;
-  const Wanted& wanted_;
+  const std::vector<Wanted>& wanted_;
   Walker& walker_;
   WholeValues wholes_;
   std::vector<Array> partials_;
+  std::vector<const Node*> running_;  // running sums of the slab that was recorded last
+  SlabRecorder::Carries carries_;
   std::vector<std::vector<Array>> kept_;  // slabs of each wanted value
 };
 
 }  // namespace
 
-std::vector<Array> walk(const Streamed& program, const Wanted& wanted, Walker& walker) {
+std::vector<Array> walk(const Streamed& program, const std::vector<Wanted>& wanted, Walker& walker) {
   return Walk(program, wanted, walker).run();
 }
 

@@ -5,16 +5,18 @@
 //   pass 2   slab 0: write (x - mean)       ...
 #pragma once
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "stream/recorder.hpp"
 
 namespace tessera::stream {
 
-// The values that are asked for, and where those with the streamed dim go.
+// A value that is asked for, and where it goes if it has the streamed dim.
 struct Wanted {
-  std::vector<Array> values;
-  bool is_stored = false;  // slabs are written; otherwise they are kept and joined
+  Array value;
+  bool is_stored = false;    // slabs are written; otherwise they are kept and joined
+  NodePtr sorted = nullptr;  // slabs are sorted as this node sorts all of it
 };
 
 // The work of a walk on what it records.
@@ -27,9 +29,9 @@ class Walker {
   virtual void begin_pass(const std::vector<Array>& cut, const std::vector<int>& dims) = 0;
   // Those parts, in the same order.
   virtual std::vector<Array> leaves(const Range& slab) = 0;
-  // The values of one slab; those from `first_stored` on go to the file, or are kept.
-  virtual std::vector<Array> compute_slab(const std::vector<Array>& roots, std::size_t first_stored,
-                                          const Range& slab) = 0;
+  // The values of one slab; the last ones are those of these wanted values.
+  virtual std::vector<Array> compute_slab(const std::vector<Array>& roots,
+                                          const std::vector<std::size_t>& wanted, const Range& slab) = 0;
   // The slabs to walk through, of at most `length`.
   virtual std::vector<Range> slabs(std::int64_t extent, std::int64_t length) = 0;
 };
@@ -38,10 +40,11 @@ struct Streamed {
   const Graph& graph;
   const DimClasses& dims;
   const Roles& roles;
-  std::int64_t extent = 0, length = 0;  // of the streamed dim, of a slab
+  std::int64_t extent = 0, length = 0;    // of the streamed dim, of a slab
+  const std::map<ValueId, Array>& known;  // what placeholders stand for
 };
 // The wanted values; of a stored one with the streamed dim nothing is kept, its entry holds nothing.
-std::vector<Array> walk(const Streamed&, const Wanted&, Walker&);
+std::vector<Array> walk(const Streamed&, const std::vector<Wanted>&, Walker&);
 // The placeholder of a part of x.
 Array placeholder_of_part(const Array& x, int dim, std::int64_t length);
 // The layout of a slab: the streamed dim is split over all devices.

@@ -15,6 +15,8 @@
 namespace tessera::stream {
 namespace {
 
+constexpr std::int64_t tile_bytes_at_most = 1 << 20;  // of a temporary file, which its writer puts together
+
 std::int64_t block_bytes(const Type& type, const Sharding& layout) {
   return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
 }
@@ -23,7 +25,8 @@ std::int64_t block_bytes(const Type& type, const Sharding& layout) {
 // A block takes up to a quarter more memory than it has bytes (shared_capacity, types/free_list.hpp).
 class Planner : public Walker {
  public:
-  explicit Planner(bool is_stored) : is_stored_(is_stored) {}
+  // `held`: bytes of values that earlier stages left.
+  Planner(const std::vector<Wanted>& wanted, std::int64_t held) : wanted_(wanted), held_(held) {}
 
   std::vector<Array> compute(const std::vector<Array>& roots) override {
     auto values = planned(roots, 1, false);
@@ -60,20 +63,22 @@ class Planner : public Walker {
     }
     return parts;
   }
-  std::vector<Array> compute_slab(const std::vector<Array>& roots, std::size_t first_stored,
+  std::vector<Array> compute_slab(const std::vector<Array>& roots, const std::vector<std::size_t>& wanted,
                                   const Range& slab) override {
     const bool is_middle = slab.start > 0 && slab.stop < extent_;
     auto values = planned(roots, is_middle ? static_cast<double>(count_ - 2) : 1, true);
-    for (std::size_t i = first_stored; i < values.size(); ++i) {
+    std::int64_t written = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
       // Written slabs stay while the next one is computed; kept ones until they are joined.
       const double share =
           static_cast<double>(extent_) / static_cast<double>(std::max<std::int64_t>(1, slab.size()));
-      const auto bytes = bytes_of(values[i]);
-      if (is_stored_)
-        written_ = std::max(written_, bytes);
+      const auto bytes = bytes_of(values[values.size() - wanted.size() + i]);
+      if (wanted_[wanted[i]].is_stored)
+        written += bytes + std::min(bytes, tile_bytes_at_most);
       else if (slab.start == 0)
         held_ += static_cast<std::int64_t>(2 * share * static_cast<double>(bytes)) + bytes;
     }
+    written_ = std::max(written_, written);
     return values;
   }
 
@@ -100,18 +105,32 @@ class Planner : public Walker {
       if (is_file(*node) && counted_.insert(node->params->hash()).second)
         facts.bytes_read += Array(node, 0).nbytes();
   }
+  // Keys, what other ranks send, and the memory that merging takes.
+  static std::int64_t sorting_bytes(const Graph& graph) {
+    std::int64_t bytes = 0;
+    for (const auto& node : graph.nodes)
+      if (node->op->name == "sort") bytes = std::max(bytes, 4 * bytes_of(node->inputs[0]));
+    return bytes;
+  }
+  void count_peak(std::int64_t bytes) { facts.peak_bytes = std::max(facts.peak_bytes, bytes + bytes / 4); }
   // Compiles the roots' graph; gives placeholders of their values.
   std::vector<Array> planned(const std::vector<Array>& roots, double times, bool in_pass) {
     std::vector<Array> open;
     for (const auto& x : roots)
       if (!x.node()->is_evaluated() && !is_parameter(*x.node())) open.push_back(x);
-    if (open.empty()) return roots;
+    if (open.empty()) {  // parts of files as they are
+      std::int64_t bytes = held_ + (in_pass ? prefetched_ + written_ : 0);
+      for (const auto& x : roots) bytes += is_parameter(*x.node()) ? bytes_of(x) : 0;
+      count_peak(bytes);
+      return roots;
+    }
     const Graph graph = collect(open, false);
     const Program program = compile(graph);
     const auto explanation = explanation_of(program);
     facts.seconds += times * explanation.predicted_seconds;
-    const auto bytes = explanation.memory.peak_bytes + held_ + (in_pass ? prefetched_ + written_ : 0);
-    facts.peak_bytes = std::max(facts.peak_bytes, bytes + bytes / 4);
+    const auto bytes =
+        explanation.memory.peak_bytes + sorting_bytes(graph) + held_ + (in_pass ? prefetched_ + written_ : 0);
+    count_peak(bytes);
     std::vector<Array> values;
     std::size_t next = 0;
     for (const auto& x : roots) {
@@ -128,47 +147,41 @@ class Planner : public Walker {
     return values;
   }
 
-  bool is_stored_;
+  const std::vector<Wanted>& wanted_;
+  std::int64_t held_;
   std::vector<Array> cut_;
   std::vector<int> dims_;
   std::set<std::uint64_t> counted_;
-  std::int64_t extent_ = 0, count_ = 0, held_ = 0, prefetched_ = 0, written_ = 0;
+  std::int64_t extent_ = 0, count_ = 0, prefetched_ = 0, written_ = 0;
 };
 
-io::StreamPlan facts_for(const Plan& plan, const Wanted& wanted, std::int64_t length) {
-  Planner planner(wanted.is_stored);
-  walk({plan.graph, *plan.dims, plan.roles, plan.extent, length}, wanted, planner);
-  if (wanted.is_stored)
-    for (const auto& x : wanted.values) planner.facts.bytes_written += x.nbytes();
+io::StreamPlan facts_for(const Stage& stage, std::int64_t held, std::int64_t length) {
+  Planner planner(stage.wanted, held);
+  const std::map<ValueId, Array> nothing;
+  walk({stage.graph, *stage.dims, stage.roles, stage.extent, length, nothing}, stage.wanted, planner);
   planner.facts.slab = length;
   return planner.facts;
 }
 
-// A tenth of the limit is for messages and small blocks.
-std::int64_t room_for(const Request& request) {
-  const auto limit = request.memory_limit > 0 ? request.memory_limit : free_share();
-  return limit - limit / 10;
-}
-
 // The slab that the user asks for, or the longest within the limit: a multiple of the ranks and, where that
 // costs little, of the chunks, so that no chunk is read twice.
-void choose_length(Plan& plan, const Request& request, std::int64_t room) {
+void choose_length(Stage& stage, const Room& room) {
   constexpr std::int64_t enough = std::int64_t{128}
                                   << 20;  // of what is read for a slab; longer ones save nothing
   const auto take = [&](std::int64_t length) {
-    plan.length = std::clamp<std::int64_t>(length, 1, std::max<std::int64_t>(1, plan.extent));
-    plan.facts = facts_for(plan, request.wanted, plan.length);
-    return plan.facts.peak_bytes <= room;
+    stage.length = std::clamp<std::int64_t>(length, 1, std::max<std::int64_t>(1, stage.extent));
+    stage.facts = facts_for(stage, room.held, stage.length);
+    return stage.facts.peak_bytes <= room.bytes;
   };
-  if (request.slab > 0) {
-    take(request.slab);
+  if (room.slab > 0) {
+    take(room.slab);
     return;
   }
   std::int64_t per_index = 1, chunk = 1;
-  for (const auto& node : plan.graph.nodes)
-    if (is_file(*node) && plan.roles.of.at(node.get()).kind == Role::slab) {
-      const int dim = plan.dims->dim_in(plan.roles.dim_class, *node, 0);
-      per_index += Array(node, 0).nbytes() / std::max<std::int64_t>(1, plan.extent);
+  for (const auto& node : stage.graph.nodes)
+    if (is_file(*node) && stage.roles.of.at(node.get()).kind == Role::slab) {
+      const int dim = stage.dims->dim_in(stage.roles.dim_class, *node, 0);
+      per_index += Array(node, 0).nbytes() / std::max<std::int64_t>(1, stage.extent);
       const auto& chunks = node->params->as<FileParams>().source->chunks;
       if (!chunks.empty()) chunk = std::max(chunk, chunks[static_cast<std::size_t>(dim)]);
     }
@@ -178,43 +191,25 @@ void choose_length(Plan& plan, const Request& request, std::int64_t room) {
       if (length >= unit) return length / unit * unit;
     return length;
   };
-  std::int64_t length = rounded(std::min(plan.extent, std::max<std::int64_t>(1, enough * ranks / per_index)));
+  std::int64_t length =
+      rounded(std::min(stage.extent, std::max<std::int64_t>(1, enough * ranks / per_index)));
   while (!take(length) && length > 1) {
     // The peak is nearly a line in the length: aims below the room, and at least a tenth shorter.
-    const double ratio = static_cast<double>(room) / static_cast<double>(plan.facts.peak_bytes);
+    const double ratio = static_cast<double>(room.bytes) / static_cast<double>(stage.facts.peak_bytes);
     const auto aim = static_cast<std::int64_t>(static_cast<double>(length) * std::clamp(ratio, 0.05, 0.9));
     length = std::max<std::int64_t>(1, rounded(aim));
   }
 }
 
-std::string streamed_text(const Plan& plan) {
-  for (const auto& node : plan.graph.nodes)
-    if (is_file(*node) && plan.roles.of.at(node.get()).kind == Role::slab) {
+std::string streamed_text(const Stage& stage) {
+  for (const auto& node : stage.graph.nodes)
+    if (is_file(*node) && stage.roles.of.at(node.get()).kind == Role::slab) {
       const auto& p = node->params->as<FileParams>();
-      return "dim " + std::to_string(plan.dims->dim_in(plan.roles.dim_class, *node, 0)) + " of " +
+      return "dim " + std::to_string(stage.dims->dim_in(stage.roles.dim_class, *node, 0)) + " of " +
              quoted(p.path) + (p.name.empty() ? "" : ", " + quoted(p.name)) + ", " +
-             std::to_string(plan.extent) + " long";
+             std::to_string(stage.extent) + " long";
     }
   return "nothing";
-}
-
-struct Candidate {
-  int dim_class;
-  std::int64_t extent;
-  int dim;  // in the first file that has it
-};
-// The dims of the files, each class once.
-std::vector<Candidate> candidates_in(const Graph& graph, const DimClasses& dims) {
-  std::vector<Candidate> found;
-  std::set<int> known;
-  for (const auto& node : graph.nodes)
-    if (is_file(*node))
-      for (int d = 0; d < node->outputs[0].type.shape.ndim(); ++d) {
-        const auto extent = node->outputs[0].type.shape[static_cast<std::size_t>(d)];
-        const int dim_class = dims.of(*node, 0, d);
-        if (extent > 1 && known.insert(dim_class).second) found.push_back({dim_class, extent, d});
-      }
-  return found;
 }
 
 }  // namespace
@@ -226,42 +221,32 @@ bool reads_files(const Graph& graph) {
                      [](const NodePtr& node) { return is_file(*node); });
 }
 
-Plan plan_of(const Request& request) {
-  const std::int64_t room = room_for(request);
-  std::optional<Plan> best;
-  std::string refusals;
-  Graph graph = collect(request.wanted.values, false);
-  auto dims = std::make_unique<DimClasses>(graph);
-  for (const auto& candidate : candidates_in(graph, *dims)) {
-    Roles roles = roles_in(graph, *dims, candidate.dim_class);
-    if (!roles.refusal.empty()) {
-      refusals += "\n  a dim of " + std::to_string(candidate.extent) + ": " + roles.refusal;
-      continue;
-    }
-    Plan plan{graph, std::make_unique<DimClasses>(*dims), std::move(roles), candidate.extent, 0, {}};
-    choose_length(plan, request, room);
-    plan.facts.streamed = streamed_text(plan);
-    plan.facts.limit_bytes = room;
-    const auto is_better = [&](const io::StreamPlan& a, const io::StreamPlan& b) {
-      const bool a_fits = a.peak_bytes <= room, b_fits = b.peak_bytes <= room;
-      if (a_fits != b_fits) return a_fits;
-      return a_fits ? a.bytes_read < b.bytes_read : a.peak_bytes < b.peak_bytes;
-    };
-    if (!best || is_better(plan.facts, best->facts)) best.emplace(std::move(plan));
-  }
-  if (!best)
-    throw ArgumentError(
-        call_text() + ": no dim of the files can be streamed:" +
-        (refusals.empty() ? " they have none longer than 1" : refusals) +
-        "\nLoad the files with FileArray::load if they fit, or compute that op's operand first");
-  if (best->facts.peak_bytes > room)
-    throw MemoryError(
-        call_text() + ": the program needs " + format_bytes(best->facts.peak_bytes) +
-        " on each rank with slabs of " + std::to_string(best->length) + " along " + best->facts.streamed +
-        ", but a rank may use " + format_bytes(room) +
-        (request.slab > 0 ? ". Ask for a shorter slab" : ". Use more ranks, or a larger memory_limit") +
-        refusals);
-  return std::move(*best);
+// The dims of the files, each class once.
+std::vector<StreamableDim> candidates_in(const Graph& graph, const DimClasses& dims) {
+  std::vector<StreamableDim> found;
+  std::set<int> known;
+  for (const auto& node : graph.nodes)
+    if (is_file(*node))
+      for (int d = 0; d < node->outputs[0].type.shape.ndim(); ++d) {
+        const auto extent = node->outputs[0].type.shape[static_cast<std::size_t>(d)];
+        if (extent > 1 && known.insert(dims.of(*node, 0, d)).second) found.push_back({node.get(), d, extent});
+      }
+  return found;
+}
+
+Stage stage_along(const std::vector<Wanted>& wanted, Graph graph, DimClasses dims, Roles roles,
+                  std::int64_t extent, const Room& room) {
+  Stage stage{std::move(graph),
+              std::make_unique<DimClasses>(std::move(dims)),
+              std::move(roles),
+              wanted,
+              extent,
+              0,
+              {}};
+  choose_length(stage, room);
+  stage.facts.streamed = streamed_text(stage);
+  stage.facts.limit_bytes = room.bytes;
+  return stage;
 }
 
 }  // namespace tessera::stream

@@ -1,20 +1,17 @@
 #include "stream/recorder.hpp"
 
+#include <tessera/array/index.hpp>
+#include <tessera/ops.hpp>
+
 #include "base/call.hpp"
 #include "graph/same_bits.hpp"
 #include "ops/index/remap_op.hpp"
 #include "ops/resized.hpp"
+#include "ops/sort/cumulative.hpp"
 #include "stream/file_source.hpp"
 
 namespace tessera::stream {
 namespace {
-
-// An op is recorded as its user called it, with the same promise of bits.
-std::vector<Array> again(const Node& node, ParamsPtr params, std::vector<Array> inputs) {
-  const OnBehalfOf call(node.called());
-  const AsRecorded bits(node);
-  return record_all(*node.op, std::move(params), std::move(inputs));
-}
 
 // The shape with another extent along the dim; unchanged for dim -1.
 Shape resized(Shape shape, int dim, std::int64_t extent) {
@@ -38,6 +35,25 @@ ParamsPtr params_for(const Node& node, const Shape& shape, int dim) {
 
 }  // namespace
 
+std::vector<Array> record_again(const Node& node, ParamsPtr params, std::vector<Array> inputs) {
+  const OnBehalfOf call(node.called());
+  const AsRecorded bits(node);
+  return record_all(*node.op, std::move(params), std::move(inputs));
+}
+
+Array combined(ReduceKind kind, const Array& a, const Array& b) {
+  switch (kind) {
+    case ReduceKind::sum: return a + b;
+    case ReduceKind::prod: return a * b;
+    case ReduceKind::max: return maximum(a, b);
+    case ReduceKind::min: return minimum(a, b);
+    case ReduceKind::any: return logical_or(a, b);
+    case ReduceKind::all: return logical_and(a, b);
+    case ReduceKind::logsumexp: return logaddexp(a, b);
+    default: throw InternalError(std::string("stream: parts combine by ") + name(kind));
+  }
+}
+
 Array WholeValues::of(const Array& x) {
   const auto id = id_of(x);
   if (const auto known = known_.find(id); known != known_.end()) return known->second;
@@ -45,10 +61,11 @@ Array WholeValues::of(const Array& x) {
   if (role.kind == Role::partial || role.kind == Role::slab)
     throw InternalError("stream: a value is asked for before its pass is over");
   Array value = x;
-  if (role.kind == Role::whole) {
+  if (role.kind == Role::whole && !is_parameter(*x.node())) {
     std::vector<Array> inputs;
     for (const auto& input : x.node()->inputs) inputs.push_back(of(input));
-    value = again(*x.node(), x.node()->params, std::move(inputs))[static_cast<std::size_t>(x.output())];
+    value =
+        record_again(*x.node(), x.node()->params, std::move(inputs))[static_cast<std::size_t>(x.output())];
   }
   recorded_.push_back(id);
   return known_[id] = value;
@@ -97,14 +114,26 @@ std::vector<Array> SlabRecorder::recorded(const Node& node, bool is_partial) {
   for (const auto& input : node.inputs) inputs.push_back(of(input));
   const int dim = is_partial ? -1 : dims_.dim_in(roles_.dim_class, node, 0);
   const auto params = params_for(node, resized(node.outputs[0].type.shape, dim, length_), dim);
-  auto results = again(node, params, std::move(inputs));
+  auto results = record_again(node, params, std::move(inputs));
   for (std::size_t i = 0; i < results.size(); ++i) {
     const int at = is_partial ? -1 : dims_.dim_in(roles_.dim_class, node, static_cast<int>(i));
     if (!(results[i].shape() == resized(node.outputs[i].type.shape, at, length_)))
       throw InternalError("stream: a slab of " + node.op->name + " has the shape " +
                           to_string(results[i].shape()));
   }
+  if (dim >= 0) carry_on(node, dim, results[0]);
   return results;
+}
+
+void SlabRecorder::carry_on(const Node& node, int dim, Array& result) {
+  const auto running = running_of(node);
+  if (!running || running->dim != dim) return;
+  const OnBehalfOf call(node.called());
+  if (const auto before = carries_.find(&node); before != carries_.end())
+    result = combined(running->kind, before->second, result);
+  std::vector<IndexPart> last(static_cast<std::size_t>(dim), slice());
+  last.emplace_back(slice(length_ - 1, length_));
+  new_carries_.emplace_back(&node, index(result, std::move(last)));
 }
 
 }  // namespace tessera::stream

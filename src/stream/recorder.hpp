@@ -10,6 +10,10 @@
 namespace tessera::stream {
 
 using ValueId = std::pair<const Node*, int>;
+// An op recorded as its user called it, with the same promise of bits.
+std::vector<Array> record_again(const Node&, ParamsPtr, std::vector<Array> inputs);
+// a and b combined as parts of a reduction are.
+Array combined(ReduceKind, const Array& a, const Array& b);
 inline ValueId id_of(const Array& x) { return {x.node().get(), x.output()}; }
 
 // Values that are whole: results of earlier passes. Recorded when they are first asked for.
@@ -33,14 +37,25 @@ class SlabRecorder {
  public:
   // Parts of file arrays and of operands in memory, which become leaves of the slab's graph.
   using Cut = std::function<Array(const Array& whole, int dim)>;
-  SlabRecorder(const Roles& roles, const DimClasses& dims, WholeValues& wholes, std::int64_t length, Cut cut)
-      : roles_(roles), dims_(dims), wholes_(wholes), length_(length), cut_(std::move(cut)) {}
+  // The last elements of running sums along the streamed dim, of the slab before.
+  using Carries = std::map<const Node*, Array>;
+  SlabRecorder(const Roles& roles, const DimClasses& dims, WholeValues& wholes, std::int64_t length, Cut cut,
+               const Carries& carries)
+      : roles_(roles),
+        dims_(dims),
+        wholes_(wholes),
+        length_(length),
+        cut_(std::move(cut)),
+        carries_(carries) {}
   // The value's slab; the whole of a value without the streamed dim.
   Array of(const Array& x);
   // The slab's part of a partial value.
   Array part_of(const Array& x);
+  // Those that were recorded here, with their last elements in this slab.
+  const std::vector<std::pair<const Node*, Array>>& new_carries() const { return new_carries_; }
 
  private:
+  void carry_on(const Node&, int dim, Array& result);
   Array leaf(const Array& x, int dim);
   bool follows(const Array& x) const;
   std::vector<Array> recorded(const Node&, bool is_partial);
@@ -50,6 +65,8 @@ class SlabRecorder {
   WholeValues& wholes_;
   std::int64_t length_;
   Cut cut_;
+  const Carries& carries_;
+  std::vector<std::pair<const Node*, Array>> new_carries_;
   std::map<ValueId, Array> slabs_;
 };
 

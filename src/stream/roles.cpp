@@ -16,7 +16,9 @@ class Finder {
  public:
   Finder(const Graph& graph, const DimClasses& dims, int dim_class) : dims_(dims) {
     roles_.dim_class = dim_class;
-    for (const auto& leaf : graph.leaves) roles_.of[leaf.node().get()] = {Role::memory, 0};
+    // A placeholder stands for a value that an earlier stage leaves in memory.
+    for (const auto& leaf : graph.leaves)
+      roles_.of[leaf.node().get()] = {is_parameter(*leaf.node()) ? Role::whole : Role::memory, 0};
     for (const auto& node : graph.nodes) {
       const Role role = role_of(*node);
       roles_.of[node.get()] = role;

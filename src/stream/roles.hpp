@@ -13,7 +13,7 @@ struct Role {
     memory,   // made of no file: an operand in memory, or computed from such
     slab,     // has the streamed dim: a slab of it is there at a time
     partial,  // reduced over the streamed dim: whole after a pass, made of the slabs' parts
-    whole,    // made of results of earlier passes, or of a file without the streamed dim
+    whole,    // made of results of earlier passes or stages, or of a file without the streamed dim
   };
   Kind kind = memory;
   int pass =

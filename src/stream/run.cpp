@@ -4,7 +4,6 @@
 #include <tessera/array/read.hpp>
 #include <tessera/runtime.hpp>
 
-#include "io/blocks.hpp"
 #include "io/fault_point.hpp"
 #include "ops/build.hpp"
 
@@ -76,14 +75,16 @@ std::vector<Array> Runner::leaves(const Range& slab) {
   return parts;
 }
 
-std::vector<Array> Runner::compute_slab(const std::vector<Array>& roots, std::size_t first_stored,
-                                        const Range& slab) {
+std::vector<Array> Runner::compute_slab(const std::vector<Array>& roots,
+                                        const std::vector<std::size_t>& wanted, const Range& slab) {
   std::vector<Array> values = roots;
-  for (std::size_t i = first_stored; sink_ != nullptr && i < values.size(); ++i)
-    values[i] = io::with_long_runs(values[i]);
+  const auto first = values.size() - wanted.size();
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (auto* sink = targets_[wanted[i]].sink) values[first + i] = sink->placed(values[first + i]);
   eval(values);
-  for (std::size_t i = first_stored; sink_ != nullptr && i < values.size(); ++i)
-    sink_->write(values[i], sink_dim_, slab.start);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (const auto& target = targets_[wanted[i]]; target.sink != nullptr)
+      target.sink->write(std::exchange(values[first + i], Array()), target.dim, slab.start);
   return values;
 }
 

@@ -5,30 +5,26 @@
 #include <vector>
 
 #include "io/team.hpp"
-#include "stream/background.hpp"
 #include "stream/file_source.hpp"
 #include "stream/passes.hpp"
+#include "stream/sink.hpp"
 
 namespace tessera::stream {
 
-// The target of the slabs of one value; its methods are called on all ranks.
-class SlabSink {
- public:
-  virtual ~SlabSink() = default;
-  // Writes this rank's block of a computed slab, at `start` along the dim, after the call returns or in it.
-  virtual void write(const Array& slab, int dim, std::int64_t start) = 0;
-};
-
 class Runner : public Walker {
  public:
-  // `sink` may be nullptr: slabs are kept.
-  Runner(const io::Team& team, std::string call, SlabSink* sink, int sink_dim)
-      : team_(team), call_(std::move(call)), sink_(sink), sink_dim_(sink_dim) {}
+  // The target of a wanted value's slabs and the streamed dim in them; nullptr: they are kept.
+  struct Target {
+    SlabSink* sink = nullptr;
+    int dim = -1;
+  };
+  Runner(const io::Team& team, std::string call, std::vector<Target> targets)
+      : team_(team), call_(std::move(call)), targets_(std::move(targets)) {}
   std::vector<Array> compute(const std::vector<Array>& roots) override;
   void begin_pass(const std::vector<Array>& cut, const std::vector<int>& dims) override;
   std::vector<Range> slabs(std::int64_t extent, std::int64_t length) override;
   std::vector<Array> leaves(const Range& slab) override;
-  std::vector<Array> compute_slab(const std::vector<Array>& roots, std::size_t first_stored,
+  std::vector<Array> compute_slab(const std::vector<Array>& roots, const std::vector<std::size_t>& wanted,
                                   const Range& slab) override;
 
  private:
@@ -45,8 +41,7 @@ class Runner : public Walker {
 
   const io::Team& team_;
   std::string call_;
-  SlabSink* sink_;
-  int sink_dim_;
+  std::vector<Target> targets_;  // of each wanted value
   std::vector<Array> cut_;
   std::vector<int> dims_;
   std::vector<Range> ranges_;

@@ -37,7 +37,9 @@ StoreFormat store_format(const std::string& path, const std::string& name) {
 
 StoredFile::StoredFile(const io::Team& team, std::string call, const std::string& path, StoreFormat format,
                        const std::string& name, const Array& x)
-    : team_(team), call_(std::move(call)) {
+    : team_(team), call_(std::move(call)), writer_(team, [this](const Box& box, const std::byte* data) {
+        io::write_box(*file_, dense_, box, data);
+      }) {
   std::int64_t offset = 0;
   team_.once([&] {
     target_.emplace(call_, path);
@@ -51,22 +53,9 @@ StoredFile::StoredFile(const io::Team& team, std::string call, const std::string
   team_.together([&] { file_.emplace(call_, temporary_, io::File::Mode::write); });
 }
 
-void StoredFile::write(const Array& slab, int dim, std::int64_t start) {
-  team_.together([&] {
-    writer_.wait();
-    writing_ = slab;
-    auto own = io::own_block(writing_);
-    if (!own.writes) return;
-    auto& range = own.box[static_cast<std::size_t>(dim)];
-    range = {range.start + start, range.stop + start};
-    writer_.start([this, own] { io::write_box(*file_, dense_, own.box, own.data); });
-  });
-}
-
 void StoredFile::commit() {
   team_.together([&] {
     writer_.wait();
-    writing_ = {};
     file_->sync();
     io::fault_point("written");
   });

@@ -2,10 +2,9 @@
 #pragma once
 #include <optional>
 
-#include "io/blocks.hpp"
 #include "io/file.hpp"
 #include "io/save_target.hpp"
-#include "stream/run.hpp"
+#include "stream/sink.hpp"
 
 namespace tessera::stream {
 
@@ -18,7 +17,8 @@ class StoredFile : public SlabSink {
   // Prepares the temporary file for an array of x's shape and dtype; collective over all ranks.
   StoredFile(const io::Team& team, std::string call, const std::string& path, StoreFormat format,
              const std::string& name, const Array& x);
-  void write(const Array& slab, int dim, std::int64_t start) override;
+  Array placed(const Array& slab) override { return io::with_long_runs(slab); }
+  void write(const Array& slab, int dim, std::int64_t start) override { writer_.write(slab, dim, start); }
   // Brings everything to the disk and gives the file its name; collective over all ranks.
   void commit();
 
@@ -29,8 +29,7 @@ class StoredFile : public SlabSink {
   const io::NoSizeSignal size_is_an_error_;
   std::optional<io::SaveTarget> target_;  // on the first rank
   std::optional<io::File> file_;
-  Array writing_;      // its block's memory, while it is written
-  Background writer_;  // ends before what it reads
+  BlockWriter writer_;  // ends before what it writes to
 };
 
 }  // namespace tessera::stream

@@ -93,13 +93,14 @@ void store(const std::string& path, const Array& value, const StoreOptions& opti
 
 /// The plan of a streamed program. Prints as a few lines.
 struct StreamPlan {
-  std::string streamed;            ///< the dim: "dim 0 of 'x.npy', 1000000 long"
-  std::int64_t slab = 0;           ///< extent of a slab
-  std::int64_t slabs = 0;          ///< number of slabs in a pass
-  std::int64_t passes = 0;         ///< times that files are read
+  std::string streamed;     ///< the dim: "dim 0 of 'x.npy', 1000000 long"; of several stages "..., then ..."
+  std::int64_t stages = 1;  ///< each streams its own dim; between them lie temporary files
+  std::int64_t slab = 0;    ///< extent of a slab in the first stage
+  std::int64_t slabs = 0;   ///< number of slabs in a pass of the first stage
+  std::int64_t passes = 0;  ///< times that files are read
   std::int64_t bytes_read = 0;     ///< by all ranks together, with what lies between short runs
   std::int64_t bytes_written = 0;  ///< by all ranks together
-  std::int64_t bytes_spilled = 0;  ///< to temporary files: 0, since passes read the files again
+  std::int64_t bytes_spilled = 0;  ///< to temporary files by all ranks together; bytes_read counts them again
   std::int64_t peak_bytes = 0;     ///< of arrays on the busiest rank, beside what lives there before
   std::int64_t limit_bytes = 0;    ///< what a rank may use
   double seconds = 0;  ///< of arithmetic and messages, from the machine's rates; the disk comes on top

@@ -308,6 +308,13 @@ Array running_extremum(ReduceKind kind, const Operand& x, int axis, bool reverse
 
 }  // namespace
 
+std::optional<Running> running_of(const Node& node) {
+  for (const OpDef* op : {&cumsum_op, &cumprod_op, &cummax_op, &cummin_op, &cumlogsumexp_op})
+    if (node.op == op)
+      return Running{kind_of(*op), params_of(*node.params).dim, params_of(*node.params).reverse};
+  return std::nullopt;
+}
+
 Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse) {
   return record(record_of(kind), make_params(CumulativeParams{dim, reverse}), {x});
 }

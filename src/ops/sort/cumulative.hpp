@@ -8,4 +8,12 @@ namespace tessera {
 // blocks' totals in log2(parts) steps.
 Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse);
 
+// The facts of a node that the function recorded, outside a ReproducibleScope.
+struct Running {
+  ReduceKind kind;
+  int dim;
+  bool reverse;
+};
+std::optional<Running> running_of(const Node&);
+
 }  // namespace tessera

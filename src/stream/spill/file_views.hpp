@@ -1,0 +1,30 @@
+// Arrays that are read from a file although an op stands above it: slices, joins, pads, rolls and flips of
+// files, their elements in one dim, and a sorted vector made of sorted runs. A box of such an array is read
+// where it lies, also along the streamed dim.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "stream/spill/spill_file.hpp"
+
+namespace tessera::stream {
+
+// FileNumbers for arrays in files that a plan makes, which tell them apart from those of other plans.
+class FileNumbers {
+ public:
+  explicit FileNumbers(std::int64_t plan) : next_(-4096 * plan) {}
+  std::int64_t take() { return --next_; }
+
+ private:
+  std::int64_t next_;
+};
+
+Array record_source(FileSourcePtr, FileNumbers&);
+// The node's result as an array in a file if its operands are files; nullopt for other nodes. Elements of a
+// vector in a file at given positions are no file, but read one by one.
+std::optional<Array> as_file(const Node&, const std::vector<Array>& inputs, FileNumbers&);
+// The vector of the elements of `runs` in ascending order: the file has sorted runs of `length`, the last one
+// may be shorter.
+FileSourcePtr merged_source(const SpillFilePtr& runs, std::int64_t length);
+
+}  // namespace tessera::stream

@@ -1,0 +1,28 @@
+// A program recorded again with values that stand for some of its own, and with ops that read files directly.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "stream/recorder.hpp"
+#include "stream/spill/file_views.hpp"
+
+namespace tessera::stream {
+
+// The values of a graph, of which some are replaced; what depends on them is recorded again.
+class Replaced {
+ public:
+  explicit Replaced(const Graph& graph) : graph_(graph) {}
+  void set(const Array& x, Array other) { known_[id_of(x)] = std::move(other); }
+  void set_result(const Node& node, Array other) { known_[{&node, 0}] = std::move(other); }
+  Array of(const Array& x);
+
+ private:
+  const Graph& graph_;
+  bool is_recorded_ = false;
+  std::map<ValueId, Array> known_;
+};
+
+// The same values with slices, joins, pads, rolls and flips of files as arrays in files, and FFTs dim by dim.
+std::vector<Array> simplified(const std::vector<Array>& values, FileNumbers&);
+
+}  // namespace tessera::stream

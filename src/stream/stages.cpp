@@ -1,0 +1,299 @@
+#include "stream/stages.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/call.hpp"
+#include "base/text.hpp"
+#include "ops/build.hpp"
+#include "stream/file_source.hpp"
+#include "stream/spill/simplify.hpp"
+
+namespace tessera::stream {
+namespace {
+
+constexpr int most_stages = 5;
+
+// The values that are still to be computed, with the numbers of the results that they are.
+struct Open {
+  std::vector<Array> values;
+  std::vector<int> results;
+};
+using Stages = std::vector<PlannedStage>;
+
+bool fits(const Stages& stages) {
+  return std::all_of(stages.begin(), stages.end(), [](const PlannedStage& s) {
+    return s.stage.facts.peak_bytes <= s.stage.facts.limit_bytes;
+  });
+}
+std::int64_t moved(const Stages& stages) {
+  std::int64_t bytes = 0;
+  for (const auto& s : stages)
+    bytes += s.stage.facts.bytes_read + s.stage.facts.bytes_written + s.stage.facts.bytes_spilled;
+  return bytes;
+}
+std::int64_t peak(const Stages& stages) {
+  std::int64_t most = 0;
+  for (const auto& s : stages) most = std::max(most, s.stage.facts.peak_bytes);
+  return most;
+}
+bool is_better(const Stages& a, const Stages& b) {
+  if (fits(a) != fits(b)) return fits(a);
+  return fits(a) ? moved(a) < moved(b) : peak(a) < peak(b);
+}
+void keep_better(std::optional<Stages>& best, Stages&& stages) {
+  if (!best || is_better(stages, *best)) best.emplace(std::move(stages));
+}
+
+class Search {
+ public:
+  Search(const Request& request, const Room& room)
+      : request_(request), room_(room), numbers_(request.number) {}
+
+  std::optional<Stages> find(const Open& open, std::int64_t held, int depth) {
+    std::optional<Stages> best = in_one(open, held, depth);
+    if (best && fits(*best)) return best;
+    const Open simple{simplified(open.values, numbers_), open.results};
+    if (auto stages = in_one(simple, held, depth)) keep_better(best, std::move(*stages));
+    if ((best && fits(*best)) || depth + 1 >= most_stages) return best;
+    const Graph graph = collect(simple.values, false);
+    const DimClasses dims(graph);
+    for (const auto& candidate : candidates_in(graph, dims))
+      if (auto stages = in_several(simple, graph, dims, candidate, held, depth))
+        keep_better(best, std::move(*stages));
+    return best;
+  }
+  const std::string& refusals() const { return refusals_; }
+
+ private:
+  Wanted wanted_result(const Array& x) const { return {x, request_.is_stored, nullptr}; }
+  void count_writes(PlannedStage& planned) const {
+    auto& stage = planned.stage;
+    for (std::size_t i = 0; i < stage.wanted.size(); ++i) {
+      if (planned.outcomes[i].spill) stage.facts.bytes_spilled += stage.wanted[i].value.nbytes();
+      if (planned.outcomes[i].result >= 0 && request_.is_stored)
+        stage.facts.bytes_written += stage.wanted[i].value.nbytes();
+    }
+  }
+
+  // A single stage for all of the values.
+  std::optional<Stages> in_one(const Open& open, std::int64_t held, int depth) {
+    std::vector<Wanted> wanted;
+    std::vector<Outcome> outcomes;
+    for (std::size_t i = 0; i < open.values.size(); ++i) {
+      wanted.push_back(wanted_result(open.values[i]));
+      outcomes.push_back({open.results[i]});
+    }
+    const Graph graph = collect(open.values, false);
+    const DimClasses dims(graph);
+    std::optional<Stages> best;
+    const auto add = [&](int dim_class, std::int64_t extent) {
+      Roles roles = roles_in(graph, dims, dim_class);
+      if (!roles.refusal.empty()) {
+        if (depth == 0) refusals_ += "\n  a dim of " + std::to_string(extent) + ": " + roles.refusal;
+        return;
+      }
+      PlannedStage stage{stage_along(wanted, graph, dims, std::move(roles), extent, with(held)), outcomes};
+      count_writes(stage);
+      Stages stages;
+      stages.push_back(std::move(stage));
+      keep_better(best, std::move(stages));
+    };
+    const auto candidates = candidates_in(graph, dims);
+    for (const auto& c : candidates) add(dims.of(*c.file, 0, c.dim), c.extent);
+    if (depth > 0 && (!best || !fits(*best))) add(-1, 1);  // what is left is small
+    return best;
+  }
+
+  Room with(std::int64_t held) const { return {room_.bytes, room_.slab, held}; }
+
+  // A stage along the dim, and further ones for what is left.
+  std::optional<Stages> in_several(const Open& open, const Graph& graph, const DimClasses& dims,
+                                   const StreamableDim& candidate, std::int64_t held, int depth) {
+    const auto accepted = accepted_nodes(graph, dims, candidate);
+    Graph part{accepted, graph.leaves, {}};
+    const DimClasses own = dims.joined_by(accepted);
+    const Roles roles = roles_in(part, own, own.of(*candidate.file, 0, candidate.dim));
+    Frontier frontier = frontier_of(open, graph, roles);
+    if (frontier.wanted.empty()) return std::nullopt;
+    Graph first = collect(values_of(frontier.wanted), false);
+    const DimClasses first_dims(first);
+    if (!std::any_of(first.nodes.begin(), first.nodes.end(),
+                     [&](const NodePtr& node) { return node.get() == candidate.file; }))
+      return std::nullopt;
+    Roles first_roles = roles_in(first, first_dims, first_dims.of(*candidate.file, 0, candidate.dim));
+    if (!first_roles.refusal.empty()) return std::nullopt;
+    PlannedStage stage{stage_along(frontier.wanted, std::move(first), first_dims, std::move(first_roles),
+                                   candidate.extent, with(held)),
+                       frontier.outcomes};
+    if (stage.stage.facts.peak_bytes > room_.bytes) return std::nullopt;
+    count_writes(stage);
+    const Open rest = rest_of(open, graph, stage, held);
+    auto further = find(rest, held, depth + 1);
+    if (!further) return std::nullopt;
+    Stages stages;
+    stages.push_back(std::move(stage));
+    for (auto& s : *further) stages.push_back(std::move(s));
+    return stages;
+  }
+
+  static std::vector<Array> values_of(const std::vector<Wanted>& wanted) {
+    std::vector<Array> values;
+    for (const auto& w : wanted) values.push_back(w.value);
+    return values;
+  }
+
+  // The nodes that a stage along the dim can compute: each joins those before it if none is refused then.
+  std::vector<NodePtr> accepted_nodes(const Graph& graph, const DimClasses& dims,
+                                      const StreamableDim& candidate) {
+    std::vector<NodePtr> accepted;
+    std::set<const Node*> rejected;
+    for (const auto& node : graph.nodes) {
+      const bool is_behind = std::any_of(node->inputs.begin(), node->inputs.end(),
+                                         [&](const Array& x) { return rejected.contains(x.node().get()); });
+      if (!is_behind) {
+        accepted.push_back(node);
+        const DimClasses own = dims.joined_by(accepted);
+        const Roles roles =
+            roles_in({accepted, graph.leaves, {}}, own, own.of(*candidate.file, 0, candidate.dim));
+        if (roles.refusal.empty() && !takes_large_file(*node, roles)) continue;
+        accepted.pop_back();
+      }
+      rejected.insert(node.get());
+    }
+    return accepted;
+  }
+  // A file without the streamed dim would be read whole.
+  bool takes_large_file(const Node& node, const Roles& roles) const {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Array& x) {
+      return is_file(*x.node()) && roles.role(x).kind == Role::whole && x.nbytes() > room_.bytes / 4;
+    });
+  }
+
+  struct Frontier {
+    std::vector<Wanted> wanted;
+    std::vector<Outcome> outcomes;
+  };
+  Frontier frontier_of(const Open& open, const Graph& graph, const Roles& roles) const {
+    Frontier frontier;
+    std::set<ValueId> known;
+    const auto is_known = [&](const Array& x) { return roles.of.contains(x.node().get()); };
+    for (std::size_t i = 0; i < open.values.size(); ++i)
+      if (is_known(open.values[i])) {
+        frontier.wanted.push_back(wanted_result(open.values[i]));
+        frontier.outcomes.push_back({open.results[i]});
+      }
+    for (const auto& node : graph.nodes) {
+      if (roles.of.contains(node.get())) continue;
+      for (const auto& x : node->inputs) {
+        if (!is_known(x)) continue;
+        const auto kind = roles.role(x).kind;
+        const bool is_runs = node->op->name == "sort" && x.ndim() == 1 && kind == Role::slab;
+        if (is_runs) {
+          frontier.wanted.push_back({x, true, node});
+          frontier.outcomes.push_back({-1, spill_of(x)});
+          continue;
+        }
+        if (is_file(*x.node()) || kind == Role::memory || is_parameter(*x.node()) ||
+            !known.insert(id_of(x)).second)
+          continue;
+        frontier.wanted.push_back({x, kind == Role::slab});
+        if (kind == Role::slab)
+          frontier.outcomes.push_back({-1, spill_of(x)});
+        else
+          frontier.outcomes.push_back({-1, nullptr, make_placeholder(type_of(x), std::nullopt, nullptr, 0)});
+      }
+    }
+    return frontier;
+  }
+  static SpillFilePtr spill_of(const Array& x) {
+    return std::make_shared<SpillFile>("temporary file", x.shape(), x.dtype());
+  }
+
+  // The open values recorded again on what the stage leaves; `held` grows by what stays in memory.
+  Open rest_of(const Open& open, const Graph& graph, const PlannedStage& planned, std::int64_t& held) {
+    const Stage& stage = planned.stage;
+    Replaced replaced(graph);
+    std::set<int> done;
+    for (std::size_t i = 0; i < stage.wanted.size(); ++i) {
+      const Outcome& outcome = planned.outcomes[i];
+      const Array& x = stage.wanted[i].value;
+      if (outcome.result >= 0) {
+        done.insert(outcome.result);
+        if (!request_.is_stored || stage.roles.role(x).kind != Role::slab) held += x.nbytes();
+      } else if (outcome.placeholder.node()) {
+        replaced.set(x, outcome.placeholder);
+        held += x.nbytes();
+      } else if (const NodePtr& sort = stage.wanted[i].sorted) {
+        replaced.set_result(*sort, record_source(merged_source(outcome.spill, stage.length), numbers_));
+      } else {
+        const int dim = stage.dims->dim_in(stage.roles.dim_class, x);
+        const auto width = static_cast<std::int64_t>(itemsize(x.dtype()));
+        const auto block = (stage.length + device_count() - 1) / device_count();
+        outcome.spill->set_tile(tile_for(x.shape(), dim, block, width));
+        replaced.set(x, record_source(source_of_spill(outcome.spill), numbers_));
+      }
+    }
+    Open rest;
+    for (std::size_t i = 0; i < open.values.size(); ++i) {
+      if (done.contains(open.results[i])) continue;
+      rest.values.push_back(replaced.of(open.values[i]));
+      rest.results.push_back(open.results[i]);
+    }
+    return rest;
+  }
+
+  const Request& request_;
+  Room room_;
+  FileNumbers numbers_;
+  std::string refusals_;
+};
+
+// A tenth of the limit is for messages and small blocks.
+std::int64_t room_for(const Request& request) {
+  const auto limit = request.memory_limit > 0 ? request.memory_limit : free_share();
+  return limit - limit / 10;
+}
+
+io::StreamPlan facts_of(const Stages& stages) {
+  io::StreamPlan facts = stages[0].stage.facts;
+  for (std::size_t i = 1; i < stages.size(); ++i) {
+    const auto& next = stages[i].stage.facts;
+    facts.streamed += ", then " + next.streamed;
+    facts.passes += next.passes, facts.seconds += next.seconds;
+    facts.bytes_read += next.bytes_read, facts.bytes_written += next.bytes_written;
+    facts.bytes_spilled += next.bytes_spilled;
+    facts.peak_bytes = std::max(facts.peak_bytes, next.peak_bytes);
+  }
+  facts.stages = std::ssize(stages);
+  return facts;
+}
+
+}  // namespace
+
+Plan plan_of(const Request& request) {
+  const std::int64_t room = room_for(request);
+  Search search(request, {room, request.slab, 0});
+  Open open{request.values, {}};
+  for (std::size_t i = 0; i < request.values.size(); ++i) open.results.push_back(static_cast<int>(i));
+  auto best = search.find(open, 0, 0);
+  const std::string& refusals = search.refusals();
+  if (!best)
+    throw ArgumentError(
+        call_text() + ": no dim of the files can be streamed:" +
+        (refusals.empty() ? " they have none longer than 1" : refusals) +
+        "\nLoad the files with FileArray::load if they fit, or compute that op's operand first");
+  Plan plan{std::move(*best), {}};
+  plan.facts = facts_of(plan.stages);
+  if (plan.facts.peak_bytes > room)
+    throw MemoryError(
+        call_text() + ": the program needs " + format_bytes(plan.facts.peak_bytes) +
+        " on each rank with slabs of " + std::to_string(plan.facts.slab) + " along " + plan.facts.streamed +
+        ", but a rank may use " + format_bytes(room) +
+        (request.slab > 0 ? ". Ask for a shorter slab" : ". Use more ranks, or a larger memory_limit") +
+        refusals);
+  return plan;
+}
+
+}  // namespace tessera::stream

@@ -1,0 +1,215 @@
+// Programs in several stages, with temporary files between them, give what they give in memory.
+#include <tessera/io/stream.hpp>
+
+#include <sys/resource.h>
+
+#include "io/folder.hpp"
+#include "stream/spill/spill_file.hpp"
+#include "support/compare.hpp"
+#include "types/buffer.hpp"
+
+namespace tessera::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Function = std::function<Array(const Array&)>;
+
+class Spill : public InFolder {
+ protected:
+  // Values in no order, some of them equal.
+  Array mixed(Shape shape) const {
+    const Array n = reshape(arange(static_cast<int>(shape.elements())), shape);
+    return astype(remainder(n * 7919, 1009), float64) / 100 + 1;
+  }
+  io::FileArray file_of(const Array& x, const std::string& name = "x.npy") const {
+    io::save_npy(path(name), x);
+    return io::open(path(name));
+  }
+  static void expect_near(const Array& found, const Array& expected, const std::string& what) {
+    ASSERT_EQ(found.shape(), expected.shape()) << what;
+    ASSERT_EQ(found.dtype(), expected.dtype()) << what;
+    const auto a = to_vector<double>(found), b = to_vector<double>(expected);
+    for (std::size_t i = 0; i < a.size(); ++i)
+      ASSERT_NEAR(a[i], b[i], 1e-10 * (1 + ::std::abs(b[i]))) << what << " at " << i;
+  }
+};
+
+struct Case {
+  const char* name;
+  Function f;
+  bool spills;
+};
+const std::vector<Case>& of_matrices() {
+  static const std::vector<Case> list = {
+      {"fft of both dims", [](const Array& x) { return abs(fft::fft2(x)); }, true},
+      {"real fft of both dims", [](const Array& x) { return abs(fft::rfft2(x)); }, true},
+      {"fft and back", [](const Array& x) { return fft::irfft2(fft::rfft2(x) * 2); }, true},
+      {"sorted in both dims", [](const Array& x) { return sort(sort(x, 1), 0); }, true},
+      {"plus its transpose", [](const Array& x) { return matmul(x.T(), x) + x(slice(0, 6)).T(); }, false},
+      {"sums of columns sorted", [](const Array& x) { return sort(sort(x, 0), 1) - mean(x, 0); }, true},
+      {"running sums of columns", [](const Array& x) { return cumsum(x * 2, 0) + 1; }, false},
+      {"median of all", [](const Array& x) { return median(x); }, true},
+      {"quantiles of all",
+       [](const Array& x) {
+         return quantile(x, array({0.1, 0.5, 0.95}));
+       },
+       true},
+      {"differences of columns",
+       [](const Array& x) {
+         return x(slice(1, None)) - x(slice(None, -1)) + x(slice(1, None), slice(None, 1));
+       },
+       false},
+      {"five points",
+       [](const Array& x) {
+         const auto in = slice(1, -1);
+         return x(slice(2, None), in) + x(slice(None, -2), in) + x(in, slice(2, None)) +
+                x(in, slice(None, -2)) - 4 * x(in, in);
+       },
+       false},
+  };
+  return list;
+}
+const std::vector<Case>& of_vectors() {
+  static const std::vector<Case> list = {
+      {"sort", [](const Array& v) { return sort(v); }, true},
+      {"sort of a chain", [](const Array& v) { return sort(-sqrt(v)); }, true},
+      {"chain of a sort", [](const Array& v) { return sort(v) * 2 - mean(v); }, true},
+      {"median", [](const Array& v) { return median(v); }, true},
+      {"quantiles",
+       [](const Array& v) {
+         return quantile(v, array({0.0, 0.25, 1.0}));
+       },
+       true},
+      {"cumsum", [](const Array& v) { return cumsum(v, 0); }, false},
+      {"cumprod", [](const Array& v) { return cumprod(v / 5, 0); }, false},
+      {"cumulative maximum", [](const Array& v) { return cummax(v, 0); }, false},
+      {"difference", [](const Array& v) { return v(slice(1, None)) - v(slice(None, -1)); }, false},
+      {"difference of a chain",
+       [](const Array& v) {
+         const Array y = sqrt(v);
+         return y(slice(1, None)) - y(slice(None, -1));
+       },
+       true},
+      {"roll", [](const Array& v) { return roll(v, 5) + v; }, false},
+      {"flip", [](const Array& v) { return flip(v, 0) * v; }, false},
+      {"pad",
+       [](const Array& v) {
+         return pad(v, {{3, 2}});
+       },
+       false},
+      {"every third", [](const Array& v) { return v(slice(1, None, 3)) + 1; }, false},
+      {"joined",
+       [](const Array& v) {
+         return concatenate({v, v(slice(None, 9))}, 0) * 2;
+       },
+       false},
+      {"cumsum of a sort", [](const Array& v) { return cumsum(sort(v), 0); }, true},
+  };
+  return list;
+}
+
+TEST_F(Spill, functions_of_matrices_are_those_in_memory) {
+  const Array x = mixed({23, 6});
+  const auto file = file_of(x);
+  for (const auto& [name, f, spills] : of_matrices())
+    for (const std::int64_t slab : {3, 8}) {
+      SCOPED_TRACE(name);
+      EXPECT_EQ(io::explain_compute({f(file)}, {.slab = slab}).bytes_spilled > 0, spills);
+      expect_near(io::compute(f(file), {.slab = slab}), f(x), name);
+    }
+}
+
+TEST_F(Spill, functions_of_vectors_are_those_in_memory) {
+  const Array v = mixed({1500});
+  const auto file = file_of(v);
+  for (const auto& [name, f, spills] : of_vectors())
+    for (const std::int64_t slab : {64, 701}) {
+      SCOPED_TRACE(name);
+      EXPECT_EQ(io::explain_compute({f(file)}, {.slab = slab}).bytes_spilled > 0, spills);
+      expect_near(io::compute(f(file), {.slab = slab}), f(v), name);
+    }
+}
+
+TEST_F(Spill, an_fft_of_three_dims_is_stored_within_the_limit) {
+  const Array x = astype(mixed({48, 40, 36}), complex64);
+  const auto file = file_of(x);
+  const std::int64_t limit = x.nbytes() / 2;
+  const Array y = fft::fftn(file);
+  const auto plan = io::explain_store(path("y.npy"), y, {.memory_limit = limit});
+  EXPECT_EQ(plan.stages, 2);
+  EXPECT_EQ(plan.bytes_spilled, x.nbytes());
+  EXPECT_EQ(plan.bytes_written, x.nbytes());
+  EXPECT_GE(plan.bytes_read, 2 * x.nbytes());
+  EXPECT_THAT(to_string(plan), HasSubstr("2 stages"));
+  reset_peak_memory();
+  const auto before = memory_use().live_bytes;
+  io::store(path("y.npy"), y, {.memory_limit = limit});
+  EXPECT_LE(memory_use().peak_bytes - before, plan.peak_bytes) << to_string(plan);
+  EXPECT_LE(plan.peak_bytes, limit);
+  EXPECT_THAT(entries(), ElementsAre("x.npy", "y.npy"));
+  const auto difference = to_vector<float>(abs(io::load_npy(path("y.npy")) - fft::fftn(x)));
+  EXPECT_LT(*std::max_element(difference.begin(), difference.end()),
+            0.5);  // of sums of 69120 numbers up to 11
+}
+
+TEST_F(Spill, a_long_vector_is_sorted_within_the_limit) {
+  const Array v = mixed({200000});
+  const auto file = file_of(v);
+  const std::int64_t limit = v.nbytes() / 2;
+  const auto plan = io::explain_store(path("y.npy"), sort(file), {.memory_limit = limit});
+  reset_peak_memory();
+  const auto before = memory_use().live_bytes;
+  io::store(path("y.npy"), sort(file), {.memory_limit = limit});
+  EXPECT_LE(memory_use().peak_bytes - before, plan.peak_bytes) << to_string(plan);
+  EXPECT_EQ(to_vector<double>(io::load_npy(path("y.npy"))), to_vector<double>(sort(v)));
+  EXPECT_EQ(item<double>(io::compute(median(file), {.memory_limit = limit})), item<double>(median(v)));
+}
+
+TEST_F(Spill, a_failure_leaves_no_temporary_file) {
+  const Array x = mixed({40, 50});
+  const auto file = file_of(x);
+  const Array y = abs(fft::fft2(file));
+  const auto last = std::to_string(device_count() - 1);
+  for (const std::string& point : std::vector<std::string>{"spill@" + last, "slab@0", "written@" + last}) {
+    setenv("TESSERA_TEST_FAULT", (point + ":throw").c_str(), 1);
+    EXPECT_THAT(text_of_error<IoError>([&] { io::store(path("y.npy"), y, {.slab = 8}); }),
+                HasSubstr("the fault at " + point));
+    unsetenv("TESSERA_TEST_FAULT");
+    EXPECT_THAT(entries(), ElementsAre("x.npy")) << point;
+  }
+}
+
+TEST_F(Spill, a_full_disk_is_one_error) {
+  const Array x = mixed({60, 50});
+  const auto file = file_of(x);
+  const rlimit none{9000, RLIM_INFINITY};  // simulates a full disk on this rank
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const Array y = sum(abs(fft::fft2(file)));
+  if (process_index() == device_count() - 1) setrlimit(RLIMIT_FSIZE, &none);
+  setenv("TMPDIR", folder_.c_str(), 1);
+  const auto text = text_of_error<IoError>([&] { io::compute(y, {.slab = 8}); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  unsetenv("TMPDIR");
+  EXPECT_THAT(text, HasSubstr("File too large"));
+  EXPECT_THAT(entries(), ElementsAre("x.npy"));
+}
+
+TEST_F(Spill, what_no_stage_can_do_is_refused) {
+  const auto file = file_of(mixed({1000}));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(argsort(file), {.slab = 10}); }),
+              HasSubstr("needs all of the dim"));
+}
+
+TEST_F(Spill, tiles_follow_the_slabs_of_both_sides) {
+  EXPECT_TRUE(stream::tile_for({100}, 0, 10, 8).empty());
+  EXPECT_EQ(stream::tile_for({1000, 2000}, 0, 100, 8), (std::vector<std::int64_t>{100, 200}));
+  // At most 1 MiB, its longest extents halved.
+  const auto tile = stream::tile_for({10000, 10000}, 1, 5000, 8);
+  EXPECT_LE(tile[0] * tile[1] * 8, 1 << 20);
+  EXPECT_GE(tile[0] * tile[1] * 8, 1 << 18);
+}
+
+}  // namespace
+}  // namespace tessera::test
