@@ -2,31 +2,21 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 #include <string>
 
 #include "base/call.hpp"
 #include "compile/cost.hpp"
 #include "compile/pipeline.hpp"
+#include "graph/parts.hpp"
 #include "ops/index/remap_op.hpp"
 #include "ops/sort/cumulative.hpp"
 
 namespace tessera::stream {
 namespace {
 
-// Ops by sentence whose kernels do not look at an element's position in the array, so that a part of the
-// operands gives the same part of the results. Elementwise ops and reinterpretations are so by their kind.
-bool ignores_positions(const OpDef& op, bool is_reduced) {
-  static const std::set<std::string> always = {
-      "sum",           "prod",        "max",          "min",          "any",           "all",
-      "count_nonzero", "dot",         "transpose",    "bitcast",      "count_bins",    "count_places",
-      "full",          "scatter_add", "broadcast_to", "bitcast_join", "bitcast_split", "scatter_add_along"};
-  // Their reduced factor is a position that indices name; the others are batches.
-  static const std::set<std::string> unless_reduced = {
-      "gather",    "gather_along", "cholesky", "eig", "eigh",    "eigvals", "eigvalsh",
-      "lu_factor", "qr",           "solve",    "svd", "svdvals", "schur",   "triangular_solve"};
-  if (is_elementwise(op) || (is_alias(op) && rule_of(op) != nullptr)) return true;
-  return always.contains(op.name) || (!is_reduced && unless_reduced.contains(op.name));
+bool has_parts(const OpDef& op, bool is_reduced) {
+  const Parts parts = parts_of(op);
+  return parts == Parts::all_dims || (parts == Parts::unreduced_dims && !is_reduced);
 }
 
 FactorRule rule_on(const Node& node) {
@@ -56,7 +46,7 @@ std::vector<DimLink> links_by_rule(const Node& node) {
   for (int f = 0; f < static_cast<int>(rule.factors.size()); ++f) {
     const auto& factor = rule.factors[f];
     DimLink link{{}, {}, factor.kind == FactorKind::reduce};
-    if (factor.kind == FactorKind::whole || !ignores_positions(*node.op, link.is_reduced)) continue;
+    if (factor.kind == FactorKind::whole || !has_parts(*node.op, link.is_reduced)) continue;
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       link.in.push_back(dim_of_factor(rule, f, rule.inputs[i], node.inputs[i].shape()));
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
@@ -86,14 +76,6 @@ std::vector<DimLink> links_of_remap(const Node& node) {
       links.push_back(
           {std::vector<int>(node.inputs.size(), static_cast<int>(d)), {static_cast<int>(d)}, false});
   return links;
-}
-
-// Ops along the lines of one dim, which know positions in their lines alone.
-bool works_on_lines(const OpDef& op) {
-  static const std::set<std::string> names = {"argmax",      "argmin", "sort",         "argsort",
-                                              "sort_by_key", "top_k",  "cumsum",       "cumprod",
-                                              "cummax",      "cummin", "cumlogsumexp", "fft"};
-  return names.contains(op.name);
 }
 
 // The node with each operand split along the dim over two devices.
@@ -137,7 +119,7 @@ std::vector<DimLink> links_beside_lines(const Node& node) {
 
 std::vector<DimLink> links_of(const Node& node) {
   if (node.op->name == "remap") return links_of_remap(node);
-  if (works_on_lines(*node.op)) return links_beside_lines(node);
+  if (parts_of(*node.op) == Parts::beside_lines) return links_beside_lines(node);
   return rule_of(*node.op) != nullptr ? links_by_rule(node) : std::vector<DimLink>();
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/rates.hpp"
 #include "graph/elementwise_row.hpp"
+#include "graph/parts.hpp"
 #include "kernels/dense/gemm.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
@@ -237,6 +238,7 @@ const OpDef dot_op{
     .instead = ordered_dot,
 };
 const Registered registered_dot(dot_op);
+const HasParts parts_of_dot_op(dot_op, Parts::all_dims);
 
 // In a ReproducibleScope: the contracted dims are whole on the rank that adds them up.
 OpDef ordered_record() {

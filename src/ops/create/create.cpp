@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/visit.hpp"
 #include "ops/build.hpp"
@@ -231,6 +232,7 @@ const OpDef eye_op{
     .batch = not_reached,
 };
 const Registered registered_eye(eye_op);
+const HasParts parts_of_full_op(full_op, Parts::all_dims);
 
 ScalarValue scalar_from_host(const void* element, Dtype dtype) {
   return kernels::visit_stored(dtype, [element]<class T>(T) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -125,6 +126,7 @@ const OpDef cholesky_op = with_ordered<ordered_cholesky_op>(factorization<dims>(
     {.name = "cholesky", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
 const OpDef ordered_cholesky_op = ordered_record(cholesky_op, ordered_kernel);
 const Registered registered(cholesky_op);
+const HasParts parts_of_cholesky_op(cholesky_op, Parts::unreduced_dims);
 const TakesWorkspace takes(cholesky_op, workspace);
 const TakesWorkspace ordered_takes(ordered_cholesky_op,
                                    [](std::span<const Type> in, std::span<const Type> out, const Params& p) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -180,6 +181,8 @@ const OpDef permutation_op{
     .batch = batch_leading,
 };
 const Registered registered_permutation(permutation_op);
+const HasParts parts_of_lu_op(lu_op, Parts::unreduced_dims);
+const HasParts parts_of_permutation_op(permutation_op, Parts::all_dims);
 
 }  // namespace
 

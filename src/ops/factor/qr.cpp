@@ -2,6 +2,7 @@
 // Householder panels.
 #include <algorithm>
 
+#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -165,6 +166,7 @@ const OpDef qr_op = with_ordered<ordered_qr_op>(
     factorization<dims>({.name = "qr", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
 const OpDef ordered_qr_op = ordered_record(qr_op, ordered_kernel);
 const Registered registered(qr_op);
+const HasParts parts_of_qr_op(qr_op, Parts::unreduced_dims);
 const TakesWorkspace takes(qr_op, workspace);
 const TakesWorkspace ordered_takes(ordered_qr_op,
                                    [](std::span<const Type> in, std::span<const Type> out, const Params& p) {

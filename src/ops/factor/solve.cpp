@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
+#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -246,6 +247,7 @@ const OpDef solve_op = with_ordered<ordered_solve_op>(
     factorization<dims>({.name = "solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
 const OpDef ordered_solve_op = ordered_record(solve_op, ordered_kernel);
 const Registered registered(solve_op);
+const HasParts parts_of_solve_op(solve_op, Parts::unreduced_dims);
 const TakesWorkspace takes(solve_op, workspace);
 const TakesWorkspace ordered_takes(ordered_solve_op,
                                    [](std::span<const Type> in, std::span<const Type> out, const Params& p) {

@@ -1,6 +1,7 @@
 // Singular values and vectors.
 #include <algorithm>
 
+#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/alone.hpp"
 #include "ops/factor/factor_op.hpp"
@@ -307,6 +308,8 @@ const OpDef svdvals_op = factorization<value_dims>(
     {.name = "svdvals", .infer = infer<false>, .vjp = vjp_values, .flops = flops<false>}, kernel<false>,
     communicate<false>);
 const Registered registered(svd_op), registered_values(svdvals_op);
+const HasParts parts_of_svd_op(svd_op, Parts::unreduced_dims);
+const HasParts parts_of_svdvals_op(svdvals_op, Parts::unreduced_dims);
 const TakesWorkspace takes(svd_op, workspace<true>), takes_for_values(svdvals_op, workspace<false>);
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Triangular systems: x gets the layout of b.
 #include <algorithm>
 
+#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -128,6 +129,7 @@ const OpDef triangular_op = with_ordered<ordered_triangular_op>(factorization<di
     {.name = "triangular_solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
 const OpDef ordered_triangular_op = ordered_record(triangular_op, ordered_kernel);
 const Registered registered(triangular_op);
+const HasParts parts_of_triangular_op(triangular_op, Parts::unreduced_dims);
 const TakesWorkspace takes(triangular_op, workspace);
 const TakesWorkspace ordered_takes(ordered_triangular_op,
                                    [](std::span<const Type> in, std::span<const Type> out, const Params& p) {

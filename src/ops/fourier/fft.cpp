@@ -6,6 +6,7 @@
 
 #include "base/session.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "graph/parts.hpp"
 #include "mesh/reshard.hpp"
 #include "ops/build.hpp"
 #include "ops/fourier/fft_op.hpp"
@@ -264,6 +265,7 @@ const OpDef fft_op{
     },
 };
 const Registered registered_fft(fft_op);
+const HasParts parts_of_fft_op(fft_op, Parts::beside_lines);
 
 }  // namespace
 

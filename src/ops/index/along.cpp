@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/parts.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
 #include "ops/build.hpp"
@@ -145,6 +146,8 @@ const OpDef scatter_add_along_op{
     .batch = batch,
 };
 const Registered registered[] = {Registered(gather_along_op), Registered(scatter_add_along_op)};
+const HasParts parts_of_gather_along_op(gather_along_op, Parts::unreduced_dims);
+const HasParts parts_of_scatter_add_along_op(scatter_add_along_op, Parts::all_dims);
 
 }  // namespace
 

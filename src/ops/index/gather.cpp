@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/parallel.hpp"
 #include "ops/build.hpp"
@@ -161,6 +162,7 @@ const OpDef gather_op{
 };
 
 const Registered registered(gather_op);
+const HasParts parts_of_gather_op(gather_op, Parts::unreduced_dims);
 
 }  // namespace
 

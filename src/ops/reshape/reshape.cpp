@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "graph/elementwise_row.hpp"
+#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "mesh/factors.hpp"
 #include "ops/build.hpp"
@@ -81,6 +82,7 @@ const OpDef broadcast_op{
     .linear = Linear::in_first,
 };
 const Registered registered_broadcast(broadcast_op);
+const HasParts parts_of_broadcast_op(broadcast_op, Parts::all_dims);
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -52,6 +53,7 @@ const OpDef transpose_op{
     .linear = Linear::in_first,
 };
 const Registered registered_transpose(transpose_op);
+const HasParts parts_of_transpose_op(transpose_op, Parts::all_dims);
 
 }  // namespace
 

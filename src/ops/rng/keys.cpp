@@ -1,5 +1,6 @@
 // Keys derived from keys: split and fold_in. A key whose words every rank holds is split on the host instead
 // (src/random/keys.cpp).
+#include "graph/parts.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/rng/rng.hpp"
@@ -115,6 +116,8 @@ const OpDef fold_in_op{
     .batch = batch_leading,
 };
 const Registered registered_fold_in(fold_in_op);
+const HasParts parts_of_split_one_op(split_one_op, Parts::all_dims);
+const HasParts parts_of_fold_in_op(fold_in_op, Parts::all_dims);
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include "comm/collectives/point_to_point.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "ops/build.hpp"
@@ -269,6 +270,11 @@ const OpDef cumlogsumexp_op =
                    SameBits::never);
 const Registered registered[] = {Registered(cumsum_op), Registered(cumprod_op), Registered(cummax_op),
                                  Registered(cummin_op), Registered(cumlogsumexp_op)};
+const HasParts parts_of_cumsum_op(cumsum_op, Parts::beside_lines);
+const HasParts parts_of_cumprod_op(cumprod_op, Parts::beside_lines);
+const HasParts parts_of_cummax_op(cummax_op, Parts::beside_lines);
+const HasParts parts_of_cummin_op(cummin_op, Parts::beside_lines);
+const HasParts parts_of_cumlogsumexp_op(cumlogsumexp_op, Parts::beside_lines);
 
 const OpDef& record_of(ReduceKind kind) {
   for (const OpDef* op : {&cumsum_op, &cumprod_op, &cummax_op, &cummin_op})

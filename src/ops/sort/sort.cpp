@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "graph/parts.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/sort/sort.hpp"
@@ -247,6 +248,9 @@ const OpDef sort_by_key_op{
     .same_bits = SameBits::always,
 };
 const Registered registered[] = {Registered(sort_op), Registered(argsort_op), Registered(sort_by_key_op)};
+const HasParts parts_of_sort_op(sort_op, Parts::beside_lines);
+const HasParts parts_of_argsort_op(argsort_op, Parts::beside_lines);
+const HasParts parts_of_sort_by_key_op(sort_by_key_op, Parts::beside_lines);
 
 // Applies f along the last dim, after moving the dim there; then moves it back.
 template <class F> Array along_last(const Operand& x, int axis, F f) {

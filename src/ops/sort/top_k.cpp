@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "graph/parts.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/sort/order_key.hpp"
@@ -118,6 +119,7 @@ const OpDef top_k_op{
     .same_bits = SameBits::always,
 };
 const Registered registered(top_k_op);
+const HasParts parts_of_top_k_op(top_k_op, Parts::beside_lines);
 
 }  // namespace
 

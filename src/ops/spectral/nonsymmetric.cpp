@@ -1,6 +1,7 @@
 // Eigenvalues, Schur forms and pivots by LAPACK. ScaLAPACK cannot compute eigenvectors of real nonsymmetric
 // matrices, and its Schur form is worthwhile only from thousands of rows: below that one rank is faster.
 #include "kernels/spectral/nonsymmetric.hpp"
+#include "graph/parts.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/functions.hpp"
@@ -109,6 +110,10 @@ const OpDef pivots_op{
 };
 const Registered registered[] = {Registered(eig_op), Registered(eigvals_op), Registered(schur_op),
                                  Registered(pivots_op)};
+const HasParts parts_of_eig_op(eig_op, Parts::unreduced_dims);
+const HasParts parts_of_eigvals_op(eigvals_op, Parts::unreduced_dims);
+const HasParts parts_of_schur_op(schur_op, Parts::unreduced_dims);
+const HasParts parts_of_pivots_op(pivots_op, Parts::all_dims);
 const TakesWorkspace takes[] = {
     {eig_op, workspace_of_eig<true>},
     {eigvals_op, workspace_of_eig<false>},

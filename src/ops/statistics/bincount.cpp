@@ -2,6 +2,7 @@
 // summed.
 #include <tessera/ops/statistics.hpp>
 
+#include "graph/parts.hpp"
 #include "kernels/sort/count_places.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -39,6 +40,7 @@ const OpDef count_places_op{
     .batch = count_batch,
 };
 const Registered registered(count_places_op);
+const HasParts parts_of_count_places_op(count_places_op, Parts::all_dims);
 
 Array integers(const Operand& x, std::int64_t length) {
   check_usable(x.array);

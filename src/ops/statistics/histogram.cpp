@@ -3,6 +3,7 @@
 // (ops/index/update/at.cpp).
 #include <tessera/ops/statistics.hpp>
 
+#include "graph/parts.hpp"
 #include "kernels/sort/sort.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -68,6 +69,7 @@ const OpDef count_bins_op{
     .batch = batch_leading,
 };
 const Registered registered_count(count_bins_op);
+const HasParts parts_of_count_bins_op(count_bins_op, Parts::all_dims);
 
 Array counts_between(const Array& x, const Array& edges) {
   const Array counts = record(count_bins_op, no_params(), {edges, x});

@@ -247,6 +247,7 @@ void bind_file_array(py::module_& part) {
 void bind_stream_plan(py::module_& part) {
   py::class_<io::StreamPlan>(part, "StreamPlan")
       .def_readonly("streamed", &io::StreamPlan::streamed)
+      .def_readonly("stages", &io::StreamPlan::stages)
       .def_readonly("slab", &io::StreamPlan::slab)
       .def_readonly("slabs", &io::StreamPlan::slabs)
       .def_readonly("passes", &io::StreamPlan::passes)

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/parts.hpp"
 #include "kernels/threads.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -178,6 +179,7 @@ const OpDef scatter_add_op{
 };
 
 const Registered registered[] = {Registered(scatter_op), Registered(scatter_add_op)};
+const HasParts parts_of_scatter_add_op(scatter_add_op, Parts::all_dims);
 
 }  // namespace
 
