@@ -17,6 +17,7 @@
 #include <utility>
 
 #include <tessera/detail/gradients.hpp>
+#include <tessera/grad/policies.hpp>
 #include <tessera/tree.hpp>
 
 namespace tessera {
@@ -70,6 +71,12 @@ HessianOf<F, Argnums...> hessian(F f, std::source_location where = std::source_l
 template <class F>
 Checkpointed<F> checkpoint(F f, std::source_location where = std::source_location::current()) {
   return {std::move(f), where};
+}
+/// The same, where the values that the policy names (checkpoint_policies) are kept and only the others are
+/// computed again. f has to record the same ops each time that it is called.
+template <class F> Checkpointed<F> checkpoint(F f, CheckpointPolicy policy,
+                                              std::source_location where = std::source_location::current()) {
+  return {std::move(f), where, std::move(policy)};
 }
 
 /// custom_vjp(f, fwd, bwd): f, with your own backward pass.

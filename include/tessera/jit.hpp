@@ -122,11 +122,12 @@ Jitted<F> jit(F f, JitOptions options = {}, std::source_location where = std::so
   return Jitted<F>(std::move(f), std::move(options), where);
 }
 
-/// The plan of f(args...): collectives with axes, bytes and source lines, arithmetic, peak memory. Nothing
-/// runs. Not collective: also works on abstract meshes of any size.
-template <class F, class... A> Explanation explain(F f, const A&... args) {
-  return jit(std::move(f), {}, std::source_location()).lower(args...).compile().explanation();
-}
+/// The plan of f(args...): collectives with axes, bytes and source lines, arithmetic, peak memory, what
+/// P::automatic stands for, what a gradient keeps; a hint where a quick search finds much better layouts for
+/// the arguments. Nothing runs. Not collective: also works on abstract meshes of any size.
+template <class F, class... A> Explanation explain(F f, const A&... args);
+/// The same of a jitted function: its in_shardings, out_shardings and other options count.
+template <class F, class... A> Explanation explain(const Jitted<F>& f, const A&... args);
 
 /// Shape and dtype of f(args...) without computing it. Not collective. ShapeDtype of an Array; a tree of
 /// them for a tree of results (as a vector, in order of the leaves).

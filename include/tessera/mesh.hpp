@@ -18,6 +18,14 @@ namespace tessera {
 
 class Mesh;
 
+namespace detail {
+// The line of a call. {} makes none, so that it stands for an overload's other parameter.
+struct CallLine {
+  CallLine(std::source_location where) : line(where) {}
+  std::source_location line;
+};
+}  // namespace detail
+
 /// A rectangular n-d array of device ids: nested braces or nested vectors of ids or Devices. NdDevices{{0,
 /// 2}, {4, 6}} has sizes {2, 2}. ShardingError if the nesting is ragged.
 class NdDevices {
@@ -94,7 +102,7 @@ std::ostream& operator<<(std::ostream&, const Mesh&);  ///< Mesh('x': 4, 'y': 2)
 /// if hosts hold equal numbers of consecutive ranks, that is the order of the ids. ShardingError, with both
 /// numbers, if there are too few devices.
 Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names,
-               std::source_location where = std::source_location::current());
+               detail::CallLine where = std::source_location::current());
 /// The first of these devices as a grid, in the given order: make_mesh(sizes, names, devices()) uses the
 /// order of the ids, regardless of hosts.
 Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::vector<Device> devices,

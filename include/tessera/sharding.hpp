@@ -47,6 +47,12 @@ requires(std::is_convertible_v<Names, std::string>&&...) DimSpec axes(Names... n
   return DimSpec(std::move(all));
 }
 
+/// The type of P::automatic.
+class AutomaticSpec {
+ public:
+  explicit constexpr AutomaticSpec(NoneType) {}
+};
+
 /// How an array is split, one entry per dim; dims after the last entry are not split. More entries than dims
 /// are a ShardingError.
 ///
@@ -61,6 +67,11 @@ class PartitionSpec {
   requires(sizeof...(D) > 0 && (std::is_convertible_v<D, DimSpec> && ...)) PartitionSpec(D&&... dims)
       : dims_{DimSpec(std::forward<D>(dims))...} {}
   explicit PartitionSpec(std::vector<DimSpec> dims) : dims_(std::move(dims)) {}
+  PartitionSpec(AutomaticSpec) : dims_{DimSpec{"", ""}} {}  // no mesh has such axes
+  /// A layout that the planner of jit chooses: in in_shardings, out_shardings and with_sharding_constraint,
+  /// alone or as NamedSharding(mesh, P::automatic). No layout anywhere else: a ShardingError.
+  static constexpr AutomaticSpec automatic{NoneType()};
+  bool is_automatic() const;                                  ///< whether it is P::automatic
   const std::vector<DimSpec>& dims() const { return dims_; }  ///< the entries as given
   friend bool operator==(const PartitionSpec&, const PartitionSpec&);
 
@@ -122,6 +133,10 @@ class Sharding {
   /// The inverse of dim_axes.
   static Sharding from_dim_axes(const Mesh&, const std::vector<std::vector<int>>& dim_axes);
   static Sharding replicated(const Mesh&);  ///< the whole array on every device of the mesh
+  /// For the planner: P::automatic, on the mesh of the arrays that it meets.
+  static Sharding automatic();
+  bool is_automatic() const;      ///< whether its spec is P::automatic
+  bool has_mesh_to_find() const;  ///< whether it is automatic()
 
   struct Impl;
   /// For the library.

@@ -14,6 +14,11 @@
 namespace tessera {
 namespace {
 
+// Bounds of the search behind a hint: explain stays quick.
+constexpr int plans_for_a_hint = 24;
+constexpr int most_hinted_ranks = 64;
+constexpr std::size_t most_hinted_leaves = 8;
+
 struct Ranked {
   LayoutSearch::Cost cost;
   std::vector<Sharding> shardings;
@@ -78,8 +83,48 @@ std::vector<Mesh> meshes_of(int ranks) {
   return meshes;
 }
 
+namespace {
+
+// The leaves with their choices on a mesh; kept ones have one choice.
+std::vector<SearchedArray> searched(const std::vector<detail::Leaf>& leaves, const std::vector<int>& keep,
+                                    const Mesh& mesh) {
+  std::vector<SearchedArray> arrays;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const auto& leaf = leaves[i];
+    auto& array = arrays.emplace_back(SearchedArray{leaf.shape, leaf.dtype, {}, 0});
+    if (std::count(keep.begin(), keep.end(), static_cast<int>(i)) > 0) {
+      array.choices.push_back(*leaf.given);
+      continue;
+    }
+    for (auto& layout : layouts_of(mesh, leaf.shape)) {
+      if (leaf.given && layout == *leaf.given) array.given = array.choices.size();
+      array.choices.push_back(std::move(layout));
+    }
+  }
+  return arrays;
+}
+
+std::vector<Sharding> named(const LayoutSearch::Layouts& layouts) {
+  std::vector<Sharding> shardings;
+  for (const auto& layout : layouts) shardings.push_back(*layout);
+  return shardings;
+}
+
+std::vector<Sharding> given_layouts(const std::vector<detail::Leaf>& leaves) {
+  std::vector<Sharding> given;
+  for (const auto& leaf : leaves)
+    if (leaf.given) given.push_back(*leaf.given);
+  return given;
+}
+
+}  // namespace
+
+detail::Leaf detail::leaf_of(const Array& x) {
+  return {x.shape(), x.dtype(), x.is_committed() ? std::optional<Sharding>(x.sharding()) : std::nullopt};
+}
+
 Advice detail::advise(const std::vector<Leaf>& leaves, const AdviseOptions& options,
-                      const std::function<Explanation(const std::vector<Sharding>&)>& plan) {
+                      const PlanOfLayouts& plan) {
   check(leaves, options);
   auto meshes = options.meshes;
   if (meshes.empty()) meshes.push_back(make_mesh({device_count()}, {"x"}));
@@ -87,13 +132,15 @@ Advice detail::advise(const std::vector<Leaf>& leaves, const AdviseOptions& opti
   std::vector<Ranked> found;
   std::string impossible;
   for (const auto& mesh : meshes) {
-    LayoutSearch search(leaves, options, mesh, plan,
-                        std::max(1, options.most_plans / static_cast<int>(meshes.size())));
+    LayoutSearch search(
+        searched(leaves, options.keep, mesh), options.memory_limit_bytes,
+        [&](const LayoutSearch::Layouts& layouts) { return plan(named(layouts)); },
+        std::max(1, options.most_plans / static_cast<int>(meshes.size())));
     advice.is_exhaustive = search.run() && advice.is_exhaustive;
     advice.plans += static_cast<int>(search.costs().size());
     for (const auto& [choice, cost] : search.costs())
       if (cost.is_possible)
-        found.push_back({cost, search.shardings_of(choice)});
+        found.push_back({cost, named(search.layouts_of_choice(choice))});
       else
         impossible = cost.reason;
   }
@@ -104,9 +151,7 @@ Advice detail::advise(const std::vector<Leaf>& leaves, const AdviseOptions& opti
     if (static_cast<int>(advice.best.size()) == options.best) break;
     advice.best.push_back(advised(ranked));
   }
-  std::vector<Sharding> given;
-  for (const auto& leaf : leaves)
-    if (leaf.given) given.push_back(*leaf.given);
+  const auto given = given_layouts(leaves);
   if (given.size() == leaves.size()) {
     const Explanation own = plan(given);
     advice.given = {
@@ -115,6 +160,36 @@ Advice detail::advise(const std::vector<Leaf>& leaves, const AdviseOptions& opti
         "",          options.memory_limit_bytes == 0 || own.memory.peak_bytes <= options.memory_limit_bytes};
   }
   return advice;
+}
+
+Explanation detail::with_hint(Explanation own, const std::vector<Leaf>& leaves, const PlanOfLayouts& plan) {
+  const auto given = given_layouts(leaves);
+  if (leaves.empty() || given.size() != leaves.size()) return own;
+  const Mesh mesh = given[0].mesh();
+  double moving = 0;
+  for (const auto& row : own.collectives) moving += row.seconds;
+  const bool all_replicated =
+      std::all_of(given.begin(), given.end(), [](const Sharding& s) { return s.is_fully_replicated(); });
+  const bool may_gain = moving > own.predicted_seconds / 10 || (all_replicated && mesh.size() > 1);
+  const bool is_one_mesh =
+      std::all_of(given.begin(), given.end(), [&](const Sharding& s) { return s.mesh() == mesh; });
+  if (!may_gain || !is_one_mesh || leaves.size() > most_hinted_leaves || mesh.size() > most_hinted_ranks)
+    return own;
+  try {
+    LayoutSearch search(
+        searched(leaves, {}, mesh), 0,
+        [&](const LayoutSearch::Layouts& layouts) { return plan(named(layouts)); }, plans_for_a_hint);
+    search.run();
+    const auto& best = *search.costs().find(search.best());
+    const double ratio = own.predicted_seconds / best.second.seconds;
+    if (best.second.is_possible && ratio > 1.5)
+      own.hint = "with the arguments as " + layouts_text(named(search.layouts_of_choice(best.first))) +
+                 " it would take " + seconds_text(best.second.seconds) + ", " + times_text(ratio) +
+                 " times less (advise finds more)";
+  } catch (const UserError&) {
+    // Other layouts are refused: the given ones need no hint.
+  }
+  return own;
 }
 
 std::string to_string(const Advice& advice) {

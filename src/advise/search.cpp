@@ -12,8 +12,8 @@
 namespace tessera {
 namespace {
 
-std::int64_t bytes_of(const detail::Leaf& leaf) {
-  return leaf.shape.elements() * static_cast<std::int64_t>(itemsize(leaf.dtype));
+std::int64_t bytes_of(const SearchedArray& array) {
+  return array.shape.elements() * static_cast<std::int64_t>(itemsize(array.dtype));
 }
 
 // "all-reduce of matmul at train.cpp:12 18.2 us; arithmetic 40 us"
@@ -84,50 +84,53 @@ bool LayoutSearch::Cost::operator<(const Cost& other) const {
          std::tuple(!other.is_possible, other.excess, other.seconds, other.bytes, other.peak_bytes);
 }
 
-LayoutSearch::LayoutSearch(const std::vector<detail::Leaf>& leaves, const AdviseOptions& options, Mesh mesh,
-                           const Plan& plan, int most_plans)
-    : leaves_(leaves), options_(options), mesh_(std::move(mesh)), plan_(plan), most_plans_(most_plans) {
+LayoutSearch::LayoutSearch(std::vector<SearchedArray> arrays, std::int64_t memory_limit_bytes, Plan plan,
+                           int most_plans)
+    : arrays_(std::move(arrays)),
+      memory_limit_bytes_(memory_limit_bytes),
+      plan_(std::move(plan)),
+      most_plans_(most_plans) {
   std::map<std::string, std::vector<std::size_t>> of_type;
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    const auto& leaf = leaves[i];
-    const bool stays = std::count(options.keep.begin(), options.keep.end(), static_cast<int>(i)) > 0;
-    auto& choices = choices_.emplace_back();
-    if (stays) {
-      choices.push_back(*leaf.given);
-      continue;
-    }
-    choices = layouts_of(mesh_, leaf.shape);
-    of_type[name(leaf.dtype) + to_string(leaf.shape)].push_back(i);
-  }
+  for (std::size_t i = 0; i < arrays_.size(); ++i)
+    if (arrays_[i].choices.size() > 1)
+      of_type[name(arrays_[i].dtype) + to_string(arrays_[i].shape) + " of " +
+              std::to_string(arrays_[i].choices.size())]
+          .push_back(i);
   for (const auto& [type, members] : of_type) groups_.push_back(members);
-  // Large leaves first, whole groups before their members.
+  // Large arrays first, whole groups before their members.
   std::stable_sort(groups_.begin(), groups_.end(), [&](const auto& a, const auto& b) {
-    return bytes_of(leaves_[a[0]]) > bytes_of(leaves_[b[0]]);
+    return bytes_of(arrays_[a[0]]) > bytes_of(arrays_[b[0]]);
   });
   moves_ = groups_;
   for (const auto& group : groups_)
     if (group.size() > 1)
-      for (const auto leaf : group) moves_.push_back({leaf});
+      for (const auto array : group) moves_.push_back({array});
 }
 
-std::vector<Sharding> LayoutSearch::shardings_of(const Choice& choice) const {
-  std::vector<Sharding> shardings;
+LayoutSearch::Layouts LayoutSearch::layouts_of_choice(const Choice& choice) const {
+  Layouts layouts;
   for (std::size_t i = 0; i < choice.size(); ++i)
-    shardings.push_back(choices_[i][static_cast<std::size_t>(choice[i])]);
-  return shardings;
+    layouts.push_back(arrays_[i].choices[static_cast<std::size_t>(choice[i])]);
+  return layouts;
+}
+
+const LayoutSearch::Choice& LayoutSearch::best() const {
+  return std::min_element(costs_.begin(), costs_.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
 }
 
 const LayoutSearch::Cost& LayoutSearch::cost_of(const Choice& choice) {
   const auto [at, is_new] = costs_.try_emplace(choice);
   if (!is_new) return at->second;
   try {
-    const Explanation plan = plan_(shardings_of(choice));
+    const Explanation plan = plan_(layouts_of_choice(choice));
     Cost& cost = at->second;
     cost.seconds = plan.predicted_seconds;
     cost.bytes = plan.bytes();
     cost.peak_bytes = plan.memory.peak_bytes;
-    if (options_.memory_limit_bytes > 0)
-      cost.excess = std::max<std::int64_t>(0, cost.peak_bytes - options_.memory_limit_bytes);
+    if (memory_limit_bytes_ > 0)
+      cost.excess = std::max<std::int64_t>(0, cost.peak_bytes - memory_limit_bytes_);
     cost.reason = reason_of(plan);
   } catch (const ShardingError& error) {  // these layouts do not go together
     at->second.is_possible = false;
@@ -138,9 +141,9 @@ const LayoutSearch::Cost& LayoutSearch::cost_of(const Choice& choice) {
 
 bool LayoutSearch::run() {
   double combinations = 1;
-  for (const auto& choices : choices_) combinations *= static_cast<double>(choices.size());
+  for (const auto& array : arrays_) combinations *= static_cast<double>(array.choices.size());
   if (combinations <= most_plans_) {
-    Choice choice(choices_.size(), 0);
+    Choice choice(arrays_.size(), 0);
     try_all(choice, 0);
     return true;
   }
@@ -154,47 +157,61 @@ void LayoutSearch::try_all(Choice& choice, std::size_t leaf) {
     cost_of(choice);
     return;
   }
-  for (std::size_t c = 0; c < choices_[leaf].size(); ++c) {
+  for (std::size_t c = 0; c < arrays_[leaf].choices.size(); ++c) {
     choice[leaf] = static_cast<int>(c);
     try_all(choice, leaf + 1);
   }
 }
 
-// All replicated, the given layouts, and dim 0 split by as many ranks as it takes.
+// The first choices (replicated), the given layouts, and each dim in turn split by as many ranks as it takes.
 std::vector<LayoutSearch::Choice> LayoutSearch::beginnings() const {
-  const Choice replicated(choices_.size(), 0);
-  std::vector<Choice> all = {replicated};
-  Choice given = replicated;
-  for (std::size_t i = 0; i < leaves_.size(); ++i) {
-    const auto& choices = choices_[i];
-    for (std::size_t c = 0; c < choices.size(); ++c)
-      if (leaves_[i].given && choices[c] == *leaves_[i].given) given[i] = static_cast<int>(c);
-  }
+  const Choice first(arrays_.size(), 0);
+  std::vector<Choice> all = {first};
+  Choice given = first;
+  for (std::size_t i = 0; i < arrays_.size(); ++i) given[i] = static_cast<int>(arrays_[i].given);
   all.push_back(given);
-  // Dim 0 of every leaf by all axes, where it can: data-parallel programs.
-  Choice rows = replicated;
-  for (std::size_t i = 0; i < leaves_.size(); ++i) {
-    const auto& choices = choices_[i];
-    std::int64_t most = 1;
-    for (std::size_t c = 0; c < choices.size(); ++c) {
-      const auto blocks = leaves_[i].shape.ndim() > 0 ? blocks_along(choices[c], leaves_[i].shape, 0) : 1;
-      if (blocks > most) most = blocks, rows[i] = static_cast<int>(c);
+  // Dim 0 of every array by all axes, where it can: data-parallel programs. Then the last dims.
+  for (const bool last : {false, true}) {
+    Choice split = first;
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+      const auto& [shape, dtype, choices, own] = arrays_[i];
+      std::int64_t most = 1;
+      for (std::size_t c = 0; c < choices.size(); ++c) {
+        if (!choices[c] || shape.ndim() == 0) continue;
+        const auto blocks = blocks_along(*choices[c], shape, last ? shape.ndim() - 1 : 0);
+        if (blocks > most) most = blocks, split[i] = static_cast<int>(c);
+      }
     }
+    all.push_back(split);
   }
-  all.push_back(rows);
   return all;
 }
 
 bool LayoutSearch::improve(Choice& choice, const std::vector<std::size_t>& together) {
   const Choice before = choice;
   Choice best = choice;
-  for (std::size_t c = 0; c < choices_[together[0]].size() && may_plan(); ++c) {
+  for (std::size_t c = 0; c < arrays_[together[0]].choices.size() && may_plan(); ++c) {
     Choice tried = before;
-    for (const auto leaf : together) tried[leaf] = static_cast<int>(c);
+    for (const auto array : together) tried[array] = static_cast<int>(c);
     if (cost_of(tried) < cost_of(best)) best = tried;
   }
   choice = best;
   return best != before;
+}
+
+// Two groups at once, where neither alone helps.
+bool LayoutSearch::improve_pairs(Choice& choice) {
+  for (std::size_t a = 0; a < groups_.size() && a < 3; ++a)
+    for (std::size_t b = a + 1; b < groups_.size() && b < 4; ++b) {
+      const Choice before = choice;
+      for (std::size_t c = 0; c < arrays_[groups_[a][0]].choices.size() && may_plan(); ++c) {
+        Choice tried = before;
+        for (const auto array : groups_[a]) tried[array] = static_cast<int>(c);
+        improve(tried, groups_[b]);
+        if (cost_of(tried) < cost_of(before)) return choice = tried, true;
+      }
+    }
+  return false;
 }
 
 void LayoutSearch::descend(Choice choice) {
@@ -203,17 +220,7 @@ void LayoutSearch::descend(Choice choice) {
     goes_on = false;
     for (const auto& together : moves_)
       if (may_plan()) goes_on = improve(choice, together) || goes_on;
-    // Two groups at once, where neither alone helps.
-    for (std::size_t a = 0; !goes_on && a < groups_.size() && a < 3; ++a)
-      for (std::size_t b = a + 1; !goes_on && b < groups_.size() && b < 4; ++b) {
-        const Choice before = choice;
-        for (std::size_t c = 0; c < choices_[groups_[a][0]].size() && may_plan() && !goes_on; ++c) {
-          Choice tried = before;
-          for (const auto leaf : groups_[a]) tried[leaf] = static_cast<int>(c);
-          improve(tried, groups_[b]);
-          if (cost_of(tried) < cost_of(before)) choice = tried, goes_on = true;
-        }
-      }
+    goes_on = goes_on || improve_pairs(choice);
   }
 }
 

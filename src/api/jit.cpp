@@ -10,6 +10,7 @@
 
 #include "api/evaluate.hpp"
 #include "api/failures.hpp"
+#include "api/kept_values.hpp"
 #include "base/log.hpp"
 #include "base/recent.hpp"
 #include "base/session.hpp"
@@ -23,6 +24,7 @@
 #include "ops/collective/prefix.hpp"
 #include "ops/effect/effect.hpp"
 #include "ops/functions.hpp"
+#include "ops/place/automatic.hpp"
 #include "run/replicas.hpp"
 #include "simulate/simulation.hpp"
 
@@ -40,6 +42,7 @@ struct Traces {
     }
     std::optional<ReproducibleScope> same_bits;
     EffectScope effects;
+    BackwardPasses backward;
   };
   std::vector<std::unique_ptr<Scopes>> scopes;
 };
@@ -91,6 +94,14 @@ void check_in_sharding(const Array& leaf, const Sharding& wanted, int argument) 
   throw ShardingError(text.str());
 }
 
+// What stands for P::automatic; committed arguments keep their layouts and do not ask.
+std::optional<Sharding> chosen_layout(const char* of, std::size_t number, const Array& x,
+                                      const Sharding& asked, bool may_stay_open) {
+  auto* layouts = open_layouts();
+  if (layouts == nullptr) return std::nullopt;
+  return layouts->layout_of(of + (" " + std::to_string(number)), x, asked, may_stay_open);
+}
+
 }  // namespace
 
 class TracedCore {
@@ -99,9 +110,17 @@ class TracedCore {
   std::vector<Array> placeholders;
   std::vector<std::optional<Sharding>> root_layouts;  // out_shardings
   std::vector<bool> committed_roots;
-  std::size_t results = 0;  // number of roots that are results; a token of effects may follow
+  std::size_t results = 0;            // number of roots that are results; a token of effects may follow
+  std::vector<ChosenLayout> layouts;  // for P::automatic
+  std::string layouts_reason;
+  std::vector<KeptValue> kept;  // for backward passes
   std::source_location where;
 };
+
+void note_layouts(TracedCore& traced, std::vector<ChosenLayout> layouts, std::string reason) {
+  traced.layouts = std::move(layouts);
+  traced.layouts_reason = std::move(reason);
+}
 
 class CompiledCore {
  public:
@@ -202,7 +221,9 @@ std::vector<Array> start_trace(const TraceRequest& request, const TreeShape& arg
     const auto& output = output_of(leaf);
     const int argument = request.leaf_argument[i];
     auto sharding = output.sharding;
-    if (const auto& wanted = wanted_shardings[i]) {
+    if (const auto& wanted = wanted_shardings[i]; wanted && wanted->is_automatic()) {
+      if (!sharding) sharding = chosen_layout("argument", i, leaf, *wanted, false);
+    } else if (wanted) {
       check_in_sharding(leaf, *wanted, argument);
       wanted->check_fits(leaf.shape(), (call_text() + ": in_shardings").c_str());
       if (!sharding) sharding = wanted;
@@ -260,6 +281,7 @@ TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& pl
   for (std::size_t i = 0; i < results.size(); ++i) {
     check_usable(results[i]);
     auto& layout = out_shardings[i];
+    if (layout && layout->is_automatic()) layout = chosen_layout("result", i, results[i], *layout, true);
     if (layout) layout->check_fits(results[i].shape(), (call_text() + ": out_shardings").c_str());
     traced->committed_roots.push_back(layout || output_of(results[i]).sharding);
     traced->root_layouts.push_back(std::move(layout));
@@ -272,6 +294,7 @@ TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& pl
   }
   traced->results = results.size();
   traced->graph = collect(roots, false);
+  traced->kept = kept_values(traced->graph, placeholders, open_scopes().back()->backward);
   return traced;
 }
 
@@ -470,6 +493,9 @@ Simulation simulation_of(const TracedPtr& traced, const SimulateOptions& options
 Explanation compiled_explanation(const CompiledCore& core) {
   auto explanation = explanation_of(core.program);
   explanation.outputs.resize(std::min(explanation.outputs.size(), core.traced->results));
+  explanation.layouts = core.traced->layouts;
+  explanation.layouts_reason = core.traced->layouts_reason;
+  explanation.kept = core.traced->kept;
   return explanation;
 }
 

@@ -189,6 +189,11 @@ std::int64_t Explanation::bytes(const std::string& kind) const {
     if (c.kind == kind) total += c.bytes;
   return total;
 }
+std::int64_t Explanation::kept_bytes() const {
+  std::int64_t total = 0;
+  for (const auto& value : kept) total += value.is_argument ? 0 : value.bytes;
+  return total;
+}
 std::int64_t Explanation::host_crossing_bytes() const {
   std::int64_t total = 0;
   for (const auto& c : collectives) total += c.host_crossing_bytes;
@@ -275,6 +280,33 @@ std::string memory_text(const MemoryAnalysis& memory) {
          ", peak " + format_bytes(memory.peak_bytes) + "\n";
 }
 
+// What stands for P::automatic, and why.
+std::string layouts_text(const Explanation& e) {
+  std::string text;
+  for (const auto& chosen : e.layouts) {
+    std::ostringstream layout;
+    if (chosen.sharding)
+      layout << chosen.sharding->spec() << " over " << chosen.sharding->mesh();
+    else
+      layout << "as propagated";
+    text += "automatic " + chosen.what + ": " + layout.str() + "\n";
+  }
+  return text + (e.layouts_reason.empty() ? "" : "  " + e.layouts_reason + "\n");
+}
+
+// The values that backward passes read, the largest with their lines.
+std::string kept_text(const Explanation& e) {
+  if (e.kept.empty()) return "";
+  constexpr std::size_t most_lines = 12;
+  std::string text = "kept for the backward pass, besides arguments: " + format_bytes(e.kept_bytes()) + "\n";
+  for (std::size_t i = 0; i < std::min(e.kept.size(), most_lines); ++i)
+    text += "  " + e.kept[i].type + ", " + format_bytes(e.kept[i].bytes) + ": " + e.kept[i].what + "\n";
+  if (e.kept.size() > most_lines)
+    text += "  and " + format_count(static_cast<std::int64_t>(e.kept.size() - most_lines), "smaller value") +
+            "\n";
+  return text;
+}
+
 }  // namespace
 
 std::string to_string(const Explanation& e) {
@@ -289,7 +321,8 @@ std::string to_string(const Explanation& e) {
   for (std::size_t i = 0; i < e.outputs.size(); ++i)
     text += "result " + std::to_string(i) + ": " + e.outputs[i] + "\n";
   for (const auto& choice : e.choices) text += choice_text(choice);
-  return text;
+  text += layouts_text(e) + kept_text(e);
+  return e.hint.empty() ? text : text + "hint: " + e.hint + "\n";
 }
 std::ostream& operator<<(std::ostream& out, const Explanation& e) { return out << to_string(e); }
 

@@ -265,6 +265,9 @@ Placement place(const OpDef&, const PlacementArgs&);
 // Placement by a sentence; `bytes` receives its traffic, for ops that compare it with another algorithm.
 Placement place_by(const Rule&, const PlacementArgs&, std::int64_t* bytes = nullptr);
 
+// The number of the node that was recorded last.
+std::uint64_t newest_serial();
+
 // A leaf with a value. `layout` is replicated over all devices for uncommitted values.
 Array make_leaf(Type, Sharding layout, Buffer, bool committed);
 // A leaf without a value: a transformation's argument.

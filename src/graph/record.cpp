@@ -15,10 +15,8 @@ namespace tessera {
 namespace {
 
 // Never repeats a number, since arrays outlive runtimes.
-std::uint64_t next_serial() {
-  static std::uint64_t serial = 0;
-  return ++serial;
-}
+std::uint64_t latest = 0;
+std::uint64_t next_serial() { return ++latest; }
 
 std::string devices_text(const Sharding& sharding) {
   std::string text = "[";
@@ -94,6 +92,8 @@ Ops& ops() {
 }
 
 }  // namespace
+
+std::uint64_t newest_serial() { return latest; }
 
 void (*compute_pending)(const std::vector<Array>&) = nullptr;
 Array (*convert_half)(const Array&, Dtype) = nullptr;

@@ -245,7 +245,8 @@ std::int64_t devices_needed(const UserCall& call, const std::vector<int>& sizes,
 }
 }  // namespace
 
-Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, std::source_location where) {
+Mesh make_mesh(std::vector<int> sizes, std::vector<std::string> names, detail::CallLine call) {
+  const std::source_location& where = call.line;
   const auto& all = device_table();
   const auto needed =
       static_cast<std::size_t>(devices_needed({"make_mesh", where}, sizes, names, all.size()));

@@ -60,7 +60,7 @@ std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim
   for (std::size_t a = 0; a < sizes.size(); ++a)
     if (!used[a] && sizes[a] > 1) impl->replicas.push_back({strides[a], sizes[a], static_cast<int>(a)});
   impl->terms = canonical_terms(impl->mesh, dim_axes);
-  impl->hash = impl->mesh.identity()->ids_hash;
+  impl->hash = impl->mesh.identity()->ids_hash + (impl->spec.is_automatic() ? 1 : 0);
   for (const auto& term : impl->terms)
     for (const int part : {term.size, term.dim, term.weight})
       impl->hash = mix(impl->hash, static_cast<std::uint64_t>(part));
@@ -68,6 +68,7 @@ std::shared_ptr<Sharding::Impl> build(Mesh mesh, PartitionSpec spec, DimAxes dim
 }
 
 DimAxes resolve(const Mesh& mesh, const PartitionSpec& spec, const std::source_location& site) {
+  if (spec.is_automatic()) return {};
   DimAxes dim_axes(spec.dims().size());
   std::vector<int> dim_of_axis(mesh.ndim(), -1);
   for (std::size_t d = 0; d < dim_axes.size(); ++d) {
@@ -121,7 +122,12 @@ DimSpec::DimSpec(const char* name) {
   names_.emplace_back(name);
 }
 
+bool PartitionSpec::is_automatic() const {
+  return dims_.size() == 1 && dims_[0].names() == std::vector<std::string>{"", ""};
+}
+
 bool operator==(const PartitionSpec& left, const PartitionSpec& right) {
+  if (left.is_automatic() != right.is_automatic()) return false;
   const auto &a = left.dims(), &b = right.dims();
   for (std::size_t d = 0; d < std::max(a.size(), b.size()); ++d) {
     const bool split_a = d < a.size() && !a[d].names().empty(),
@@ -132,6 +138,7 @@ bool operator==(const PartitionSpec& left, const PartitionSpec& right) {
 }
 
 std::string to_text(const PartitionSpec& spec) {
+  if (spec.is_automatic()) return "P.automatic";
   std::string text = "P(";
   for (std::size_t d = 0; d < spec.dims().size(); ++d) {
     const auto& names = spec.dims()[d].names();
@@ -169,6 +176,13 @@ Sharding Sharding::from_dim_axes(const Mesh& mesh, const std::vector<std::vector
 
 Sharding Sharding::replicated(const Mesh& mesh) { return Sharding(build(mesh, {}, {})); }
 
+Sharding Sharding::automatic() {
+  static const auto impl = build(abstract_mesh({1}, {"of the arrays"}), P::automatic, {});
+  return Sharding(impl);
+}
+bool Sharding::is_automatic() const { return impl_->spec.is_automatic(); }
+bool Sharding::has_mesh_to_find() const { return impl_ == automatic().impl_; }
+
 Sharding::Sharding(const PositionalSharding& positional) {
   auto [mesh, dim_axes] = positional.as_mesh();
   auto impl = std::const_pointer_cast<Impl>(from_dim_axes(mesh, dim_axes).impl_);
@@ -178,6 +192,12 @@ Sharding::Sharding(const PositionalSharding& positional) {
 
 void Sharding::check_fits(const Shape& global, const char* call) const {
   const std::size_t entries = impl_->spec.dims().size();
+  if (is_automatic())
+    throw ShardingError(
+        std::string(call) +
+        ": P::automatic stands for a layout that the planner of jit chooses, for in_shardings, "
+        "out_shardings and with_sharding_constraint inside jit; name the axes here, as P('x'), "
+        "or let advise choose them");
   if (impl_->positional && !is_fully_replicated() && impl_->positional->ndim() < global.ndim())
     throw ShardingError(std::string(call) + ": " + to_text(*this) + " has " +
                         counted(static_cast<std::size_t>(impl_->positional->ndim()), "dimension") +
@@ -269,7 +289,8 @@ std::size_t Sharding::hash() const { return impl_->hash; }
 
 bool operator==(const Sharding& left, const Sharding& right) {
   const Sharding::Impl &a = *left.impl_, &b = *right.impl_;
-  return &a == &b || (a.hash == b.hash && a.terms == b.terms && a.mesh.same_devices(b.mesh));
+  return &a == &b || (a.hash == b.hash && a.terms == b.terms && a.mesh.same_devices(b.mesh) &&
+                      a.spec.is_automatic() == b.spec.is_automatic());
 }
 
 std::vector<std::vector<int>> Sharding::dim_axes(int ndim) const {

@@ -138,6 +138,8 @@ bool read_sharding(py::handle from, ShardingValue& into) {
     into.value = Sharding(from.cast<PositionalSharding>());
   else if (py::isinstance<Device>(from))
     into.value = SingleDeviceSharding(from.cast<Device>());
+  else if (py::isinstance<PartitionSpec>(from) && from.cast<const PartitionSpec&>().is_automatic())
+    into.value = Sharding::automatic();
   return into.value.has_value();
 }
 

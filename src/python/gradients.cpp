@@ -247,24 +247,50 @@ py::tuple jvp_of(py::function f, py::tuple primals, py::tuple tangents) {
 }
 
 // f, whose backward pass records it again when needed.
-py::object checkpointed(py::function f, py::args args) {
+py::object checkpointed(py::function f, const CheckpointPolicy& policy, py::args args) {
   const auto where = here();
   auto arguments = kept(Arguments());
   for (const auto argument : args) arguments->add(argument, Numbers::leaves);
-  const py::object result = f(*args);
-  std::vector<Array> results;
-  const Tree tree = flatten(result, results, Numbers::leaves);
-  auto again = [f = kept(f), arguments](std::span<const Array> values, std::span<const Array> cotangents,
-                                        std::source_location site) {
-    const auto after = detail::computed_after({values.begin(), values.end()}, cotangents, site);
+  auto again = [f = kept(f), arguments, policy](std::span<const Array> operands,
+                                                std::span<const Array> cotangents,
+                                                std::source_location site) {
+    const auto values = detail::computed_after({operands.begin(), operands.end()}, cotangents, site);
+    const std::size_t count = arguments->leaves.size();
     detail::Recording recording("checkpoint", site);
     std::vector<Array> watched, recorded;
-    for (const auto& value : after) watched.push_back(recording.watch(value, 0, false));
+    for (std::size_t i = 0; i < count; ++i) watched.push_back(recording.watch(values[i], 0, false));
     flatten((*f)(*arguments->rebuilt(watched)), recorded, Numbers::leaves);
-    recording.finish(recorded);
+    recording.finish_with(recorded, policy, std::span(values).subspan(count));
     return recording.pull_back({cotangents.begin(), cotangents.end()}, detail::Recording::as_cotangents);
   };
-  return rebuild(tree, detail::with_second_computation(arguments->leaves, results, std::move(again), where));
+  std::vector<Array> operands = arguments->leaves, results;
+  if (policy.keeps_nothing()) {
+    const Tree tree = flatten(f(*args), results, Numbers::leaves);
+    return rebuild(tree, detail::with_second_computation(operands, results, std::move(again), where));
+  }
+  detail::Recording first("checkpoint", where);
+  std::vector<Array> watched;
+  for (const auto& leaf : arguments->leaves) watched.push_back(first.watch(leaf, 0, false));
+  const Tree tree = flatten(f(*arguments->rebuilt(watched)), results, Numbers::leaves);
+  for (auto& value : first.kept_values(results, policy)) operands.push_back(std::move(value));
+  first.finish(results);
+  return rebuild(tree, detail::with_second_computation(operands, results, std::move(again), where));
+}
+
+void bind_policies(py::module_& m) {
+  using Kind = CheckpointPolicy::Kind;
+  py::class_<CheckpointPolicy>(m, "CheckpointPolicy");
+  for (const auto& [name, kind] :
+       {std::pair("nothing_saveable", Kind::nothing), std::pair("everything_saveable", Kind::everything),
+        std::pair("dots_saveable", Kind::dots),
+        std::pair("dots_with_no_batch_dims_saveable", Kind::dots_without_batch)})
+    m.attr(name) = CheckpointPolicy(kind);
+  const auto by_name = [&m](const char* name, Kind kind) {
+    m.def(name,
+          [kind](py::args names) { return CheckpointPolicy(kind, names.cast<std::vector<std::string>>()); });
+  };
+  by_name("save_only_these_names", Kind::named);
+  by_name("save_anything_except_these_names", Kind::all_but_named);
 }
 
 // The leaves of bwd's result, one tree per argument; None: no gradient.
@@ -353,6 +379,10 @@ void bind_gradients(py::module_& m) {
   m.def("jvp", &jvp_of, py::arg("fun"), py::arg("primals"), py::arg("tangents"),
         "(f(primals), its derivative along the tangents).");
   m.def("checkpointed", &checkpointed);
+  py::module_ policies = m.def_submodule("checkpoint_policies");
+  bind_policies(policies);
+  m.def("checkpoint_name_leaf",
+        [](Value x, std::string name) { return checkpoint_name(x, std::move(name)); });
   m.def("with_own_backward", &with_own_backward);
   m.def("with_own_forward", &with_own_forward);
   m.def("stop_gradient_leaf", [](Value x) { return detail::stop_gradient_leaf(x.array, x.where); });

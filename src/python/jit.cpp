@@ -170,23 +170,30 @@ class JitFunction {
     return call;
   }
 
-  Traced trace(Call& call) {
-    detail::TreeShape shape;
-    for (const auto& tree : call.arguments.trees) shape.children.push_back(shape_of(tree));
-    const auto placeholders = detail::start_trace(call.request, shape);
-    const detail::TraceEnd end;
-    const py::tuple all = call.arguments.rebuilt(placeholders);
+  // The function's result for these arrays among its arguments.
+  py::object called(Call& call, const std::vector<Array>& arrays) {
+    const py::tuple all = call.arguments.rebuilt(arrays);
     const std::size_t positional = all.size() - call.names.size();
     py::dict by_name;
     for (std::size_t i = 0; i < call.names.size(); ++i) by_name[py::str(call.names[i])] = all[positional + i];
     const py::tuple args = all[py::slice(0, static_cast<py::ssize_t>(positional), 1)];
-    const py::object result = f_(*args, **by_name);
-    std::vector<Array> leaves;
-    Tree tree = flatten(result, leaves, Numbers::leaves);
+    return f_(*args, **by_name);
+  }
+
+  Traced trace(Call& call) {
+    detail::TreeShape shape;
+    for (const auto& tree : call.arguments.trees) shape.children.push_back(shape_of(tree));
+    Tree tree;
+    auto core = detail::trace_with_layouts(call.request, [&] {
+      const auto placeholders = detail::start_trace(call.request, shape);
+      const detail::TraceEnd end;
+      std::vector<Array> leaves;
+      tree = flatten(called(call, placeholders), leaves, Numbers::leaves);
+      return detail::finish_trace(call.request, placeholders, leaves, shape_of(tree));
+    });
     std::vector<bool> donated;
     for (const int argument : call.request.leaf_argument)
       donated.push_back(detail::names_argument(options_.donate_argnums, argument, shape.children.size()));
-    auto core = detail::finish_trace(call.request, placeholders, leaves, shape_of(tree));
     return {std::move(core), std::move(tree), std::move(donated)};
   }
 
@@ -248,6 +255,14 @@ void bind_explanation(py::module_& m) {
       .def_readonly("output_bytes", &MemoryAnalysis::output_bytes)
       .def_readonly("temporary_bytes", &MemoryAnalysis::temporary_bytes)
       .def_readonly("peak_bytes", &MemoryAnalysis::peak_bytes);
+  py::class_<ChosenLayout>(m, "ChosenLayout")
+      .def_readonly("what", &ChosenLayout::what)
+      .def_readonly("sharding", &ChosenLayout::sharding);
+  py::class_<KeptValue>(m, "KeptValue")
+      .def_readonly("what", &KeptValue::what)
+      .def_readonly("type", &KeptValue::type)
+      .def_readonly("bytes", &KeptValue::bytes)
+      .def_readonly("is_argument", &KeptValue::is_argument);
   py::class_<Explanation>(m, "Explanation")
       .def_readonly("collectives", &Explanation::collectives)
       .def_readonly("choices", &Explanation::choices)
@@ -255,6 +270,11 @@ void bind_explanation(py::module_& m) {
       .def_readonly("cost", &Explanation::cost)
       .def_readonly("memory", &Explanation::memory)
       .def_readonly("predicted_seconds", &Explanation::predicted_seconds)
+      .def_readonly("layouts", &Explanation::layouts)
+      .def_readonly("layouts_reason", &Explanation::layouts_reason)
+      .def_readonly("kept", &Explanation::kept)
+      .def_readonly("hint", &Explanation::hint)
+      .def("kept_bytes", &Explanation::kept_bytes)
       .def(
           "bytes",
           [](const Explanation& e, const std::string& kind) {
@@ -337,15 +357,16 @@ void bind_jit(py::module_& m) {
   py::class_<JitFunction>(m, "JitFunction", py::dynamic_attr())
       .def(py::init([](py::function f, py::object in_shardings, py::object out_shardings,
                        std::vector<int> donate, std::vector<int> statics, std::set<std::string> static_names,
-                       bool reproducible) {
+                       bool reproducible, std::int64_t memory_limit_bytes) {
              return std::make_unique<JitFunction>(
                  std::move(f),
                  JitOptions{sharding_tree(in_shardings), sharding_tree(out_shardings), std::move(donate),
-                            std::move(statics), reproducible},
+                            std::move(statics), reproducible, memory_limit_bytes},
                  std::move(static_names), here());
            }),
            py::arg("fun"), py::arg("in_shardings"), py::arg("out_shardings"), py::arg("donate_argnums"),
-           py::arg("static_argnums"), py::arg("static_argnames"), py::arg("reproducible") = false)
+           py::arg("static_argnums"), py::arg("static_argnames"), py::arg("reproducible") = false,
+           py::arg("memory_limit_bytes") = 0)
       .def("__call__", &JitFunction::operator())
       .def("__get__",
            [](py::object self, py::object instance, py::object) -> py::object {

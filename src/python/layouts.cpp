@@ -239,9 +239,14 @@ void bind_meshes(py::module_& m) {
 void bind_shardings(py::module_& m) {
   py::class_<PartitionSpec>(m, "PartitionSpec")
       .def(py::init(&spec_of))
+      .def_property_readonly_static(
+          "automatic", [](py::handle) { return PartitionSpec(P::automatic); },
+          "A layout that the planner of jit chooses: tessera.auto.")
+      .def_property_readonly("is_automatic", &PartitionSpec::is_automatic)
       .def("__repr__", &printed<PartitionSpec>)
       .def("__reduce__",
-           [](py::handle spec) {
+           [](py::handle spec) -> py::object {
+             if (spec.cast<const PartitionSpec&>().is_automatic()) return py::str("auto");
              return py::make_tuple(py::type::of(spec), entries_of(spec.cast<const PartitionSpec&>()));
            })
       .def("__len__", [](const PartitionSpec& spec) { return spec.dims().size(); })

@@ -15,6 +15,7 @@
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
 #include "program/builder.hpp"
+#include "transforms/backward.hpp"
 #include "transforms/forward.hpp"
 #include "transforms/vjp.hpp"
 #include "transforms/vmap.hpp"
@@ -197,6 +198,19 @@ const OpDef barrier_op{
 const Registered registered_barrier(barrier_op);
 
 }  // namespace
+
+Array origin_of(Array x) {
+  for (;;) {
+    const Node& node = *x.node();
+    const bool is_marker = node.op == &custom_vjp_op || node.op == &checkpoint_op;
+    if (is_marker)
+      x = Array(node.inputs[argument_count(*node.params) + static_cast<std::size_t>(x.output())]);
+    else if (!node.inputs.empty() && (node.op == &barrier_op || is_alias(*node.op) || is_broadcast(*node.op)))
+      x = Array(node.inputs[static_cast<std::size_t>(x.output())]);
+    else
+      return x;
+  }
+}
 
 namespace detail {
 

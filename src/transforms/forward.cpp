@@ -57,7 +57,7 @@ std::vector<std::vector<bool>> Tape::needed_outputs() const {
   for (std::size_t n = entries_.size(); n-- > 0;) {
     if (needed[n].empty()) continue;
     const Entry& entry = entries_[n];
-    for (std::size_t i = 0; i < entry.producer.size(); ++i) need(entry.producer[i], entry.inputs[i].output());
+    for (std::size_t i = 0; i < entry.producer.size(); ++i) need(entry.producer[i], entry.output[i]);
   }
   return needed;
 }
@@ -106,7 +106,7 @@ std::vector<Array> Tape::push_forward(const std::vector<Array>& tangents) const 
     if (entry.producer.empty() || needed[n].empty()) continue;  // an argument; or no result depends on it
     std::vector<Array> in;
     for (std::size_t i = 0; i < entry.inputs.size(); ++i)
-      in.push_back(at(entry.producer[i], entry.inputs[i].output()));
+      in.push_back(at(entry.producer[i], entry.output[i]));
     bool has_tangents = false;
     for (std::size_t o = 0; o < needed[n].size(); ++o)
       has_tangents |= needed[n][o] && is_inexact(entry.node->outputs[o].type.dtype);

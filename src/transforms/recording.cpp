@@ -4,6 +4,7 @@
 #include "ops/build.hpp"
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
+#include "transforms/backward.hpp"
 #include "transforms/vjp.hpp"
 #include "transforms/vmap.hpp"
 
@@ -42,11 +43,15 @@ Array Recording::watch(const Array& leaf, int argument, bool strict) {
 void Recording::finish(std::vector<Array> results, const std::vector<Array>& others) {
   const Call call(call_, where_);
   for (const auto& x : results) check_usable(x);
+  tape_ = std::make_shared<const Tape>(aliases(), results, others, call_);
+  results_ = std::move(results);
+}
+
+std::vector<Array> Recording::aliases() const {
   std::vector<Array> aliases;
   for (const auto& x : watched_)
     if (is_inexact(x.dtype())) aliases.push_back(x);
-  tape_ = std::make_shared<const Tape>(std::move(aliases), results, others, call_);
-  results_ = std::move(results);
+  return aliases;
 }
 
 void Recording::check_scalar() const {
@@ -70,6 +75,7 @@ std::vector<Array> Recording::gradient() const {
 
 std::vector<Array> Recording::pull_back(std::vector<Array> cotangents, Form form) const {
   const Call call(call_, where_);
+  const BackwardPass pass;
   for (std::size_t i = 0; i < results_.size(); ++i)
     cotangents[i] =
         is_inexact(results_[i].dtype()) ? fitted(cotangents[i], results_[i], "the cotangent") : Array();

@@ -10,10 +10,7 @@
 #include "ops/functions.hpp"
 
 namespace tessera::detail {
-namespace {
 
-// Nodes that may depend on the arguments, in recording order. Nodes recorded before the first argument cannot
-// depend on one.
 std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vector<Array>& from) {
   std::vector<NodePtr> found;
   std::unordered_map<const Node*, bool> seen;
@@ -32,6 +29,26 @@ std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vecto
   std::sort(found.begin(), found.end(),
             [](const NodePtr& a, const NodePtr& b) { return a->serial < b->serial; });
   return found;
+}
+
+namespace {
+
+// Records nodes again on known values, and on what follows from them.
+void record_again(const std::vector<NodePtr>& nodes, const std::unordered_set<const Node*>& arguments,
+                  Tape::Values& values) {
+  for (const auto& node : nodes) {
+    if (node->inputs.empty() || arguments.contains(node.get()) || values.contains({node.get(), 0})) continue;
+    auto inputs = node->inputs;
+    bool is_new = false;
+    for (auto& x : inputs)
+      if (const auto known = values.find({x.node().get(), x.output()}); known != values.end())
+        x = known->second, is_new = true;
+    if (!is_new) continue;
+    const OnBehalfOf users_call(node->called());
+    const AsRecorded same_bits(*node);
+    const auto outputs = record_all(*node->op, node->params, std::move(inputs));
+    for (std::size_t o = 0; o < outputs.size(); ++o) values[{node.get(), static_cast<int>(o)}] = outputs[o];
+  }
 }
 
 // Releases inputs that were kept for the recording; the tape has its own copies.
@@ -58,7 +75,7 @@ Array accumulated(const Array& sum, const Array& term) {
 }  // namespace
 
 Tape::Tape(std::vector<Array> arguments, const std::vector<Array>& results, const std::vector<Array>& others,
-           const char* call)
+           const char* call, Values known)
     : call_(call) {
   std::uint64_t first = ~std::uint64_t{0};
   for (const auto& x : arguments) first = std::min(first, x.node()->serial);
@@ -70,18 +87,26 @@ Tape::Tape(std::vector<Array> arguments, const std::vector<Array>& results, cons
   std::unordered_map<const Node*, int> entry_of;
   std::unordered_set<const Node*> argument_nodes;
   for (const auto& x : arguments) argument_nodes.insert(x.node().get());
+  if (!known.empty()) record_again(nodes, argument_nodes, known);
+  const auto seen_by_rules = [&](const Array& x) {
+    const auto value = known.find({x.node().get(), x.output()});
+    return value == known.end() ? x : value->second;
+  };
   for (const auto& node : nodes) {
-    Entry entry{node, {}, {}};
+    Entry entry{node, {}, {}, {}, {}};
     bool depends = argument_nodes.contains(node.get());
     if (!depends) {
       for (const auto& input : node->inputs) {
         const auto found = entry_of.find(input.node().get());
         entry.producer.push_back(found != entry_of.end() && has_tangents(input) ? found->second : -1);
         depends |= entry.producer.back() >= 0;
+        entry.inputs.push_back(seen_by_rules(input));
+        entry.output.push_back(input.output());
       }
-      entry.inputs = node->inputs;
     }
     if (!depends) continue;
+    for (int o = 0; o < static_cast<int>(known.empty() ? 0 : node->outputs.size()); ++o)
+      entry.outputs.push_back(seen_by_rules(Array(node, o)));
     entry_of[node.get()] = static_cast<int>(entries_.size());
     entries_.push_back(std::move(entry));
   }
@@ -103,8 +128,9 @@ std::vector<Array> Tape::vjp_of(const Entry& entry, const std::vector<Array>& co
                         (node.op->vjp.why() ? std::string(": ") + node.op->vjp.why() : std::string()) +
                         ". Where no gradient should flow, apply stop_gradient to its operand; to give a "
                         "derivative of your own, use custom_vjp");
-  std::vector<Array> outputs;
-  for (std::size_t o = 0; o < node.outputs.size(); ++o) outputs.emplace_back(entry.node, static_cast<int>(o));
+  std::vector<Array> outputs = entry.outputs;
+  for (std::size_t o = outputs.size(); o < node.outputs.size(); ++o)
+    outputs.emplace_back(entry.node, static_cast<int>(o));
   const auto wanted = std::make_unique<bool[]>(entry.inputs.size());
   for (std::size_t i = 0; i < entry.inputs.size(); ++i) wanted[i] = entry.producer[i] >= 0;
   auto result =
@@ -138,7 +164,7 @@ std::vector<Array> Tape::pull_back(const std::vector<Array>& cotangents) const {
         throw InternalError("vjp of " + entry.node->op->name + " gives " + to_string(type_of(inputs[i])) +
                             " as cotangent of input " + std::to_string(i) + ", which is " +
                             to_string(type_of(operand)));
-      add({entry.producer[i], operand.output()}, inputs[i]);
+      add({entry.producer[i], entry.output[i]}, inputs[i]);
     }
   }
   std::vector<Array> gradients;

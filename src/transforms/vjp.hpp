@@ -1,5 +1,7 @@
 // The recorded part of a computation between arguments and results, and the backward walk through it.
 #pragma once
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "graph/op.hpp"
@@ -13,8 +15,11 @@ class Tape {
   // Arguments are aliases (make_alias). `others` depend on the arguments too but have no cotangents. Resets
   // the nodes to ordinary ones: unless an outer transformation watches them, evaluation may release their
   // inputs.
+  //
+  // known: values that rules read in place of a node's outputs. What depends on these is recorded anew.
+  using Values = std::map<std::pair<const Node*, int>, Array>;  // by node and output
   Tape(std::vector<Array> arguments, const std::vector<Array>& results, const std::vector<Array>& others,
-       const char* call);
+       const char* call, Values known = {});
 
   // One cotangent per result (an Array without a node: zeros) -> one per argument (likewise).
   std::vector<Array> pull_back(const std::vector<Array>& cotangents) const;
@@ -24,8 +29,9 @@ class Tape {
  private:
   struct Entry {
     NodePtr node;
-    std::vector<Array> inputs;
-    std::vector<int> producer;  // per input: its entry; -1: does not depend on the arguments
+    std::vector<Array> inputs, outputs;  // as rules see them
+    // Per input: its entry, or -1 if it does not depend on the arguments; the number among that one's outputs.
+    std::vector<int> producer, output;
   };
   struct EntryOutput {
     int entry = -1, output = 0;
@@ -39,6 +45,10 @@ class Tape {
   std::vector<EntryOutput> arguments_, results_;
   const char* call_;
 };
+
+// Nodes below `from` that may depend on arguments, in recording order: those recorded before the first
+// argument cannot.
+std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vector<Array>& from);
 
 // A user's cotangent or tangent for `like`: its shape and dtype are checked, a weakly typed number is
 // converted.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tessera/detail/arguments.hpp>
+#include <tessera/grad/policies.hpp>
 
 namespace tessera {
 
@@ -117,29 +118,46 @@ template <class F, int... K> struct HessianOf {
 template <class F> struct Checkpointed {
   mutable F f;
   std::source_location where;
+  CheckpointPolicy policy = checkpoint_policies::nothing_saveable;
   template <class... A> auto operator()(const A&... args) const {
-    auto result = f(args...);
     std::vector<Array> leaves;
     (detail::append_leaves(detail::Differentiated<A>(args), leaves), ...);
-    auto again = [f = f, structure = std::tuple(detail::without_arrays(detail::Differentiated<A>(args))...)](
-                     std::span<const Array> arguments, std::span<const Array> cotangents,
-                     std::source_location site) mutable {
+    const std::tuple structure(detail::without_arrays(detail::Differentiated<A>(args))...);
+    const auto call = [](F& function, const auto& tree, const std::vector<Array>& values) {
+      std::size_t next = 0;
+      return std::apply(
+          [&](const auto&... arg) {
+            return std::apply(function, std::tuple<detail::Differentiated<A>...>{
+                                            detail::with_leaves(arg, values, next)...});
+          },
+          tree);
+    };
+    const std::size_t count = leaves.size();
+    auto again = [f = f, policy = policy, structure, call, count](std::span<const Array> arguments,
+                                                                  std::span<const Array> cotangents,
+                                                                  std::source_location site) mutable {
       const auto values = detail::computed_after({arguments.begin(), arguments.end()}, cotangents, site);
       detail::Recording recording("checkpoint", site);
       std::vector<Array> watched;
-      for (std::size_t i = 0; i < values.size(); ++i) watched.push_back(recording.watch(values[i], 0, false));
-      std::size_t next = 0;
-      auto recorded = std::apply(
-          [&](const auto&... arg) {
-            return std::apply(
-                f, std::tuple<detail::Differentiated<A>...>{detail::with_leaves(arg, watched, next)...});
-          },
-          structure);
-      recording.finish(tree_leaves(recorded));
+      for (std::size_t i = 0; i < count; ++i) watched.push_back(recording.watch(values[i], 0, false));
+      const auto recorded = call(f, structure, watched);
+      recording.finish_with(tree_leaves(recorded), policy, std::span(values).subspan(count));
       return recording.pull_back({cotangents.begin(), cotangents.end()}, detail::Recording::as_cotangents);
     };
-    return detail::with_leaves(
-        result, detail::with_second_computation(leaves, tree_leaves(result), std::move(again), where));
+    if (policy.keeps_nothing()) {
+      auto result = f(args...);
+      return detail::with_leaves(
+          result, detail::with_second_computation(leaves, tree_leaves(result), std::move(again), where));
+    }
+    detail::Recording first("checkpoint", where);
+    std::vector<Array> watched;
+    for (const auto& leaf : leaves) watched.push_back(first.watch(leaf, 0, false));
+    auto result = call(f, structure, watched);
+    const auto results = tree_leaves(result);
+    for (auto& value : first.kept_values(results, policy)) leaves.push_back(std::move(value));
+    first.finish(results);
+    return detail::with_leaves(result,
+                               detail::with_second_computation(leaves, results, std::move(again), where));
   }
 };
 

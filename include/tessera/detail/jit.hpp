@@ -1,6 +1,10 @@
 // Implementation of jit.hpp's templates.
 #pragma once
+#include <optional>
 #include <source_location>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include <tessera/jit.hpp>
 
@@ -50,16 +54,54 @@ template <class F> template <class Args> std::string Jitted<F>::structure_key(co
 }
 template <class F> template <class Args>
 auto Jitted<F>::trace(const Args& args, const detail::TraceRequest& request) const {
-  const auto placeholders = detail::start_trace(request, detail::shape_of_tree(args));
-  const detail::TraceEnd end;
-  std::size_t next = 0;
-  Args traced = detail::with_leaves(args, placeholders, next);
-  auto result = std::apply(*f_, traced);
+  using Result = std::remove_cvref_t<decltype(std::apply(*f_, std::declval<Args&>()))>;
+  std::optional<Result> result;
+  auto core = detail::trace_with_layouts(request, [&] {
+    const auto placeholders = detail::start_trace(request, detail::shape_of_tree(args));
+    const detail::TraceEnd end;
+    std::size_t next = 0;
+    Args traced = detail::with_leaves(args, placeholders, next);
+    result.emplace(std::apply(*f_, traced));
+    return detail::finish_trace(request, placeholders, tree_leaves(*result), detail::shape_of_tree(*result));
+  });
   std::vector<bool> donated;
   for (const int argument : request.leaf_argument)
     donated.push_back(detail::names_argument(options_.donate_argnums, argument, std::tuple_size_v<Args>));
-  auto core = detail::finish_trace(request, placeholders, tree_leaves(result), detail::shape_of_tree(result));
-  return Lowered<decltype(result)>(std::move(core), std::move(result), std::move(donated));
+  return Lowered<Result>(std::move(core), std::move(*result), std::move(donated));
+}
+
+namespace detail {
+// The arguments with other layouts of their arrays, whose values do not matter.
+template <class Tuple> Tuple with_layouts(Tuple args, const std::vector<Sharding>& shardings) {
+  std::size_t i = 0;
+  walk_tree(
+      args,
+      [&](Array& x) {
+        x = device_put(zeros(x.shape(), x.dtype()), shardings[i]);
+        ++i;
+      },
+      [](const auto&) {});
+  return args;
+}
+template <class Tuple> std::vector<Leaf> leaves_of(const Tuple& args) {
+  std::vector<Leaf> leaves;
+  walk_tree(
+      args, [&](const Array& x) { leaves.push_back(leaf_of(x)); }, [](const auto&) {});
+  return leaves;
+}
+}  // namespace detail
+
+template <class F, class... A> Explanation explain(const Jitted<F>& f, const A&... args) {
+  const std::tuple<A...> given(args...);
+  return detail::with_hint(f.lower(args...).compile().explanation(), detail::leaves_of(given),
+                           [&](const std::vector<Sharding>& shardings) {
+                             return std::apply(
+                                 [&](const auto&... x) { return f.lower(x...).compile().explanation(); },
+                                 detail::with_layouts(given, shardings));
+                           });
+}
+template <class F, class... A> Explanation explain(F f, const A&... args) {
+  return explain(jit(std::move(f), {}, std::source_location()), args...);
 }
 
 template <class F, class... A> auto eval_shape(F f, const A&... args) {

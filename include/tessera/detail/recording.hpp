@@ -10,6 +10,9 @@
 
 #include <tessera/array.hpp>
 
+namespace tessera {
+class CheckpointPolicy;
+}
 namespace tessera::detail {
 
 class Tape;
@@ -25,6 +28,10 @@ class Recording {
 
   // Called when the function has returned. `others` are leaves that it returned besides the results (aux).
   void finish(std::vector<Array> results, const std::vector<Array>& others = {});
+  // What the policy keeps of the values that the function recorded, in recording order; before finish.
+  std::vector<Array> kept_values(const std::vector<Array>& results, const CheckpointPolicy&) const;
+  // finish, where `kept`, the kept_values of an equal recording, stand for the values computed here.
+  void finish_with(std::vector<Array> results, const CheckpointPolicy&, std::span<const Array> kept);
   // Error unless there is one result, a real scalar.
   void check_scalar() const;
 
@@ -39,6 +46,7 @@ class Recording {
   const std::vector<Array>& results() const { return results_; }
 
  private:
+  std::vector<Array> aliases() const;
   const char* call_;
   std::source_location where_;
   std::vector<Array> leaves_, watched_, results_;  // as given; as seen by the function; its results

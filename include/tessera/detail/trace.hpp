@@ -1,6 +1,7 @@
 // Tracing a function and calling its compiled program: the implementation of jit.hpp.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -45,6 +46,10 @@ struct TraceEnd {
   TraceEnd(const TraceEnd&) = delete;
   TraceEnd& operator=(const TraceEnd&) = delete;
 };
+// Calls `trace` (start_trace, the function, finish_trace): once where the function and the options have no
+// P::automatic, else once for each plan of the search for it, last with the layouts that were found.
+TracedPtr trace_with_layouts(const TraceRequest&, const std::function<TracedPtr()>& trace);
+void note_layouts(TracedCore&, std::vector<ChosenLayout>, std::string reason);  // for explain
 std::string traced_text(const TracedCore&);
 CompiledPtr compile_traced(const TracedPtr&);
 std::string compiled_text(const CompiledCore&);
@@ -55,6 +60,16 @@ std::vector<Sharding> compiled_output_shardings(const CompiledCore&);
 CostAnalysis compiled_cost(const CompiledCore&);
 MemoryAnalysis compiled_memory(const CompiledCore&);
 Explanation compiled_explanation(const CompiledCore&);
+// An array among the arguments, for searches.
+struct Leaf {
+  Shape shape;
+  Dtype dtype;
+  std::optional<Sharding> given;
+};
+using PlanOfLayouts = std::function<Explanation(const std::vector<Sharding>&)>;
+Leaf leaf_of(const Array&);
+// The plan with a hint, if one is due. `plan` gives that of other layouts of the leaves.
+Explanation with_hint(Explanation, const std::vector<Leaf>& leaves, const PlanOfLayouts& plan);
 // A text that is equal for calls that may share a compiled program: shapes, dtypes, shardings, committed or
 // not.
 void signature_of(const TraceRequest&, std::string& key);

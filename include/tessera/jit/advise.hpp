@@ -63,38 +63,17 @@ std::string to_string(const Advice&);
 std::vector<Mesh> meshes_of(int ranks);
 
 namespace detail {
-struct Leaf {
-  Shape shape;
-  Dtype dtype;
-  std::optional<Sharding> given;
-};
-Advice advise(const std::vector<Leaf>& leaves, const AdviseOptions& options,
-              const std::function<Explanation(const std::vector<Sharding>&)>& plan);
+Advice advise(const std::vector<Leaf>& leaves, const AdviseOptions& options, const PlanOfLayouts& plan);
 }  // namespace detail
 
 /// The layouts of args for which f(args...) costs least. Values do not matter: zeros(shape) will do.
 /// ArgumentError for options that cannot be met, ShardingError where no layout at all can be planned.
 template <class F, class... A> Advice advise(const F& f, const AdviseOptions& options, const A&... args) {
-  std::vector<detail::Leaf> leaves;
   const std::tuple<A...> given(args...);
-  detail::walk_tree(
-      given,
-      [&](const Array& x) {
-        leaves.push_back(
-            {x.shape(), x.dtype(), x.is_committed() ? std::optional<Sharding>(x.sharding()) : std::nullopt});
-      },
-      [](const auto&) {});
-  return detail::advise(leaves, options, [&](const std::vector<Sharding>& shardings) {
-    std::tuple<A...> placed = given;
-    std::size_t i = 0;
-    detail::walk_tree(
-        placed,
-        [&](Array& x) {
-          x = device_put(zeros(x.shape(), x.dtype()), shardings[i]);
-          ++i;
-        },
-        [](const auto&) {});
-    return std::apply([&](const auto&... x) { return explain(f, x...); }, placed);
+  const auto jitted = jit(f, {}, std::source_location());
+  return detail::advise(detail::leaves_of(given), options, [&](const std::vector<Sharding>& shardings) {
+    return std::apply([&](const auto&... x) { return jitted.lower(x...).compile().explanation(); },
+                      detail::with_layouts(given, shardings));
   });
 }
 

@@ -4,8 +4,11 @@
 #pragma once
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include <tessera/sharding.hpp>
 
 namespace tessera {
 
@@ -55,6 +58,19 @@ struct PlannedChoice {
   std::string what;                          ///< "matmul at train.cpp:12"
   std::vector<PlannedCandidate> candidates;  ///< the first one moves whole operands
 };
+/// A layout that P::automatic stands for.
+struct ChosenLayout {
+  std::string what;                  ///< "argument 0", "result 1", "with_sharding_constraint at train.cpp:12"
+  std::optional<Sharding> sharding;  ///< nullopt: none is better than what propagation gives
+};
+/// A value of the forward pass that a gradient's backward pass reads.
+struct KeptValue {
+  std::string what;        ///< "matmul at train.cpp:12", "argument 0"
+  std::string type;        ///< "float32[64,1024]"
+  std::int64_t bytes = 0;  ///< of the busiest rank's block
+  /// An argument of the program, which occupies its memory anyway.
+  bool is_argument = false;
+};
 /// The plan of a program. Prints as a table.
 class Explanation {
  public:
@@ -64,7 +80,14 @@ class Explanation {
   CostAnalysis cost;                           ///< arithmetic and traffic
   MemoryAnalysis memory;                       ///< bytes
   double predicted_seconds = 0;                ///< communication and arithmetic
-  std::int64_t bytes() const;                  ///< per rank
+  std::vector<ChosenLayout> layouts;           ///< what stands for P::automatic
+  std::string layouts_reason;                  ///< how these were found, and what takes the time
+  std::vector<KeptValue> kept;  ///< read by the backward passes of grad, vjp ..., the largest first
+  /// Set by explain(f, args...) where other layouts of the arguments would take less than 2/3 of the time.
+  std::string hint;
+  /// Held for backward passes besides the arguments.
+  std::int64_t kept_bytes() const;
+  std::int64_t bytes() const;  ///< per rank
   std::int64_t bytes(const std::string& kind) const;
   /// The part of the bytes per rank that comes from ranks on other hosts.
   std::int64_t host_crossing_bytes() const;

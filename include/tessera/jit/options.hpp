@@ -1,6 +1,7 @@
 /// @file
 /// Options of jit.
 #pragma once
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <utility>
@@ -10,7 +11,7 @@
 
 namespace tessera {
 
-/// None (the planner chooses), one sharding, or a list with one entry per argument (or member of the result),
+/// None (as propagation has it), one sharding, P::automatic (the cheapest one by search), or a list with one entry per argument (or member of the result),
 /// possibly nested; an entry applies to all arrays below it.
 class ShardingTree {
  public:
@@ -19,6 +20,7 @@ class ShardingTree {
   ShardingTree(NoneType) {}
   ShardingTree(Sharding sharding) : sharding_(std::move(sharding)) {}
   ShardingTree(PositionalSharding sharding) : sharding_(Sharding(sharding)) {}
+  ShardingTree(AutomaticSpec) : sharding_(Sharding::automatic()) {}
   ShardingTree(std::initializer_list<ShardingTree> children) : children_(children) {}
   ShardingTree(std::vector<ShardingTree> children) : children_(std::move(children)) {}
   bool is_leaf() const { return children_.empty(); }                       ///< whether it is not a list
@@ -31,6 +33,12 @@ class ShardingTree {
 };
 
 /// Options of jit.
+///
+/// P::automatic, as NamedSharding(mesh, P::automatic) or alone (then on the mesh of the committed arguments,
+/// else of the named shardings, else one axis over all devices), is filled at the first call with a
+/// signature: f is traced and planned with many layouts, as advise does, and the one of the least predicted
+/// time is kept. Named layouts and committed arguments stay as they are. The search looks at shapes and rates
+/// alone: all ranks find the same. explain shows what was chosen, and why.
 struct JitOptions {
   ShardingTree in_shardings = {};   ///< required for committed arguments; uncommitted ones are placed there
   ShardingTree out_shardings = {};  ///< layouts of the results
@@ -40,6 +48,8 @@ struct JitOptions {
   std::vector<int> static_argnums = {};
   /// The trace is recorded in a ReproducibleScope: the same bits on any number of ranks.
   bool reproducible = false;
+  /// For P::automatic: the peak of the busiest rank stays below, if a layout allows it; 0: no limit.
+  std::int64_t memory_limit_bytes = 0;
 };
 
 }  // namespace tessera

@@ -65,11 +65,13 @@ Simulation simulation_of(const TracedPtr&, const SimulateOptions&);
 template <class F, class... A> TracedPtr traced(F& f, const A&... args) {
   const TraceArgs<F, A...> converted(args...);
   const auto request = request_of(converted, {}, std::source_location());
-  const auto placeholders = start_trace(request, shape_of_tree(converted));
-  const TraceEnd end;
-  std::size_t next = 0;
-  const auto result = std::apply(f, with_leaves(converted, placeholders, next));
-  return finish_trace(request, placeholders, tree_leaves(result), shape_of_tree(result));
+  return trace_with_layouts(request, [&] {
+    const auto placeholders = start_trace(request, shape_of_tree(converted));
+    const TraceEnd end;
+    std::size_t next = 0;
+    const auto result = std::apply(f, with_leaves(converted, placeholders, next));
+    return finish_trace(request, placeholders, tree_leaves(result), shape_of_tree(result));
+  });
 }
 }  // namespace detail
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "ops/build.hpp"
+#include "ops/contract/dot_general.hpp"
 #include "ops/functions.hpp"
 #include "ops/index/spread.hpp"
 #include "ops/index/windows.hpp"
@@ -276,6 +277,8 @@ Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vec
 }
 
 }  // namespace
+
+bool is_convolution(const Node& node) { return node.op == &conv_op || node.op == &ordered_conv_op; }
 
 Array conv(const Operand& x, const Operand& kernel, ConvOptions options) {
   const Call call("conv", x.where);

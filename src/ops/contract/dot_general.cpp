@@ -309,6 +309,10 @@ bool without_copies(Array& x, Dtype product, std::vector<int>& contract, std::ve
 
 }  // namespace
 
+const DotDims* dims_of_product(const Node& node) {
+  return node.op == &dot_op || node.op == &ordered_dot_op ? &node.params->as<DotDims>() : nullptr;
+}
+
 Array dot_general(const Array& a, const Array& b, DotDims dims) {
   check_usable(a), check_usable(b);
   const auto check_pairs = [&](const std::vector<int>& da, const std::vector<int>& db, const char* what) {

@@ -22,6 +22,10 @@ struct DotDims {
   }
 };
 
+// The dims of a product's node; nullptr for other ops.
+const DotDims* dims_of_product(const Node&);
+bool is_convolution(const Node&);
+
 // The dims of an operand that are neither contracted nor batched.
 std::vector<int> free_dims(int ndim, const std::vector<int>& contract, const std::vector<int>& batch);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/place/automatic.hpp"
 
 #include "program/builder.hpp"
 
@@ -60,9 +61,19 @@ void check_manual_axes(const Operand& x, const Sharding& sharding) {
         ". Move blocks with collectives (all_gather, ppermute, ...), or return it and move the result");
 }
 
+// P::automatic: what the search has chosen; open where nothing searches, as in eval_shape.
+Array put_where_chosen(const Array& x, const Sharding& asked) {
+  auto* layouts = open_layouts();
+  if (x.node()->region || (layouts == nullptr && !x.node()->has_placeholder))
+    asked.check_fits(x.shape(), call_text().c_str());
+  const auto chosen = layouts != nullptr ? layouts->layout_of(call_text(), x, asked, true) : std::nullopt;
+  return chosen ? record(device_put_op, make_params(PutParams{*chosen}), {x}) : x;
+}
+
 Array put(const Operand& x, const Sharding& asked, const char* name) {
   const Call call(name, x.where);
   check_usable(x.array);
+  if (asked.is_automatic()) return put_where_chosen(x.array, asked);
   check_manual_axes(x, asked);
   const Sharding sharding = asked.for_ndim(x.array.ndim());
   sharding.check_fits(x.array.shape(), call_text().c_str());
@@ -82,6 +93,9 @@ Array device_put(Operand x, Device device) {
 }
 Array with_sharding_constraint(Operand x, Sharding sharding) {
   return put(x, sharding, "with_sharding_constraint");
+}
+Array with_sharding_constraint(Operand x, AutomaticSpec) {
+  return put(x, Sharding::automatic(), "with_sharding_constraint");
 }
 
 }  // namespace tessera

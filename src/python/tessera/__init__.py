@@ -41,6 +41,8 @@ from .tree_util import tree_map  # noqa: F401
 tree = tree_util
 
 P = PartitionSpec
+auto = PartitionSpec.automatic
+checkpoint_policies = _core.checkpoint_policies
 ndarray = Array
 
 

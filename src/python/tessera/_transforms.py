@@ -3,8 +3,9 @@ import functools as _functools
 
 from . import _core
 from ._core import jvp, linearize  # noqa: F401
+from .tree_util import tree_map
 
-__all__ = ["jit", "grad", "value_and_grad", "vjp", "jvp", "linearize", "jacrev", "jacfwd", "jacobian", "hessian", "vmap", "pmap", "shard_map", "checkpoint", "remat", "custom_jvp", "custom_vjp", "eval_shape",
+__all__ = ["jit", "grad", "value_and_grad", "vjp", "jvp", "linearize", "jacrev", "jacfwd", "jacobian", "hessian", "vmap", "pmap", "shard_map", "checkpoint", "checkpoint_name", "remat", "custom_jvp", "custom_vjp", "eval_shape",
            "ShapeDtypeStruct", "make_jaxpr_text"]
 
 
@@ -22,20 +23,21 @@ def _numbers(given):
     return [] if given is None else [given] if isinstance(given, int) else list(given)
 
 
-def jit(fun=None, /, *, in_shardings=None, out_shardings=None, static_argnums=None, static_argnames=None, donate_argnums=None, reproducible=False):
+def jit(fun=None, /, *, in_shardings=None, out_shardings=None, static_argnums=None, static_argnames=None, donate_argnums=None, reproducible=False, memory_limit_bytes=0):
     """fun, traced at the first call with a signature, planned as a whole, and only run afterwards.
 
     fun must not depend on values (see where and lax.cond) nor have effects but its results. The shardings of the arguments and
-    out_shardings pull in both directions. reproducible: what it traces is recorded in ts.reproducible(). Not collective; the calls
+    out_shardings pull in both directions; tessera.auto, or NamedSharding(mesh, tessera.auto), is a layout that the planner searches: fun
+    is traced for many, and the one of the least predicted time, within memory_limit_bytes a process, is kept (explain tells which and why). reproducible: what it traces is recorded in ts.reproducible(). Not collective; the calls
     are, over the ranks of the arguments' meshes.
     """
     if fun is None:
         return _functools.partial(jit, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
-                                  static_argnames=static_argnames, donate_argnums=donate_argnums, reproducible=reproducible)
+                                  static_argnames=static_argnames, donate_argnums=donate_argnums, reproducible=reproducible, memory_limit_bytes=memory_limit_bytes)
     if not callable(fun):
         raise TypeError(f"jit takes a function, not {fun!r}")
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames or ())
-    jitted = _core.JitFunction(fun, in_shardings, out_shardings, _numbers(donate_argnums), _numbers(static_argnums), names, reproducible)
+    jitted = _core.JitFunction(fun, in_shardings, out_shardings, _numbers(donate_argnums), _numbers(static_argnums), names, reproducible, memory_limit_bytes)
     return _named(jitted, fun)
 
 
@@ -132,9 +134,23 @@ def shard_map(fun=None, /, mesh=None, in_specs=None, out_specs=None, check_vma=T
     return _named(_core.shard_map(fun, mesh, specs, out_specs, check, list(axis_names)), fun)
 
 
-def checkpoint(fun, *, prevent_cse=True):
-    """fun, but its backward pass computes fun's intermediate values again instead of keeping them, whatever prevent_cse says."""
-    return _functools.wraps(fun)(lambda *args: _core.checkpointed(fun, *args))
+def checkpoint(fun=None, *, prevent_cse=True, policy=None):
+    """fun, but its backward pass computes fun's intermediate values again instead of keeping them, whatever prevent_cse says.
+
+    policy: one of checkpoint_policies, which names the values that are kept. explain(grad(...)).kept lists them.
+    """
+    if fun is None:
+        return _functools.partial(checkpoint, prevent_cse=prevent_cse, policy=policy)
+    if policy is None:
+        policy = _core.checkpoint_policies.nothing_saveable
+    if not isinstance(policy, _core.checkpoint_policies.CheckpointPolicy):
+        raise TypeError(f"checkpoint: policy is one of tessera.checkpoint_policies, as dots_saveable; not {policy!r}")
+    return _functools.wraps(fun)(lambda *args: _core.checkpointed(fun, policy, *args))
+
+
+def checkpoint_name(x, name):
+    """The tree unchanged, its arrays under a name for checkpoint_policies.save_only_these_names."""
+    return tree_map(lambda leaf: _core.checkpoint_name_leaf(leaf, name), x)
 
 
 remat = checkpoint

@@ -103,8 +103,32 @@ def profile(trace_path=""):
 
 
 def explain(fun, *args, **kwargs):
-    """What fun(*args) would run: collectives with axes, bytes and source lines, arithmetic, peak memory. Nothing runs."""
-    return _lowered(fun, args, kwargs).compile().explanation()
+    """What fun(*args) would run: collectives with axes, bytes and source lines, arithmetic, peak memory. Nothing runs.
+    A hint is added where a quick search finds much better layouts for the arguments."""
+    own = _lowered(fun, args, kwargs).compile().explanation()
+    if kwargs:
+        return own
+    arrays, plan = _planner(fun, args)
+    return _core.with_hint(own, arrays, plan)
+
+
+def _planner(fun, args):
+    """The arrays among the arguments, and what plans fun with other layouts of them; their values do not matter."""
+    from . import zeros
+    from ._place import device_put
+    arrays = []
+
+    def note(leaf):
+        arrays.append(leaf if isinstance(leaf, _core.Array) else zeros(tuple(leaf.shape), leaf.dtype))
+        return arrays[-1]
+
+    _for_arrays(args, note)
+
+    def plan(shardings):
+        placed = iter([device_put(zeros(x.shape, x.dtype), s) for x, s in zip(arrays, shardings)])
+        return _lowered(fun, _for_arrays(args, lambda leaf: next(placed)), {}).compile().explanation()
+
+    return arrays, plan
 
 
 def _lowered(fun, args, kwargs):
@@ -124,20 +148,7 @@ def advise(fun, *args, meshes=None, memory_limit_bytes=0, keep=(), best=3, most_
     """The layouts of args for which fun(*args) costs least by the planner's model, the three best with seconds, bytes, peak and the reason.
     Values do not matter: zeros(shape) and ShapeDtypeStruct will do. meshes: to choose from (meshes_of(8); default: one axis over all devices).
     keep: numbers of the leaves that keep the layouts they have. Nothing runs. Not collective."""
-    from . import _core, zeros
-    from ._place import device_put
-    arrays = []
-
-    def note(leaf):
-        arrays.append(leaf if isinstance(leaf, _core.Array) else zeros(tuple(leaf.shape), leaf.dtype))
-        return arrays[-1]
-
-    _for_arrays(args, note)
-
-    def plan(shardings):
-        placed = iter([device_put(zeros(x.shape, x.dtype), s) for x, s in zip(arrays, shardings)])
-        return explain(fun, *_for_arrays(args, lambda leaf: next(placed)))
-
+    arrays, plan = _planner(fun, args)
     given = [meshes] if isinstance(meshes, _core.Mesh) else list(meshes or ())
     return _core.advise_leaves(arrays, given, memory_limit_bytes, best, most_plans, list(keep), plan)
 

@@ -1,0 +1,55 @@
+// The layouts that P::automatic stands for while a function is traced.
+//
+// The search of src/advise traces the function with other choices each time. A place of the program asks for
+// its layout by name: the first trace learns the places, the later ones are told what was chosen for them.
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/node.hpp"
+
+namespace tessera {
+
+class AutomaticLayouts {
+ public:
+  struct Place {
+    std::string name;  // "argument 0", "with_sharding_constraint at train.cpp:12"
+    Type type;
+    Mesh mesh;
+    bool may_stay_open;  // as a choice: no layout is imposed
+  };
+  // mesh: for P::automatic without one, where the array has none either.
+  explicit AutomaticLayouts(std::function<Mesh()> mesh) : mesh_(std::move(mesh)) {}
+
+  // What is chosen for a place: nullopt if nothing is imposed, as at the first time it is asked for. Places of
+  // one line and type are one.
+  std::optional<Sharding> layout_of(const std::string& name, const Array& x, const Sharding& asked,
+                                    bool may_stay_open);
+  const std::vector<Place>& places() const { return places_; }
+  void choose(std::size_t place, std::optional<Sharding> layout) { chosen_[place] = std::move(layout); }
+  const std::optional<Sharding>& chosen(std::size_t place) const { return chosen_[place]; }
+
+ private:
+  std::function<Mesh()> mesh_;
+  std::map<std::string, std::size_t> number_of_;
+  std::vector<Place> places_;
+  std::vector<std::optional<Sharding>> chosen_;
+};
+
+// Those of the open trace; nullptr outside of one.
+AutomaticLayouts* open_layouts();
+class AutomaticScope {
+ public:
+  explicit AutomaticScope(AutomaticLayouts*);
+  ~AutomaticScope();
+  AutomaticScope(const AutomaticScope&) = delete;
+  AutomaticScope& operator=(const AutomaticScope&) = delete;
+
+ private:
+  AutomaticLayouts* outer_;
+};
+
+}  // namespace tessera
