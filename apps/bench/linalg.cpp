@@ -30,6 +30,13 @@ void pdgeqrf_(const int* m, const int* n, double* a, const int* ia, const int* j
               double* tau, double* work, const int* lwork, int* info);
 void pdorgqr_(const int* m, const int* n, const int* k, double* a, const int* ia, const int* ja,
               const int* desc_a, const double* tau, double* work, const int* lwork, int* info);
+void pdsyevd_(const char* job, const char* uplo, const int* n, double* a, const int* ia, const int* ja,
+              const int* desc_a, double* w, double* z, const int* iz, const int* jz, const int* desc_z,
+              double* work, const int* lwork, int* iwork, const int* liwork, int* info);
+void pdgesvd_(const char* job_u, const char* job_v, const int* m, const int* n, double* a, const int* ia,
+              const int* ja, const int* desc_a, double* s, double* u, const int* iu, const int* ju,
+              const int* desc_u, double* vt, const int* iv, const int* jv, const int* desc_v, double* work,
+              const int* lwork, int* info);
 void dgesv_(const int* n, const int* k, double* a, const int* lda, int* pivots, double* b, const int* ldb,
             int* info);
 void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info);
@@ -214,6 +221,77 @@ void dense_row(Kind kind, int n, double goal, double goal_of_dgemm) {
                          : 3);
 }
 
+// Eigenvectors or singular vectors by ScaLAPACK: blocks of 64 on one grid row up to four ranks, on two from
+// then on.
+class Spectrum {
+ public:
+  Spectrum(bool is_svd, int n)
+      : is_svd_(is_svd), n_(n), grid_rows_(bench::ranks() > 4 && bench::ranks() % 2 == 0 ? 2 : 1) {
+    const int grid_columns = bench::ranks() / grid_rows_, zero = 0, block = 64;
+    int handle = MPI_Comm_c2f(MPI_COMM_WORLD), row = 0, column = 0, rows_again = 0, columns_again = 0;
+    context_ = sys2blacs_handle_(&handle);
+    blacs_gridinit_(&context_, "R", &grid_rows_, &grid_columns);
+    blacs_gridinfo_(&context_, &rows_again, &columns_again, &row, &column);
+    const int rows = std::max(numroc_(&n, &block, &row, &zero, &grid_rows_), 1),
+              columns = std::max(numroc_(&n, &block, &column, &zero, &grid_columns), 1);
+    const int desc[9] = {1, context_, n, n, block, block, 0, 0, rows};
+    std::copy(desc, desc + 9, desc_);
+    given_.resize(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+    std::mt19937 bits(static_cast<unsigned>(row * 1000 + column));
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (double& value : given_) value = uniform(bits);
+    values_.resize(n), left_.resize(given_.size()), right_.resize(is_svd ? given_.size() : 1);
+    a_ = given_;
+    double size = 0;
+    int int_size = 1;
+    call(&size, -1, &int_size, -1);
+    work_.resize(static_cast<std::size_t>(size) + 1), int_work_.resize(std::max(int_size, 1));
+  }
+  Spectrum(const Spectrum&) = delete;
+  ~Spectrum() { blacs_gridexit_(&context_); }
+  std::string name() const { return is_svd_ ? "pdgesvd" : "pdsyevd"; }
+  void prepare() { a_ = given_; }
+  void work() {
+    call(work_.data(), static_cast<int>(work_.size()), int_work_.data(), static_cast<int>(int_work_.size()));
+  }
+
+ private:
+  void call(double* work, int lwork, int* int_work, int liwork) {
+    const int one = 1;
+    int info = 0;
+    if (is_svd_)
+      pdgesvd_("V", "V", &n_, &n_, a_.data(), &one, &one, desc_, values_.data(), left_.data(), &one, &one,
+               desc_, right_.data(), &one, &one, desc_, work, &lwork, &info);
+    else
+      pdsyevd_("V", "L", &n_, a_.data(), &one, &one, desc_, values_.data(), left_.data(), &one, &one, desc_,
+               work, &lwork, int_work, &liwork, &info);
+  }
+  bool is_svd_;
+  int n_, grid_rows_, context_ = 0, desc_[9];
+  std::vector<double> given_, a_, values_, left_, right_, work_;
+  std::vector<int> int_work_;
+};
+
+void spectrum_row(bool is_svd, int n) {
+  const std::string name = std::string("linalg_") + (is_svd ? "svd" : "eigh") + "_f64_" + std::to_string(n);
+  if (!bench::wanted(name) || bench::ranks() == 1) return;
+  const Array noise = random::uniform(random::key(1), {n, n}, float64) - 0.5;
+  const Array a = device_put(is_svd ? noise : noise + noise.T(), bench::split(P("x", None)));
+  eval(a);
+  Spectrum peer(is_svd, n);
+  const auto ours = [&] {
+    if (is_svd) {
+      const auto [u, s, vh] = linalg::svd(a);
+      eval(u, s, vh);
+    } else {
+      const auto [w, v] = linalg::eigh(a);
+      eval(w, v);
+    }
+  };
+  bench::compare(name, ours, {{peer.name(), [&] { peer.work(); }, 1.5, 0, 0, [&] { peer.prepare(); }}},
+                 n <= 2048 ? 5 : 2);
+}
+
 // 10,000 systems of 16 x 16, split over the ranks.
 void batch_row() {
   constexpr int systems = 10000, n = 16;
@@ -243,6 +321,8 @@ void batch_row() {
 
 void rows() {
   batch_row();
+  for (const int n : {2048, 4096}) spectrum_row(false, n);
+  for (const int n : {1024, 2048}) spectrum_row(true, n);
   for (const int n : {2048, 4096, 8192}) {
     dense_row(Kind::solve, n, 1.5, n == 8192 ? 0.8 : 0);
     dense_row(Kind::cholesky, n, 1.5, 0);

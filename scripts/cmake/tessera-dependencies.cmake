@@ -3,7 +3,7 @@
 # want one. Everything that is missing is told in one message, with the packages' names.
 #   TESSERA_HDF5       AUTO, ON, OFF: .h5 files. Any HDF5 from 1.10 on, with MPI or without: each rank opens files for itself
 #   TESSERA_ZARR       AUTO, ON, OFF: zstd and Blosc, which pack chunks of Zarr stores; others (gzip, none) need neither
-#   TESSERA_SCALAPACK  AUTO, ON, OFF, or what to link, as "-lmkl_scalapack_lp64 -lmkl_blacs_openmpi_lp64": eigh and svd of split matrices
+#   TESSERA_SCALAPACK  AUTO, ON, OFF, or what to link, as "-lmkl_scalapack_lp64 -lmkl_blacs_openmpi_lp64": svd of matrices split over many ranks
 #   TESSERA_BLAS       empty: OpenBLAS, or what CMake's FindBLAS finds (BLA_VENDOR); or what to link, as "-lmkl_rt"
 include_guard(GLOBAL)
 find_package(PkgConfig)

@@ -18,7 +18,7 @@ class Tessera(CMakePackage):
     variant("shared", default=True, description="Build the shared library besides the static one")
     variant("hdf5", default=True, description="Read and write .h5 files")
     variant("zarr", default=True, description="Zarr stores packed by zstd and Blosc")
-    variant("scalapack", default=True, description="eigh and svd of matrices split over ranks")
+    variant("scalapack", default=True, description="svd of matrices split over many ranks")
     variant("python", default=False, description="The Python package")
 
     depends_on("cxx", type="build")

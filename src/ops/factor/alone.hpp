@@ -5,8 +5,8 @@
 
 namespace tessera::factor {
 
-// Whether one rank finishes before `ranks` do, by measurement (AMD EPYC family 26; ScaLAPACK 2.2, one core
-// per rank). `extent`: the smaller one of the matrix.
+// Whether one rank finishes before `ranks` do, by measurement (one core per rank). `extent`: the smaller one
+// of the matrix.
 enum class Spectrum { eigenvalues, eigenvectors, singular_values, singular_vectors };
 bool is_quicker_alone(Spectrum wanted, std::int64_t extent, int ranks);
 // Makes ranks work together while it lives, whichever is faster: for tests, on all ranks alike.

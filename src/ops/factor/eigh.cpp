@@ -4,7 +4,7 @@
 #include "ops/factor/alone.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
-#include "ops/factor/scalapack/scalapack.hpp"
+#include "ops/factor/two_stage/two_stage.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera::factor {
@@ -14,26 +14,33 @@ bool is_alone(std::int64_t n, int ranks, bool vectors) {
   return is_quicker_alone(vectors ? Spectrum::eigenvectors : Spectrum::eigenvalues, n, ranks);
 }
 BlockCyclic layout_of(std::int64_t n, int ranks, bool vectors) {
-  const GridShape grid = grid_for(ranks);
-  return is_alone(n, ranks, vectors) ? one_block(grid, n, n)
-                                     : block_cyclic(grid, n, n, block_for(n, grid.columns, 64));
+  return is_alone(n, ranks, vectors) ? one_block({1, ranks}, n, n) : two_stage_layout(n, ranks);
 }
 ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
   const std::int64_t n = extent(plan.in[0], 1);
-  const bool vectors = plan.out.size() == 2;
+  const bool vectors = plan.out.size() == 2, alone = is_alone(n, plan.ranks, vectors);
   const BlockCyclic layout = layout_of(n, plan.ranks, vectors);
   ReceivedBytes traffic;
-  traffic.redistributed.add(loaded_from_others(plan.in_tiles[0], layout, me) * plan.itemsize);
+  const Tiles& in = plan.in_tiles[0];
+  traffic.redistributed.add(loaded_from_others(in, layout, me, alone ? Part::all : Part::lower) *
+                            plan.itemsize);
+  if (!alone)
+    traffic.redistributed.add(loaded_from_others(in.transposed(), layout, me, Part::upper) * plan.itemsize);
   if (vectors) traffic.redistributed.add(stored_from_others(plan.out_tiles[1], layout, me) * plan.itemsize);
-  if (!is_alone(n, plan.ranks, vectors))
-    predict_scalapack(traffic, {layout, me, plan.itemsize});
+  const auto real_itemsize = static_cast<std::int64_t>(itemsize(plan.out[0].dtype));
+  if (!alone)
+    predict_two_stages(traffic, {layout, me, plan.itemsize}, real_itemsize, vectors);
   else if (n > 0)
-    predict_values(traffic, me, n * static_cast<std::int64_t>(itemsize(plan.out[0].dtype)));
+    predict_values(traffic, me, n * real_itemsize);
   return traffic;
 }
-// Memory for the matrix, its vectors, and a workspace of two more.
+// Memory for the matrix, its vectors and their rows, and a workspace of one more; the first rank keeps the
+// reflectors of the band.
 std::int64_t memory(const MatrixGroupPlan& plan) {
-  return 4 * part_elements(layout_of(extent(plan.in[0], 1), plan.ranks, plan.out.size() == 2), plan.itemsize);
+  const std::int64_t n = extent(plan.in[0], 1);
+  const bool vectors = plan.out.size() == 2;
+  const std::int64_t part = part_elements(layout_of(n, plan.ranks, vectors), plan.itemsize);
+  return (vectors ? 4 : 2) * part + (vectors && !is_alone(n, plan.ranks, vectors) ? n * n / 2 : 0);
 }
 const MatrixDims dims("B.. n n -> B.. n, B.. n n | whole n", {predicted, memory}),
     value_dims("B.. n n -> B.. n | whole n", {predicted, memory});
@@ -67,17 +74,19 @@ template <class T, bool with_vectors> bool eigh_on_grid(const Grid& grid, std::i
                                                         const T* a, real_of<T>* w, const Tiles& v_tiles,
                                                         T* v) {
   const BlockCyclic layout = layout_of(n, grid.all->size(), with_vectors);
-  GridMatrix<T> matrix(grid, layout), z(grid, layout);
-  load(grid, in, a, layout, matrix.values.data(), matrix.ld);
-  count_scalapack({layout, grid.rank, static_cast<std::int64_t>(sizeof(T))});
-  const bool converged = eigh(grid, matrix, w, z);
+  GridMatrix<T> matrix(grid, layout, 0, true);
+  const int exponent = load_hermitian(grid, in, a, matrix);
+  GridMatrix<T> z(grid, with_vectors ? layout : BlockCyclic{layout.rows, {0, 1, layout.columns.parts}}, 0,
+                  true);
+  const bool converged = eigh_in_two_stages(grid, matrix, w, with_vectors ? &z : nullptr);
+  kernels::scale(w, n, -exponent);
   if (with_vectors) store(grid, v_tiles, v, layout, z.values.data(), z.ld);
   return converged;
 }
 
 template <class T, bool vectors> void eigh_together(const CommunicationArgs& args) {
   const MatrixGroup team(args, vectors ? dims : value_dims);
-  const Grid grid(team.device_ids, grid_for(static_cast<int>(team.device_ids.size())));
+  const Grid grid(team.device_ids, {1, static_cast<int>(team.device_ids.size())});
   const Tile &a = args.local.in[0], &w = args.local.out[0];
   const std::int64_t n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0);

@@ -15,16 +15,6 @@ int sys2blacs_handle_(int* communicator);
 void free_blacs_system_handle_(int* handle);
 void blacs_gridmap_(int* context, const int* ranks, const int* ld, const int* rows, const int* columns);
 void blacs_gridexit_(int* context);
-void pssyevd_(const char*, const char*, const int*, float*, const int*, const int*, const int*, float*,
-              float*, const int*, const int*, const int*, float*, const int*, int*, const int*, int*);
-void pdsyevd_(const char*, const char*, const int*, double*, const int*, const int*, const int*, double*,
-              double*, const int*, const int*, const int*, double*, const int*, int*, const int*, int*);
-void pcheevd_(const char*, const char*, const int*, c32*, const int*, const int*, const int*, float*, c32*,
-              const int*, const int*, const int*, c32*, const int*, float*, const int*, int*, const int*,
-              int*);
-void pzheevd_(const char*, const char*, const int*, c64*, const int*, const int*, const int*, double*, c64*,
-              const int*, const int*, const int*, c64*, const int*, double*, const int*, int*, const int*,
-              int*);
 void psgesvd_(const char*, const char*, const int*, const int*, float*, const int*, const int*, const int*,
               float*, float*, const int*, const int*, const int*, float*, const int*, const int*, const int*,
               float*, const int*, int*);
@@ -102,37 +92,6 @@ template <class T> struct Work {
 
 }  // namespace
 
-template <class T> bool eigh(const Grid& grid, GridMatrix<T>& a, real_of<T>* w, GridMatrix<T>& z) {
-  const Context context(grid);
-  const auto desc_a = context.descriptor(a), desc_z = context.descriptor(z);
-  const int n = static_cast<int>(a.layout.rows.extent);
-  int info = 0;
-  Work<T> work;
-  const auto call = [&] {
-    if constexpr (std::is_same_v<T, float>)
-      pssyevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one,
-               desc_z.data(), work.values.data(), &work.size, work.integers.data(), &work.integer_size,
-               &info);
-    else if constexpr (std::is_same_v<T, double>)
-      pdsyevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one,
-               desc_z.data(), work.values.data(), &work.size, work.integers.data(), &work.integer_size,
-               &info);
-    else if constexpr (std::is_same_v<T, c32>)
-      pcheevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one,
-               desc_z.data(), work.values.data(), &work.size, work.reals.data(), &work.real_size,
-               work.integers.data(), &work.integer_size, &info);
-    else
-      pzheevd_("V", "L", &n, a.values.data(), &one, &one, desc_a.data(), w, z.values.data(), &one, &one,
-               desc_z.data(), work.values.data(), &work.size, work.reals.data(), &work.real_size,
-               work.integers.data(), &work.integer_size, &info);
-  };
-  call();
-  work.take_answers(1);
-  call();
-  kernels::check_refusals();
-  return info == 0;
-}
-
 template <class T>
 bool svd(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>* u, real_of<T>* s, GridMatrix<T>* vh) {
   const Context context(grid);
@@ -167,8 +126,7 @@ bool svd(const Grid& grid, GridMatrix<T>& a, GridMatrix<T>* u, real_of<T>* s, Gr
   return info == 0;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                     \
-  template bool eigh<T>(const Grid&, GridMatrix<T>&, real_of<T>*, GridMatrix<T>&); \
+#define TESSERA_INSTANTIATE(T) \
   template bool svd<T>(const Grid&, GridMatrix<T>&, GridMatrix<T>*, real_of<T>*, GridMatrix<T>*);
 TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(c32) TESSERA_INSTANTIATE(c64)
 #undef TESSERA_INSTANTIATE

@@ -1,12 +1,9 @@
-// Eigenvalues and singular values of block-cyclic matrices by ScaLAPACK, which uses the same layout.
+// Singular values of block-cyclic matrices by ScaLAPACK, which uses the same layout.
 #pragma once
 #include "ops/factor/grid.hpp"
 
 namespace tessera::factor {
 
-// Lower triangle of a (destroyed) -> ascending w (n, on every rank), eigenvectors z in a's layout. False: no
-// convergence.
-template <class T> bool eigh(const Grid&, GridMatrix<T>& a, real_of<T>* w, GridMatrix<T>& z);
 // a (m x n, destroyed) = u (m x k) diag(s) vh (k x n); u and vh are both given or both null. False: no
 // convergence.
 template <class T>

@@ -14,13 +14,11 @@ namespace {
 
 }  // namespace
 
-template <class T> bool eigh(const Grid&, GridMatrix<T>&, real_of<T>*, GridMatrix<T>&) { refuse(); }
 template <class T> bool svd(const Grid&, GridMatrix<T>&, GridMatrix<T>*, real_of<T>*, GridMatrix<T>*) {
   refuse();
 }
 
-#define TESSERA_INSTANTIATE(T)                                                     \
-  template bool eigh<T>(const Grid&, GridMatrix<T>&, real_of<T>*, GridMatrix<T>&); \
+#define TESSERA_INSTANTIATE(T) \
   template bool svd<T>(const Grid&, GridMatrix<T>&, GridMatrix<T>*, real_of<T>*, GridMatrix<T>*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)

@@ -1,0 +1,194 @@
+#include "kernels/factor/band_chase.hpp"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace tessera::kernels {
+namespace {
+
+template <class T> T conj_of(T x) {
+  if constexpr (complex_type<T>)
+    return std::conj(x);
+  else
+    return x;
+}
+
+// y = a x or a^H x (m x n), y and x contiguous.
+template <class T> void times(bool adjoint, int m, int n, const T* a, int ld, const T* x, T* y) {
+  const auto flag = adjoint ? CblasConjTrans : CblasNoTrans;
+  const T one(1), zero(0);
+  if constexpr (std::is_same_v<T, float>)
+    cblas_sgemv(CblasColMajor, flag, m, n, one, a, ld, x, 1, zero, y, 1);
+  else if constexpr (std::is_same_v<T, double>)
+    cblas_dgemv(CblasColMajor, flag, m, n, one, a, ld, x, 1, zero, y, 1);
+  else if constexpr (std::is_same_v<T, c32>)
+    cblas_cgemv(CblasColMajor, flag, m, n, &one, a, ld, x, 1, &zero, y, 1);
+  else
+    cblas_zgemv(CblasColMajor, flag, m, n, &one, a, ld, x, 1, &zero, y, 1);
+}
+// a += alpha x y^H
+template <class T> void add_outer(int m, int n, T alpha, const T* x, const T* y, T* a, int ld) {
+  if constexpr (std::is_same_v<T, float>)
+    cblas_sger(CblasColMajor, m, n, alpha, x, 1, y, 1, a, ld);
+  else if constexpr (std::is_same_v<T, double>)
+    cblas_dger(CblasColMajor, m, n, alpha, x, 1, y, 1, a, ld);
+  else if constexpr (std::is_same_v<T, c32>)
+    cblas_cgerc(CblasColMajor, m, n, &alpha, x, 1, y, 1, a, ld);
+  else
+    cblas_zgerc(CblasColMajor, m, n, &alpha, x, 1, y, 1, a, ld);
+}
+// y = a x for the lower triangle of a Hermitian matrix.
+template <class T> void hermitian_times(int n, const T* a, int ld, const T* x, T* y) {
+  const T one(1), zero(0);
+  if constexpr (std::is_same_v<T, float>)
+    cblas_ssymv(CblasColMajor, CblasLower, n, one, a, ld, x, 1, zero, y, 1);
+  else if constexpr (std::is_same_v<T, double>)
+    cblas_dsymv(CblasColMajor, CblasLower, n, one, a, ld, x, 1, zero, y, 1);
+  else if constexpr (std::is_same_v<T, c32>)
+    cblas_chemv(CblasColMajor, CblasLower, n, &one, a, ld, x, 1, &zero, y, 1);
+  else
+    cblas_zhemv(CblasColMajor, CblasLower, n, &one, a, ld, x, 1, &zero, y, 1);
+}
+// a -= x y^H + y x^H in the lower triangle.
+template <class T> void subtract_both(int n, const T* x, const T* y, T* a, int ld) {
+  const T minus(-1);
+  if constexpr (std::is_same_v<T, float>)
+    cblas_ssyr2(CblasColMajor, CblasLower, n, minus, x, 1, y, 1, a, ld);
+  else if constexpr (std::is_same_v<T, double>)
+    cblas_dsyr2(CblasColMajor, CblasLower, n, minus, x, 1, y, 1, a, ld);
+  else if constexpr (std::is_same_v<T, c32>)
+    cblas_cher2(CblasColMajor, CblasLower, n, &minus, x, 1, y, 1, a, ld);
+  else
+    cblas_zher2(CblasColMajor, CblasLower, n, &minus, x, 1, y, 1, a, ld);
+}
+
+double square_of(double x) { return x * x; }
+template <class T> double magnitude_squared(T x) {
+  if constexpr (complex_type<T>)
+    return square_of(x.real()) + square_of(x.imag());
+  else
+    return square_of(x);
+}
+
+// H^H x = beta e1 with H = I - tau v v^H: x becomes beta and zeros. The elements are at most about one.
+template <class T> T reflector(std::int64_t n, T* x, T* v) {
+  using R = real_of<T>;
+  double below = 0;
+  for (std::int64_t i = 1; i < n; ++i) below += magnitude_squared(x[i]);
+  const T alpha = x[0];
+  double real = 0, imaginary = 0;
+  if constexpr (complex_type<T>)
+    real = alpha.real(), imaginary = alpha.imag();
+  else
+    real = alpha;
+  v[0] = T(1);
+  std::fill(v + 1, v + n, T(0));
+  const double norm = std::sqrt(square_of(real) + square_of(imaginary) + below);
+  constexpr double negligible = std::numeric_limits<R>::min() / std::numeric_limits<R>::epsilon();
+  if ((below == 0 && imaginary == 0) || norm < negligible) {
+    x[0] = T(static_cast<R>(real));
+    std::fill(x + 1, x + n, T(0));
+    return T(0);
+  }
+  const double beta = real >= 0 ? -norm : norm;
+  const T scale = T(1) / (alpha - T(static_cast<R>(beta)));
+  for (std::int64_t i = 1; i < n; ++i) v[i] = x[i] * scale, x[i] = T(0);
+  x[0] = T(static_cast<R>(beta));
+  if constexpr (complex_type<T>)
+    return {static_cast<R>((beta - real) / beta), static_cast<R>(-imaginary / beta)};
+  else
+    return static_cast<R>((beta - real) / beta);
+}
+
+// d := H^H d H for the lower triangle of a Hermitian matrix.
+template <class T> void reflect_both_sides(int n, const T* v, T tau, T* d, int ld, T* work) {
+  if (tau == T(0)) return;
+  hermitian_times(n, d, ld, v, work);
+  T dot(0);
+  for (int i = 0; i < n; ++i) work[i] *= tau, dot += conj_of(work[i]) * v[i];
+  const T half = tau * dot * T(static_cast<real_of<T>>(-0.5));
+  for (int i = 0; i < n; ++i) work[i] += half * v[i];
+  subtract_both(n, v, work, d, ld);
+}
+
+}  // namespace
+
+std::int64_t BandSweeps::taus_before(std::int64_t sweep) const {
+  // The steps of the sweeps from n - 2 upwards are 1 (width times), 2 (width times), ...
+  const auto of_last = [&](std::int64_t sweeps) {
+    const std::int64_t whole = sweeps / width, rest = sweeps % width;
+    return width * whole * (whole + 1) / 2 + rest * (whole + 1);
+  };
+  return of_last(count()) - of_last(count() - sweep);
+}
+
+template <class T> void chase_band(const BandSweeps& sweeps, T* band, real_of<T>* diagonal,
+                                   real_of<T>* beside, T* values, T* taus) {
+  const std::int64_t n = sweeps.n, b = sweeps.width;
+  const int ld = static_cast<int>(2 * b - 1);  // of a block of the band
+  const auto at = [&](std::int64_t i, std::int64_t j) { return band + 2 * b * j + (i - j); };
+  std::vector<T> scratch(3 * b);
+  T *own = scratch.data(), *const work = own + 2 * b;
+  for (std::int64_t s = 0; s < sweeps.count(); ++s) {
+    T* column = at(s + 1, s);
+    for (std::int64_t step = 0; step < sweeps.steps(s); ++step) {
+      const std::int64_t row = s + 1 + step * b, length = sweeps.length(s, step);
+      T* v = values != nullptr ? values : own + step % 2 * b;
+      const T tau = reflector(length, column, v);
+      const int rows = static_cast<int>(length);
+      if (step > 0 && tau != T(0)) {  // the other columns of what the step before has filled
+        const int others = static_cast<int>(b) - 1;
+        T* const block = at(row, row - b + 1);
+        if (others > 0) {
+          times(true, rows, others, block, ld, v, work);
+          add_outer(rows, others, -conj_of(tau), v, work, block, ld);
+        }
+      }
+      reflect_both_sides(rows, v, tau, at(row, row), ld, work);
+      const std::int64_t after = std::min(b, n - row - length);
+      column = at(row + length, row);
+      if (after > 0 && tau != T(0)) {
+        times(false, static_cast<int>(after), rows, column, ld, v, work);
+        add_outer(static_cast<int>(after), rows, -tau, work, v, column, ld);
+      }
+      if (values != nullptr) values += length, *taus++ = tau;
+    }
+  }
+  for (std::int64_t j = 0; j < n; ++j) {
+    diagonal[j] = *reinterpret_cast<const real_of<T>*>(at(j, j));
+    if (j + 1 < n) beside[j] = *reinterpret_cast<const real_of<T>*>(at(j + 1, j));
+  }
+}
+
+SweepBlock sweep_block(const BandSweeps& sweeps, std::int64_t first_sweep, std::int64_t count,
+                       std::int64_t step) {
+  const std::int64_t row = first_sweep + 1 + step * sweeps.width,
+                     columns = std::min({count, sweeps.n - row, sweeps.count() - first_sweep});
+  return {row, std::min(columns - 1 + sweeps.width, sweeps.n - row), columns};
+}
+
+template <class T> void fill_sweep_block(const BandSweeps& sweeps, std::int64_t first_sweep,
+                                         std::int64_t step, const SweepBlock& block, const T* values,
+                                         const T* taus, T* v, T* t) {
+  std::vector<T> tau(block.columns);
+  std::fill_n(v, block.rows * block.columns, T(0));
+  for (std::int64_t j = 0; j < block.columns; ++j) {
+    const std::int64_t sweep = first_sweep + j;
+    const T* from = values + sweeps.values_before(sweep) - sweeps.values_before(first_sweep);
+    std::copy_n(from + step * sweeps.width, sweeps.length(sweep, step), v + j * block.rows + j);
+    tau[j] = taus[sweeps.taus_before(sweep) - sweeps.taus_before(first_sweep) + step];
+  }
+  std::fill_n(t, block.columns * block.columns, T(0));
+  lapack::larft(static_cast<int>(block.rows), static_cast<int>(block.columns), v,
+                static_cast<int>(block.rows), tau.data(), t, static_cast<int>(block.columns));
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                        \
+  template void chase_band<T>(const BandSweeps&, T*, real_of<T>*, real_of<T>*, T*, T*);               \
+  template void fill_sweep_block<T>(const BandSweeps&, std::int64_t, std::int64_t, const SweepBlock&, \
+                                    const T*, const T*, T*, T*);
+TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(c32) TESSERA_INSTANTIATE(c64)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::kernels

@@ -1,0 +1,211 @@
+// The first stage, dense to band, and its way back.
+//
+//   panel k = Q R below the band, Q = I - V T V^H; on the rows and columns behind it
+//     Q^H A Q = A - V Z^H - Z V^H,   Z = X - V M / 2,  X = A V T,  M = T^H V^H X
+//   a rank computes X's rows of its own columns; they are gathered
+#include <algorithm>
+
+#include "kernels/factor/panel_factor.hpp"
+#include "ops/factor/two_stage/two_stage.hpp"
+
+namespace tessera::factor {
+
+// [V, rows x width][T, width x width], rows from `first` on.
+template <class T> struct BandReduction<T>::Panel {
+  std::int64_t first = 0, rows = 0, width = 0;
+  std::vector<T> values;
+  comm::Pending arrival;
+  T* v() { return values.data(); }
+  T* t() { return values.data() + rows * width; }
+};
+
+template <class T> void BandReduction<T>::reduce() {
+  if (is_reduced(0)) return;
+  Panel panel, next;
+  make(0, panel);
+  for (std::int64_t start = 0; !is_reduced(start); start += width()) {
+    panel.arrival.wait();
+    update(panel, next);
+    std::swap(panel, next);
+  }
+}
+
+template <class T> void BandReduction<T>::make(std::int64_t start, Panel& panel) {
+  if (a_.layout.columns.owner(start) == grid_.column) {
+    const std::int64_t first = start + width(), rows = n() - first, count = std::min(width(), rows);
+    T* const below = a_.at(first, a_.layout.columns.local(start));
+    auto& t = triangles_.emplace_back(count * count);
+    kernels::qr_panel(rows, count, below, a_.ld, t.data(), count, grid_.order);
+    if (count < width()) {  // the panel is wider than high
+      std::vector<T> v(rows * count);
+      kernels::copy_reflectors(rows, count, below, a_.ld, v.data(), rows);
+      kernels::reflect(rows, width() - count, count, v.data(), rows, t.data(), count, true,
+                       below + count * a_.ld, a_.ld, grid_.order);
+    }
+  }
+  send(start, panel);
+}
+
+template <class T> void BandReduction<T>::send(std::int64_t start, Panel& panel) {
+  panel.first = start + width();
+  panel.rows = n() - panel.first;
+  panel.width = std::min(width(), panel.rows);
+  panel.values.resize((panel.rows + panel.width) * panel.width);
+  const int owner = a_.layout.columns.owner(start);
+  if (owner == grid_.column) {
+    const std::int64_t local = a_.layout.columns.local(start);
+    kernels::copy_reflectors(panel.rows, panel.width, a_.at(panel.first, local), a_.ld, panel.v(),
+                             panel.rows);
+    const auto& t = triangles_[local / width()];
+    std::copy(t.begin(), t.end(), panel.t());
+  }
+  if (grid_.shape.columns > 1)
+    panel.arrival =
+        counted::start_broadcast(*grid_.along_row, panel.values.data(),
+                                 static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner);
+}
+
+// X^H (width x rows), from every rank's columns.
+template <class T> std::vector<T> BandReduction<T>::projected(Panel& panel, std::int64_t first) {
+  const auto& columns = a_.layout.columns;
+  const std::int64_t w = panel.width, rows = panel.rows, mine = a_.columns - first;
+  std::vector<T> sums(w * mine), gathered(w * rows);
+  std::vector<std::int64_t> bytes, offsets;
+  std::int64_t before = 0;
+  for (int part = 0; part < columns.parts; ++part) {
+    const std::int64_t count = columns.count(part) - columns.count_below(part, panel.first);
+    bytes.push_back(count * w * static_cast<std::int64_t>(sizeof(T)));
+    offsets.push_back(before * w * static_cast<std::int64_t>(sizeof(T)));
+    before += count;
+  }
+  T* const own = gathered.data() + offsets[grid_.column] / static_cast<std::int64_t>(sizeof(T));
+  if (mine > 0) {
+    kernels::PackedPanel<T> adjoint;
+    adjoint.pack(w, rows, {panel.v(), rows, 1, true}, grid_.order);
+    adjoint.product(mine, {a_.at(panel.first, first), 1, a_.ld}, sums.data(), w);
+    kernels::product<T>(w, mine, w, T(1), {panel.t(), w, 1, true}, {sums.data(), 1, w}, false, own, w,
+                        grid_.order);
+  }
+  if (columns.parts == 1) return gathered;
+  counted::all_gather_v(*grid_.along_row, own, bytes[grid_.column], gathered.data(), bytes, offsets);
+  std::vector<T> ordered(w * rows);
+  for (int part = 0; part < columns.parts; ++part) {
+    const std::int64_t start = columns.count_below(part, panel.first);
+    const T* from = gathered.data() + offsets[part] / static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t c = start; c < columns.count(part); ++c, from += w)
+      std::copy_n(from, w, ordered.data() + (columns.global(part, c) - panel.first) * w);
+  }
+  return ordered;
+}
+
+namespace {
+template <class T> T adjoint_of(T x) {
+  if constexpr (complex_type<T>)
+    return std::conj(x);
+  else
+    return x;
+}
+// Z^H in place of X^H.
+template <class T> void subtract_half(std::int64_t w, std::int64_t rows, const T* v, const T* t,
+                                      std::vector<T>& xh, kernels::SumOrder order) {
+  std::vector<T> inner(w * w), m(w * w), half(w * w);
+  kernels::product<T>(w, w, rows, T(1), {xh.data(), 1, w}, {v, 1, rows}, false, inner.data(), w, order);
+  kernels::product<T>(w, w, w, T(1), {inner.data(), 1, w}, {t, 1, w}, false, m.data(), w, order);
+  for (std::int64_t j = 0; j < w; ++j)
+    for (std::int64_t i = 0; i < w; ++i)
+      half[i + j * w] = (m[i + j * w] + adjoint_of(m[j + i * w])) * T(static_cast<real_of<T>>(0.25));
+  kernels::product<T>(w, rows, w, T(-1), {half.data(), 1, w}, {v, rows, 1, true}, true, xh.data(), w, order);
+}
+}  // namespace
+
+template <class T> void BandReduction<T>::update(Panel& panel, Panel& next) {
+  const std::int64_t w = panel.width, rows = panel.rows;
+  std::int64_t first = a_.layout.columns.count_below(grid_.column, panel.first);
+  std::vector<T> zh = projected(panel, first);
+  subtract_half(w, rows, panel.v(), panel.t(), zh, grid_.order);
+  std::vector<T> left(2 * rows * w);  // [V Z]
+  std::copy_n(panel.v(), rows * w, left.begin());
+  for (std::int64_t j = 0; j < w; ++j)
+    for (std::int64_t i = 0; i < rows; ++i) left[(w + j) * rows + i] = adjoint_of(zh[i * w + j]);
+  kernels::PackedPanel<T> packed;
+  packed.pack(rows, 2 * w, {left.data(), 1, rows}, grid_.order);
+  std::vector<T> right;  // [Z^H; V^H] of some columns
+  const auto subtract = [&](std::int64_t from, std::int64_t count) {
+    if (count <= 0) return;
+    right.resize(2 * w * count);
+    for (std::int64_t c = 0; c < count; ++c) {
+      const std::int64_t row = a_.layout.columns.global(grid_.column, from + c) - panel.first;
+      std::copy_n(zh.data() + row * w, w, right.data() + c * 2 * w);
+      for (std::int64_t j = 0; j < w; ++j) right[c * 2 * w + w + j] = adjoint_of(panel.v()[row + j * rows]);
+    }
+    packed.subtract_product(0, rows, count, {right.data(), 1, 2 * w}, a_.at(panel.first, from), a_.ld);
+  };
+  const std::int64_t after = panel.first + width();
+  if (!is_reduced(panel.first)) {
+    if (a_.layout.columns.owner(panel.first) == grid_.column) {
+      const std::int64_t own = a_.layout.columns.count_below(grid_.column, after) - first;
+      subtract(first, own);
+      first += own;
+    }
+    make(panel.first, next);
+  }
+  const std::int64_t chunk = columns_at_once<T>(rows);
+  for (; first < a_.columns; first += chunk) {
+    subtract(first, std::min(chunk, a_.columns - first));
+    next.arrival.test();
+  }
+}
+
+template <class T> std::vector<T> BandReduction<T>::band() const {
+  const auto& columns = a_.layout.columns;
+  const std::int64_t kept = width() + 1;
+  std::vector<T> own(kept * a_.columns, T(0)), all(kept * n()), band(2 * width() * n(), T(0));
+  for (std::int64_t c = 0; c < a_.columns; ++c) {
+    const std::int64_t j = columns.global(grid_.column, c);
+    std::copy_n(a_.at(j, c), std::min(kept, n() - j), own.data() + c * kept);
+  }
+  std::vector<std::int64_t> bytes, offsets;
+  std::int64_t before = 0;
+  for (int part = 0; part < columns.parts; ++part) {
+    bytes.push_back(columns.count(part) * kept * static_cast<std::int64_t>(sizeof(T)));
+    offsets.push_back(before);
+    before += bytes.back();
+  }
+  if (columns.parts > 1)
+    counted::all_gather_v(*grid_.along_row, own.data(), bytes[grid_.column], all.data(), bytes, offsets);
+  else
+    all = own;
+  for (int part = 0; part < columns.parts; ++part) {
+    const T* from = all.data() + offsets[part] / static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t c = 0; c < columns.count(part); ++c, from += kept)
+      std::copy_n(from, std::min(kept, 2 * width()), band.data() + columns.global(part, c) * 2 * width());
+  }
+  return band;
+}
+
+template <class T> void BandReduction<T>::apply(GridMatrix<T>& z) {
+  std::int64_t panels = 0;
+  while (!is_reduced(panels * width())) ++panels;
+  Panel panel, next;
+  if (panels > 0) send((panels - 1) * width(), panel);
+  for (std::int64_t p = panels; p-- > 0;) {
+    panel.arrival.wait();
+    if (p > 0) send((p - 1) * width(), next);
+    kernels::PackedReflectors<T> packed;
+    packed.pack(panel.rows, panel.width, panel.v(), panel.rows, grid_.order);
+    const std::int64_t chunk = columns_at_once<T>(panel.rows);
+    for (std::int64_t c = 0; c < z.columns; c += chunk) {
+      packed.reflect(std::min(chunk, z.columns - c), panel.t(), panel.width, false, z.at(panel.first, c),
+                     z.ld);
+      next.arrival.test();
+    }
+    std::swap(panel, next);
+  }
+}
+
+#define TESSERA_INSTANTIATE(T) template class BandReduction<T>;
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::factor
