@@ -1,6 +1,6 @@
 # TESSERA_UNITY: up to ten small files of one folder are compiled as one, so that headers are parsed once for all of them. On in a release
 # build, which is mostly made from nothing; off in the others, where an edit shall compile one file.
-if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR TESSERA_MPI_BRIDGE OR NOT PROJECT_IS_TOP_LEVEL)
+if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR NOT PROJECT_IS_TOP_LEVEL)
   option(TESSERA_UNITY "Compile the small files of a folder together" OFF)
 else()
   option(TESSERA_UNITY "Compile the small files of a folder together" ON)

@@ -16,3 +16,4 @@ install(FILES ${PROJECT_BINARY_DIR}/tessera-config.cmake ${PROJECT_BINARY_DIR}/t
               scripts/cmake/tessera-dependencies.cmake DESTINATION tessera/lib/cmake/tessera COMPONENT wheel)
 install(DIRECTORY apps/examples/ DESTINATION tessera/share/tessera/examples COMPONENT wheel)
 install(FILES apps/picture.hpp DESTINATION tessera/share/tessera/examples COMPONENT wheel)
+install(DIRECTORY src/simulate/machines DESTINATION tessera/share/tessera COMPONENT wheel)  # for tessera simulate --machine

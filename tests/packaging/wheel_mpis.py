@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""wheel_mpis.py WHEEL FOLDER [--ranks 1 3 8] [--mpi openmpi4 openmpi5 mpich4 mpich5 mpiabi debian-mpich4] [--tests tests/python] [--only test_x.py ...]
+"""wheel_mpis.py WHEEL FOLDER [--ranks 1 3 8] [--mpi openmpi4 openmpi5 mpich4 mpich5 mpiabi debian-mpich4 impi] [--tests tests/python] [--only test_x.py ...]
 
 One installed wheel under every MPI: the launcher of each, from Debian or from PyPI, starts the same files. Compares the bits of a set of results
 between the MPIs, and runs the Python tests (--tests).
@@ -103,13 +103,14 @@ def main():
     parser.add_argument("wheel", type=pathlib.Path)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 3, 8])
-    parser.add_argument("--mpi", nargs="+", choices=mpis, default=["openmpi4", "openmpi5", "mpich4", "mpich5", "mpiabi", "debian-mpich4"])
+    parser.add_argument("--mpi", nargs="+", choices=mpis, default=["openmpi4", "openmpi5", "mpich4", "mpich5", "mpiabi", "debian-mpich4", "impi"])
     parser.add_argument("--tests", type=pathlib.Path, help="the folder of the Python tests; without it the bits alone")
     parser.add_argument("--only", nargs="+", help="files of it")
     parser.add_argument("--packages", nargs="+", default=[], help="what the tests use besides: h5py array-api-strict")
+    parser.add_argument("--keep", action="store_true", help="take the environment that a call before this one made")
     asked = parser.parse_args()
     trial = Trial(asked.folder)
-    prefix = trial.environment("one", asked.wheel.resolve(), *asked.packages)
+    prefix = trial.folder / "one" if asked.keep else trial.environment("one", asked.wheel.resolve(), *asked.packages)
     for ranks in asked.ranks:
         compare_bits(trial, prefix / "bin/python", asked.mpi, ranks)
     if asked.tests:
