@@ -1,4 +1,5 @@
 """A program of JAX alone, as its users write it: data split over all devices, training, a transform, a collective. unchanged.py runs it twice."""
+import inspect
 import random
 import sys
 from functools import partial
@@ -81,4 +82,9 @@ if hasattr(jax, "set_mesh") and hasattr(jax, "P"):  # axes are explicit: types s
         if hasattr(rows.sharding.spec, "unreduced"):
             partial_sums = jnp.einsum("ki,kj->ij", rows, rows, out_sharding=jax.P(None, None, unreduced={"i"}))
             print(jax.typeof(partial_sums), np.asarray(jax.reshard(partial_sums, jax.P())))
+    if "out_sharding" in inspect.signature(jax.random.normal).parameters:
+        for devices in (jax.devices(), jax.devices()[::-1]):  # each draw has the layout of the mesh that is set then
+            with jax.set_mesh(jax.make_mesh((len(devices),), ("i",), axis_types=(jax.sharding.AxisType.Explicit,), devices=devices)):
+                drawn = jax.random.normal(jax.random.key(0), (24, 2), out_sharding=jax.P("i"))
+                print("drawn there", drawn.sharding.spec, drawn.sharding.mesh.axis_types, drawn.sharding.mesh.devices, f"{np.asarray(drawn)[0, 0]:.4f}")
 print(jax.tree.map(jnp.shape, {"w": w, "pair": (x, y)}))

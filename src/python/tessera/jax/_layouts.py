@@ -4,7 +4,7 @@ import functools
 
 import jax
 import numpy as np
-from jax._src import core
+from jax._src import core, mesh as mesh_module
 from jax.sharding import NamedSharding, PartitionSpec
 
 from .. import _core
@@ -20,8 +20,16 @@ def _mesh(names, shape, ranks):
     return _core.make_mesh(shape, names, [devices[r] for r in ranks])
 
 
+def _current_mesh(names, shape):
+    """The program's mesh, if it has that form; otherwise None."""
+    current = mesh_module.get_concrete_mesh()
+    if current is None or current.empty or tuple(str(n) for n in current.axis_names) != names or tuple(current.axis_sizes) != shape:
+        return None
+    return current
+
+
 def _ranks_of(names, shape):
-    """Of a mesh without devices: those of the program's mesh of that form, or all in order."""
+    """Of a mesh without devices: those of the last mesh of that form, or all in order."""
     known = [ranks for seen_names, seen_shape, ranks in _seen if (seen_names, seen_shape) == (names, shape)]
     return known[-1] if known else tuple(range(int(np.prod(shape))))
 
@@ -30,6 +38,8 @@ def mesh_of(mesh):
     """A mesh of JAX, or an abstract one, which takes the ranks in order."""
     shape = tuple(mesh.axis_sizes if hasattr(mesh, "axis_sizes") else mesh.shape.values())
     names = tuple(str(n) for n in mesh.axis_names)
+    if isinstance(mesh, jax.sharding.AbstractMesh):
+        mesh = _current_mesh(names, shape) or mesh
     is_abstract = isinstance(mesh, jax.sharding.AbstractMesh)
     ranks = _ranks_of(names, shape) if is_abstract else tuple(int(d.id) for d in np.asarray(mesh.devices, object).flat)
     if max(ranks, default=0) >= _core.device_count():
@@ -62,6 +72,8 @@ def sharding_of(sharding):
         return sharding
     if isinstance(sharding, jax.Device):
         return _core.SingleDeviceSharding(_core.devices()[sharding.id])
+    if isinstance(getattr(sharding, "mesh", None), jax.sharding.AbstractMesh):  # what it stands for depends on the program's mesh
+        return _sharding.__wrapped__(sharding)
     return _sharding(sharding)
 
 
@@ -87,7 +99,15 @@ def jax_sharding_of(x):
         return jax.sharding.SingleDeviceSharding(jax.devices()[next(iter(x.devices())).id])
     mesh = s.mesh
     ranks = tuple(d.id for d in np.asarray(mesh.devices, object).flat)
-    return NamedSharding(_jax_mesh(tuple(mesh.axis_names), tuple(mesh.shape[n] for n in mesh.axis_names), ranks), PartitionSpec(*_parts(s.spec)))
+    return NamedSharding(_as_here(_jax_mesh(tuple(mesh.axis_names), tuple(mesh.shape[n] for n in mesh.axis_names), ranks)), PartitionSpec(*_parts(s.spec)))
+
+
+def _as_here(mesh):
+    """Within auto_axes the program's mesh has the same axes, none of them explicit."""
+    current = jax.sharding.get_abstract_mesh() if _has_explicit_axes(mesh) else None
+    if current is None or current.axis_names != mesh.axis_names or current.axis_sizes != mesh.axis_sizes or _has_explicit_axes(current):
+        return mesh
+    return jax.sharding.Mesh(mesh.devices, mesh.axis_names, axis_types=current.axis_types)
 
 
 def _parts(spec):
