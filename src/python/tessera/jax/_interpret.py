@@ -75,12 +75,21 @@ def _by_its_own_function(primitive, equation):
     return run
 
 
+def without_high(jaxpr):
+    """A closed jaxpr of primitives that have rules: without JAX's high-level ones, and without references of its own."""
+    jaxpr = lowered(closed(jaxpr))
+    return without_references(jaxpr) if any(e.primitive.name in makes_references for e in jaxpr.jaxpr.eqns) else jaxpr
+
+
 def evaluate(jaxpr, *operands):
     """The results of a closed jaxpr on arrays, as a list."""
-    jaxpr = lowered(closed(jaxpr))
-    if any(e.primitive.name in makes_references for e in jaxpr.jaxpr.eqns):
-        jaxpr = without_references(jaxpr)
-    return _evaluate(jaxpr.jaxpr, [_values.array_of(c) for c in jaxpr.consts], operands)
+    jaxpr = without_high(jaxpr)
+    return evaluate_equations(jaxpr.jaxpr, jaxpr.consts, *operands)
+
+
+def evaluate_equations(jaxpr, consts, *operands):
+    """The results of a jaxpr, or of what has its equations and variables, on arrays, as a list."""
+    return _evaluate(jaxpr, [_values.array_of(c) for c in consts], operands)
 
 
 def _last_uses(jaxpr):

@@ -1,7 +1,8 @@
 """cond, while and scan: tessera's own, so that a loop is planned once and runs in the program."""
 from ... import _core as c
 from ... import lax
-from .._interpret import evaluate, refuse, rule
+from .._interpret import evaluate, evaluate_equations, refuse, rule, without_high
+from .._loops import Split
 from .._values import number_like
 from .._versions import closed
 
@@ -58,12 +59,16 @@ def platform_index(*, platforms, **_):
 def scan(*operands, jaxpr, num_consts, num_carry, length, reverse, eqn, **_):
     consts, init, xs = operands[:num_consts], operands[num_consts:num_consts + num_carry], operands[num_consts + num_carry:]
 
-    def step(carry, x):
-        results = evaluate(jaxpr, *consts, *carry, *(x or ()))
-        return tuple(results[:num_carry]), tuple(results[num_carry:])
-
     if length == 0:
         from .._values import dtype_of, shape_of
         return list(init) + [c.zeros(shape_of(a), dtype_of(a)) for a in eqn.out_avals[num_carry:]]
-    carry, ys = lax.scan(step, tuple(init), tuple(xs) if xs else None, length=length, reverse=reverse)
-    return list(carry) + list(ys)
+    jaxpr = without_high(jaxpr)
+    loop = Split(jaxpr.jaxpr, num_consts, num_carry, length)
+
+    def step(carry, x):
+        results = evaluate_equations(loop.body, jaxpr.consts, *consts, *carry, *(x or ()))
+        return tuple(results[:len(loop.kept)]), tuple(results[len(loop.kept):])
+
+    inputs = tuple(loop.inputs(consts, xs))
+    carry, ys = lax.scan(step, tuple(init[n] for n in loop.kept), inputs or None, length=length, reverse=reverse)
+    return loop.results(init, xs, carry, ys)
