@@ -7,7 +7,7 @@
 namespace tessera::kernels {
 namespace {
 
-template <class T> T conj_of(T x) {
+template <class T> T conjugated(T x) {
   if constexpr (complex_type<T>)
     return std::conj(x);
   else
@@ -15,7 +15,7 @@ template <class T> T conj_of(T x) {
 }
 
 // y = a x or a^H x (m x n), y and x contiguous.
-template <class T> void times(bool adjoint, int m, int n, const T* a, int ld, const T* x, T* y) {
+template <class T> void apply_dense(bool adjoint, int m, int n, const T* a, int ld, const T* x, T* y) {
   const auto flag = adjoint ? CblasConjTrans : CblasNoTrans;
   const T one(1), zero(0);
   if constexpr (std::is_same_v<T, float>)
@@ -39,7 +39,7 @@ template <class T> void add_outer(int m, int n, T alpha, const T* x, const T* y,
     cblas_zgerc(CblasColMajor, m, n, &alpha, x, 1, y, 1, a, ld);
 }
 // y = a x for the lower triangle of a Hermitian matrix.
-template <class T> void hermitian_times(int n, const T* a, int ld, const T* x, T* y) {
+template <class T> void apply_hermitian(int n, const T* a, int ld, const T* x, T* y) {
   const T one(1), zero(0);
   if constexpr (std::is_same_v<T, float>)
     cblas_ssymv(CblasColMajor, CblasLower, n, one, a, ld, x, 1, zero, y, 1);
@@ -104,9 +104,9 @@ template <class T> T reflector(std::int64_t n, T* x, T* v) {
 // d := H^H d H for the lower triangle of a Hermitian matrix.
 template <class T> void reflect_both_sides(int n, const T* v, T tau, T* d, int ld, T* work) {
   if (tau == T(0)) return;
-  hermitian_times(n, d, ld, v, work);
+  apply_hermitian(n, d, ld, v, work);
   T dot(0);
-  for (int i = 0; i < n; ++i) work[i] *= tau, dot += conj_of(work[i]) * v[i];
+  for (int i = 0; i < n; ++i) work[i] *= tau, dot += conjugated(work[i]) * v[i];
   const T half = tau * dot * T(static_cast<real_of<T>>(-0.5));
   for (int i = 0; i < n; ++i) work[i] += half * v[i];
   subtract_both(n, v, work, d, ld);
@@ -141,15 +141,15 @@ template <class T> void chase_band(const BandSweeps& sweeps, T* band, real_of<T>
         const int others = static_cast<int>(b) - 1;
         T* const block = at(row, row - b + 1);
         if (others > 0) {
-          times(true, rows, others, block, ld, v, work);
-          add_outer(rows, others, -conj_of(tau), v, work, block, ld);
+          apply_dense(true, rows, others, block, ld, v, work);
+          add_outer(rows, others, -conjugated(tau), v, work, block, ld);
         }
       }
       reflect_both_sides(rows, v, tau, at(row, row), ld, work);
       const std::int64_t after = std::min(b, n - row - length);
       column = at(row + length, row);
       if (after > 0 && tau != T(0)) {
-        times(false, static_cast<int>(after), rows, column, ld, v, work);
+        apply_dense(false, static_cast<int>(after), rows, column, ld, v, work);
         add_outer(static_cast<int>(after), rows, -tau, work, v, column, ld);
       }
       if (values != nullptr) values += length, *taus++ = tau;
