@@ -100,7 +100,7 @@ OwnKernels common_kernels(std::span<const OwnKernels> by_rank) {
   return common;
 }
 
-void use_kernels(Vectors most, const std::string& blas) {
+void use_kernels([[maybe_unused]] Vectors most, const std::string& blas) {
 #if defined(__x86_64__)
   if (most < vectors_in_use()) {
     hwy::DisableTargets((most == Vectors::avx2 ? HWY_AVX2 : HWY_STATIC_TARGET) - 1);
