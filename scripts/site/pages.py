@@ -11,7 +11,7 @@ import blocks
 import functions
 import reference
 
-GUIDES = ["install", "first-program", "python", "notebooks", "sharding", "explain", "advise", "simulate", "gradients", "networks", "sparse", "files", "larger-than-memory", "clusters", "performance", "speed",
+GUIDES = ["install", "first-program", "python", "notebooks", "sharding", "explain", "advise", "simulate", "scaling", "gradients", "networks", "sparse", "files", "larger-than-memory", "clusters", "performance", "speed",
           "mixed-precision", "pictures", "command-line", "errors", "replay", "limits", "faq", "trust", "versions"]
 COMING_FROM = ["from-jax", "scalapack", "coming-from"]
 CHEAT_SHEETS = {"jax": "JAX → tessera", "numpy": "NumPy → tessera"}
