@@ -209,7 +209,7 @@ std::string streamed_text(const Stage& stage) {
              quoted(p.path) + (p.name.empty() ? "" : ", " + quoted(p.name)) + ", " +
              std::to_string(stage.extent) + " long";
     }
-  return "nothing";
+  return "no dim";
 }
 
 }  // namespace

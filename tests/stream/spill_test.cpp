@@ -189,7 +189,7 @@ TEST_F(Spill, a_full_disk_is_one_error) {
   const Array y = sum(abs(fft::fft2(file)));
   if (process_index() == device_count() - 1) setrlimit(RLIMIT_FSIZE, &none);
   setenv("TMPDIR", folder_.c_str(), 1);
-  const auto text = text_of_error<IoError>([&] { io::compute(y, {.slab = 8}); });
+  const auto text = text_of_error<IoError>([&] { io::compute(y, {.slab = 2 * device_count()}); });
   setrlimit(RLIMIT_FSIZE, &before);
   unsetenv("TMPDIR");
   EXPECT_THAT(text, HasSubstr("File too large"));
