@@ -1,4 +1,4 @@
-// What backward passes read of the forward pass: for explain.
+// Values of the forward pass that backward passes read: for explain.
 #pragma once
 #include <tessera/jit/explain.hpp>
 

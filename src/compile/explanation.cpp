@@ -280,7 +280,7 @@ std::string memory_text(const MemoryAnalysis& memory) {
          ", peak " + format_bytes(memory.peak_bytes) + "\n";
 }
 
-// What stands for P::automatic, and why.
+// The layouts that stand for P::automatic, and why.
 std::string layouts_text(const Explanation& e) {
   std::string text;
   for (const auto& chosen : e.layouts) {

@@ -15,8 +15,11 @@ namespace tessera {
 namespace {
 
 // Never repeats a number, since arrays outlive runtimes.
-std::uint64_t latest = 0;
-std::uint64_t next_serial() { return ++latest; }
+std::uint64_t& latest_serial() {
+  static std::uint64_t serial = 0;
+  return serial;
+}
+std::uint64_t next_serial() { return ++latest_serial(); }
 
 std::string devices_text(const Sharding& sharding) {
   std::string text = "[";
@@ -93,7 +96,7 @@ Ops& ops() {
 
 }  // namespace
 
-std::uint64_t newest_serial() { return latest; }
+std::uint64_t newest_serial() { return latest_serial(); }
 
 void (*compute_pending)(const std::vector<Array>&) = nullptr;
 Array (*convert_half)(const Array&, Dtype) = nullptr;

@@ -1,4 +1,4 @@
-// Which recorded nodes belong to backward passes, and what these read: for explain.
+// Recorded nodes that belong to backward passes, and the values behind what these read: for explain.
 #pragma once
 #include <cstdint>
 #include <utility>

@@ -1,4 +1,4 @@
-// What a policy of checkpoint keeps: values of the first recording stand in the second one for those that it
+// Policies of checkpoint: values of the first recording stand in the second one for those that it
 // would compute again.
 //
 //   forward    x ──> dot ──> tanh ──> dot ──> y          kept: both dots, operands of the marker

@@ -1,4 +1,4 @@
-// What checkpoint keeps under each policy: values, gradients, the plan.
+// Policies of checkpoint: values, gradients, the plan, and what is kept.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

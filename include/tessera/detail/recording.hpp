@@ -28,7 +28,7 @@ class Recording {
 
   // Called when the function has returned. `others` are leaves that it returned besides the results (aux).
   void finish(std::vector<Array> results, const std::vector<Array>& others = {});
-  // What the policy keeps of the values that the function recorded, in recording order; before finish.
+  // The values of the recorded function that the policy keeps, in recording order; before finish.
   std::vector<Array> kept_values(const std::vector<Array>& results, const CheckpointPolicy&) const;
   // finish, where `kept`, the kept_values of an equal recording, stand for the values computed here.
   void finish_with(std::vector<Array> results, const CheckpointPolicy&, std::span<const Array> kept);

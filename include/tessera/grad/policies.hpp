@@ -18,7 +18,7 @@ namespace tessera {
 
 struct Node;
 
-/// Which values of a checkpointed function are kept; the backward pass computes the others again.
+/// A choice of values of a checkpointed function that are kept; the backward pass computes the others again.
 class CheckpointPolicy {
  public:
   /// The kinds of policies.
