@@ -18,7 +18,7 @@ include = root / "include" / "tessera"
 # Where a header's functions are looked for; the others' are the package's own.
 rooms = {"linalg.hpp": [ts.linalg], "fft.hpp": [ts.fft], "random.hpp": [ts.random], "io.hpp": [ts.io, ts.io.checkpoint], "io/zarr.hpp": [ts.io], "io/netcdf.hpp": [ts.io], "io/stream.hpp": [ts.io], "multihost.hpp": [ts.multihost], "control.hpp": [ts.lax],
          "control/lax.hpp": [ts.lax], "checkpoint.hpp": [ts.io.checkpoint], "collectives.hpp": [ts.lax], "nn.hpp": [ts.nn], "optim.hpp": [ts.optim], "viz.hpp": [ts.viz], "debug.hpp": [ts.debug, ts], "visualize.hpp": [ts.debug],
-         "tree.hpp": [ts.tree_util], "grad.hpp": [ts, ts.lax], "jit.hpp": [ts, ts.debug], "jit/explain.hpp": [ts, ts.debug], "sparse.hpp": [ts.sparse], "sparse/krylov.hpp": [ts.sparse], "io/hdf5_writer.hpp": [ts.io]}
+         "tree.hpp": [ts.tree_util], "grad.hpp": [ts, ts.lax], "grad/policies.hpp": [ts, ts.checkpoint_policies], "jit.hpp": [ts, ts.debug], "jit/explain.hpp": [ts, ts.debug], "sparse.hpp": [ts.sparse], "sparse/krylov.hpp": [ts.sparse], "io/hdf5_writer.hpp": [ts.io]}
 # What Python calls otherwise.
 renamed = {
     "einsum_of": "einsum", "stddev": "std", "split_at": "split", "index": "Array.__getitem__", "switch_": "lax.switch", "sequential_map": "lax.map", "to_host": "device_get",
@@ -44,7 +44,7 @@ of_cpp = {"eigen.hpp", "mpi.hpp", "dlpack.hpp"}
 renamed_classes = {
     "At": "_core.At", "Advice": "_core.Advice", "Simulation": "_core.Simulation", "SimulatedCall": "_core.SimulatedCall", "SimulatedLink": "_core.SimulatedLink", "AdvisedLayout": "_core.AdvisedLayout", "CostAnalysis": "_core.CostAnalysis", "Dtype": "dtype", "IndexError": "TesseraIndexError", "Manager": "io.checkpoint.Manager", "MemoryAnalysis": "_core.MemoryAnalysis",
     "MemoryError": "TesseraMemoryError", "OnPreemption": "_core.OnPreemption", "PlannedCandidate": "_core.PlannedCandidate", "PlannedChoice": "_core.PlannedChoice",
-    "PlannedCollective": "_core.PlannedCollective", "ShapeDtype": "ShapeDtypeStruct", "CustomOp": "_core.CustomOp", "CustomOpOptions": "custom_op", "Halo": "custom_op", "BlockKernel": "custom_op", "SystemError": "TesseraSystemError", "profile": "_core.debug.Profile", "Jitted": "_core.JitFunction",
+    "PlannedCollective": "_core.PlannedCollective", "ChosenLayout": "_core.ChosenLayout", "KeptValue": "_core.KeptValue", "CheckpointPolicy": "_core.checkpoint_policies.CheckpointPolicy", "AutomaticSpec": "auto", "ShapeDtype": "ShapeDtypeStruct", "CustomOp": "_core.CustomOp", "CustomOpOptions": "custom_op", "Halo": "custom_op", "BlockKernel": "custom_op", "SystemError": "TesseraSystemError", "profile": "_core.debug.Profile", "Jitted": "_core.JitFunction",
     "Mapped": "_core.MappedFunction", "Linearized": "_core.Linearized", "CustomJvp": "custom_jvp", "Runtime": "attach", "ThreefryScope": "config.update", "Curve": "viz.plot",
 }
 numbers, named_tuple, pieces = "a number, or what NumPy makes one", "a named tuple", "a tuple, a list or a slice of Python's"
@@ -61,6 +61,7 @@ class_reasons = {
 # Members by other names, or not for programs.
 renamed_members = {"is_committed": "committed", "is_weakly_typed": "weak_type", "to_vector": "tolist", "size": "__len__"}
 member_reasons = {
+    "automatic": "tessera.auto", "is_automatic": "spec.is_automatic", "has_mesh_to_find": "of the library's own", "keeps": "of the library's own", "keeps_nothing": "of the library's own",
     "kind": "the type", "hash": "hash(x)", "identity": "of the library's own", "node": "of the library's own", "output": "of the library's own", "pattern": "of the library's own",
     "is_transposed": "of the library's own", "run": "a call", "axis_number": "axis_names.index(name)", "position": "of the library's own", "same_devices": "of the library's own",
     "results": "a call", "with_axes": "Mesh(mesh.devices.reshape(sizes), names)", "check_fits": "every call that takes a shape checks it", "dim_axes": "spec", "for_ndim": "of the library's own",
