@@ -20,6 +20,7 @@ namespace {
 // Replaces this process by the launcher; returns only if it cannot be started.
 int become(const Launcher& launcher) {
   for (const auto& [name, value] : launcher.settings) setenv(name.c_str(), value.c_str(), 0);
+  setenv("PYTHONHASHSEED", "0", 0);  // ranks that go through a set of names have to do so in one order
   if (geteuid() == 0)
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0), setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
   auto words = launcher.words;
