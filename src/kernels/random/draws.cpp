@@ -150,11 +150,18 @@ void write_integers(const DrawBlock& draw, std::int64_t minval, std::uint64_t wi
   alignas(64) U high[batch + padding], low[batch + padding];
   for (std::int64_t n; (n = high_stream.next(high)) > 0; to += n) {
     low_stream.next(low);
-    if (span == 0)
+    if (span == 0) {
       for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(first + high[i] * scale + low[i]);
-    else
+      continue;
+    }
+    if constexpr (sizeof(U) == 4) {
+      alignas(64) U drawn[batch + padding];
+      words_to_integers(high, low, n, Divisor32(span), scale, first, drawn);
+      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(drawn[i]);
+    } else {
       for (std::int64_t i = 0; i < n; ++i)
         to[i] = static_cast<T>(first + rest(static_cast<U>(rest(high[i]) * scale + rest(low[i]))));
+    }
   }
 }
 

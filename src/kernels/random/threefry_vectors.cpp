@@ -4,6 +4,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -45,6 +46,19 @@ void HashCounters(u32 k0, u32 k1, u32* HWY_RESTRICT x0, u32* HWY_RESTRICT x1, st
 void HashKeyedCounters(const u32* HWY_RESTRICT k0, const u32* HWY_RESTRICT k1, u32* HWY_RESTRICT x0,
                        u32* HWY_RESTRICT x1, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) hash(k0[i], k1[i], x0[i], x1[i]);
+}
+
+HWY_INLINE u32 rest_of(u32 x, u32 divisor, u32 inverse) {
+  const u32 rest = x - static_cast<u32>((std::uint64_t{x} * inverse) >> 32) * divisor;
+  return std::min(rest, rest - divisor);  // below 0 wraps to what is greater
+}
+void WordsToIntegers(const u32* HWY_RESTRICT high, const u32* HWY_RESTRICT low, std::int64_t n,
+                     Divisor32 span, u32 scale, u32 first, u32* HWY_RESTRICT out) {
+  const u32 d = span.divisor, inverse = span.inverse;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const u32 mixed = rest_of(high[i], d, inverse) * scale + rest_of(low[i], d, inverse);
+    out[i] = first + rest_of(mixed, d, inverse);
+  }
 }
 
 template <class T>
@@ -116,6 +130,7 @@ HWY_EXPORT(Uniform32);
 HWY_EXPORT(Uniform64);
 HWY_EXPORT(Normal32);
 HWY_EXPORT(Normal64);
+HWY_EXPORT(WordsToIntegers);
 
 void hash_counters(std::uint32_t k0, std::uint32_t k1, std::uint32_t* x0, std::uint32_t* x1, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(HashCounters)(k0, k1, x0, x1, n);
@@ -123,6 +138,10 @@ void hash_counters(std::uint32_t k0, std::uint32_t k1, std::uint32_t* x0, std::u
 void hash_keyed_counters(const std::uint32_t* k0, const std::uint32_t* k1, std::uint32_t* x0,
                          std::uint32_t* x1, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(HashKeyedCounters)(k0, k1, x0, x1, n);
+}
+void words_to_integers(const std::uint32_t* high, const std::uint32_t* low, std::int64_t n, Divisor32 span,
+                       std::uint32_t scale, std::uint32_t first, std::uint32_t* out) {
+  HWY_DYNAMIC_DISPATCH(WordsToIntegers)(high, low, n, span, scale, first, out);
 }
 void words_to_bits(const std::uint32_t* x0, const std::uint32_t* x1, std::int64_t n, int width, void* out) {
   HWY_DYNAMIC_DISPATCH(WordsToBits)(x0, x1, n, width, out);

@@ -19,4 +19,15 @@ void bits_to_uniform(const std::uint64_t* bits, std::int64_t n, double minval, d
 void uniform_to_normal(float* values, std::int64_t n);
 void uniform_to_normal(double* values, std::int64_t n);
 
+// Remainders by a divisor > 1 that is fixed in advance: the quotient taken from the high half of a product
+// with 2^32 / divisor is exact or one too small.
+struct Divisor32 {
+  std::uint32_t divisor, inverse;
+  explicit Divisor32(std::uint32_t d)
+      : divisor(d), inverse(static_cast<std::uint32_t>((std::uint64_t{1} << 32) / d)) {}
+};
+// first + (high % span * scale + low % span) % span, in 32 bits.
+void words_to_integers(const std::uint32_t* high, const std::uint32_t* low, std::int64_t n, Divisor32 span,
+                       std::uint32_t scale, std::uint32_t first, std::uint32_t* out);
+
 }  // namespace tessera::kernels
