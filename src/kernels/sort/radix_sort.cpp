@@ -16,6 +16,9 @@ namespace {
 struct Nothing {};
 
 constexpr std::int64_t shared_from = 1 << 15;  // elements for each thread
+constexpr std::int64_t few = 24;               // elements that are sorted by insertion
+constexpr std::int64_t cached_bytes = 1 << 18;
+constexpr int lowest_digits = 3;  // more are quicker from the highest down
 
 // Moves elements [begin, end) to the next output position of their digit d, and advances it.
 template <class K, class P> void move_by_digit(const K* from, const P* from_payload, std::int64_t begin,
@@ -67,30 +70,105 @@ void sort_digits_in_parts(K* keys, P* payload, K* spare_keys, P* spare_payload, 
   });
 }
 
-// 8-bit digits: 256 write streams still fit the L1 cache and TLB; a digit that all keys share needs no pass.
+using Places = std::array<std::int64_t, 256>;
+
+// Four tables: an increment need not wait for one of the same digit.
+template <class K> Places count_digits(const K* keys, std::int64_t n, int d) {
+  Places tables[4] = {};
+  std::int64_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (int t = 0; t < 4; ++t) ++tables[t][(keys[i + t] >> (8 * d)) & 0xFF];
+  for (; i < n; ++i) ++tables[0][(keys[i] >> (8 * d)) & 0xFF];
+  for (int b = 0; b < 256; ++b) tables[0][b] += tables[1][b] + tables[2][b] + tables[3][b];
+  return tables[0];
+}
+
+// Elements with their payload, and as much scratch. A sort leaves them where they are, or in the scratch.
+template <class K, class P> struct Piece {
+  K* keys;
+  P* payload;
+  K* spare_keys;
+  P* spare_payload;
+  std::int64_t n;
+
+  static constexpr bool has_payload = !std::is_same_v<P, Nothing>;
+  static constexpr std::int64_t item = sizeof(K) + (has_payload ? sizeof(P) : 0);
+  Piece turned() const { return {spare_keys, spare_payload, keys, payload, n}; }
+  Piece part(std::int64_t begin, std::int64_t end) const {
+    if constexpr (has_payload)
+      return {keys + begin, payload + begin, spare_keys + begin, spare_payload + begin, end - begin};
+    else
+      return {keys + begin, nullptr, spare_keys + begin, nullptr, end - begin};
+  }
+  void move_to_spare() const {
+    std::memcpy(spare_keys, keys, n * sizeof(K));
+    if constexpr (has_payload) std::memcpy(spare_payload, payload, n * sizeof(P));
+  }
+};
+
+template <class K, class P> void sort_few(const Piece<K, P>& x, bool to_spare) {
+  K* const keys = to_spare ? x.spare_keys : x.keys;
+  P* const payload = to_spare ? x.spare_payload : x.payload;
+  for (std::int64_t i = 0; i < x.n; ++i) {
+    const K key = x.keys[i];
+    P carried{};
+    if constexpr (Piece<K, P>::has_payload) carried = x.payload[i];
+    std::int64_t at = i;
+    for (; at > 0 && key < keys[at - 1]; --at) {
+      keys[at] = keys[at - 1];
+      if constexpr (Piece<K, P>::has_payload) payload[at] = payload[at - 1];
+    }
+    keys[at] = key;
+    if constexpr (Piece<K, P>::has_payload) payload[at] = carried;
+  }
+}
+
+// From the lowest digit to digit `top`; one that all keys share needs no pass.
+template <class K, class P> void sort_from_lowest(Piece<K, P> x, int top, bool to_spare) {
+  std::array<Places, lowest_digits> places{};
+  for (std::int64_t i = 0; i < x.n; ++i)
+    for (int d = 0; d <= top; ++d) ++places[d][(x.keys[i] >> (8 * d)) & 0xFF];
+  bool is_in_spare = false;
+  for (int d = 0; d <= top; ++d) {
+    Places& place = places[d];
+    if (place[(x.keys[0] >> (8 * d)) & 0xFF] == x.n) continue;
+    std::int64_t total = 0;
+    for (std::int64_t& p : place) total += std::exchange(p, total);
+    move_by_digit(x.keys, x.payload, 0, x.n, d, place.data(), x.spare_keys, x.spare_payload);
+    x = x.turned();
+    is_in_spare = !is_in_spare;
+  }
+  if (is_in_spare != to_spare) x.move_to_spare();
+}
+
+// By digit `top` first, until parts fit the cache: memory is then passed over once or twice, not once for
+// each digit. 8-bit digits: 256 write streams still fit the TLB.
+template <class K, class P> void sort_from_highest(const Piece<K, P>& x, int top, bool to_spare) {
+  if (x.n <= few) return sort_few(x, to_spare);
+  if (top < lowest_digits && x.n * x.item <= cached_bytes) return sort_from_lowest(x, top, to_spare);
+  Places place = count_digits(x.keys, x.n, top);
+  if (place[(x.keys[0] >> (8 * top)) & 0xFF] == x.n) {
+    if (top > 0) return sort_from_highest(x, top - 1, to_spare);
+    if (to_spare) x.move_to_spare();
+    return;
+  }
+  std::int64_t total = 0;
+  for (std::int64_t& p : place) total += std::exchange(p, total);
+  move_by_digit(x.keys, x.payload, 0, x.n, top, place.data(), x.spare_keys, x.spare_payload);
+  const Piece<K, P> moved = x.turned();
+  if (top == 0) {
+    if (!to_spare) moved.move_to_spare();
+    return;
+  }
+  for (std::int64_t b = 0, begin = 0; b < 256; begin = place[b++])
+    if (place[b] > begin) sort_from_highest(moved.part(begin, place[b]), top - 1, !to_spare);
+}
+
 template <class K, class P>
 void sort_digits(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n) {
-  constexpr int digits = static_cast<int>(sizeof(K));
   const int parts = static_cast<int>(std::clamp<std::int64_t>(n / threshold(shared_from), 1, threads()));
   if (parts > 1) return sort_digits_in_parts(keys, payload, spare_keys, spare_payload, n, parts);
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(digits) * 256, 0);
-  for (std::int64_t i = 0; i < n; ++i)
-    for (int d = 0; d < digits; ++d)
-      ++counts[static_cast<std::size_t>(d) * 256 + ((keys[i] >> (8 * d)) & 0xFF)];
-  K *from = keys, *to = spare_keys;
-  P *from_payload = payload, *to_payload = spare_payload;
-  for (int d = 0; d < digits; ++d) {
-    std::int64_t* place = counts.data() + static_cast<std::size_t>(d) * 256;
-    if (place[(from[0] >> (8 * d)) & 0xFF] == n) continue;
-    std::int64_t total = 0;
-    for (int b = 0; b < 256; ++b) total += std::exchange(place[b], total);
-    move_by_digit(from, from_payload, 0, n, d, place, to, to_payload);
-    std::swap(from, to);
-    std::swap(from_payload, to_payload);
-  }
-  if (from == keys) return;
-  std::memcpy(keys, from, n * sizeof(K));
-  if constexpr (!std::is_same_v<P, Nothing>) std::memcpy(payload, from_payload, n * sizeof(P));
+  sort_from_highest<K, P>({keys, payload, spare_keys, spare_payload, n}, sizeof(K) - 1, false);
 }
 
 }  // namespace

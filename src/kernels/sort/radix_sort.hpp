@@ -1,4 +1,4 @@
-// Least-significant-digit radix sort of unsigned keys with a payload. Stable.
+// Radix sort of unsigned keys with a payload: the highest digits first while parts exceed the cache. Stable.
 #pragma once
 #include <cstdint>
 
