@@ -16,7 +16,7 @@ namespace {
 struct Nothing {};
 
 constexpr std::int64_t shared_from = 1 << 15;  // elements for each thread
-constexpr std::int64_t few = 24;               // elements that are sorted by insertion
+constexpr std::int64_t few_elements = 24;      // elements that are sorted by insertion
 constexpr std::int64_t cached_bytes = 1 << 18;
 constexpr int lowest_digits = 3;  // more are quicker from the highest down
 
@@ -70,11 +70,11 @@ void sort_digits_in_parts(K* keys, P* payload, K* spare_keys, P* spare_payload, 
   });
 }
 
-using Places = std::array<std::int64_t, 256>;
+using DigitCounts = std::array<std::int64_t, 256>;
 
 // Four tables: an increment need not wait for one of the same digit.
-template <class K> Places count_digits(const K* keys, std::int64_t n, int d) {
-  Places tables[4] = {};
+template <class K> DigitCounts count_digits(const K* keys, std::int64_t n, int d) {
+  DigitCounts tables[4] = {};
   std::int64_t i = 0;
   for (; i + 4 <= n; i += 4)
     for (int t = 0; t < 4; ++t) ++tables[t][(keys[i + t] >> (8 * d)) & 0xFF];
@@ -125,12 +125,12 @@ template <class K, class P> void sort_few(const Piece<K, P>& x, bool to_spare) {
 
 // From the lowest digit to digit `top`; one that all keys share needs no pass.
 template <class K, class P> void sort_from_lowest(Piece<K, P> x, int top, bool to_spare) {
-  std::array<Places, lowest_digits> places{};
+  std::array<DigitCounts, lowest_digits> places{};
   for (std::int64_t i = 0; i < x.n; ++i)
     for (int d = 0; d <= top; ++d) ++places[d][(x.keys[i] >> (8 * d)) & 0xFF];
   bool is_in_spare = false;
   for (int d = 0; d <= top; ++d) {
-    Places& place = places[d];
+    DigitCounts& place = places[d];
     if (place[(x.keys[0] >> (8 * d)) & 0xFF] == x.n) continue;
     std::int64_t total = 0;
     for (std::int64_t& p : place) total += std::exchange(p, total);
@@ -144,9 +144,9 @@ template <class K, class P> void sort_from_lowest(Piece<K, P> x, int top, bool t
 // By digit `top` first, until parts fit the cache: memory is then passed over once or twice, not once for
 // each digit. 8-bit digits: 256 write streams still fit the TLB.
 template <class K, class P> void sort_from_highest(const Piece<K, P>& x, int top, bool to_spare) {
-  if (x.n <= few) return sort_few(x, to_spare);
+  if (x.n <= few_elements) return sort_few(x, to_spare);
   if (top < lowest_digits && x.n * x.item <= cached_bytes) return sort_from_lowest(x, top, to_spare);
-  Places place = count_digits(x.keys, x.n, top);
+  DigitCounts place = count_digits(x.keys, x.n, top);
   if (place[(x.keys[0] >> (8 * top)) & 0xFF] == x.n) {
     if (top > 0) return sort_from_highest(x, top - 1, to_spare);
     if (to_spare) x.move_to_spare();
