@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "control/control_flow.hpp"
 #include "linalg/operands.hpp"
 
 namespace tessera::linalg {
@@ -142,9 +143,23 @@ Array matrix_power(const Operand& operand, int n) {
   return result;
 }
 
+namespace {
+
+// x, squared `times` times, a number of each matrix. A step that no matrix needs does nothing.
+Array squared_as_often(const Array& x, const Array& times, int most) {
+  const auto step = [&](const std::vector<Array>& carried, const std::vector<Array>&) {
+    const Array &value = carried[0], &done = carried[1];
+    const auto square = [&] { return std::vector{where(times > done, matmul(value, value), value)}; };
+    const auto keep = [&] { return std::vector{value}; };
+    return std::vector{record_branch(any(times > done), square, keep)[0], done + 1};
+  };
+  return record_counted_loop({"expm"}, step, {x, zeros_like(max(times))}, {}, most)[0];
+}
+
+}  // namespace
+
 // exp(a) = (r(a / 2^s))^(2^s) with the [13/13] Pade approximant r (Higham 2005, table 2.3). The number of
-// squarings is a value of the graph: the maximum is recorded, and each batch element applies as many as it
-// needs.
+// squarings is a value of the graph.
 Array expm(const Operand& operand) {
   const Call call("expm", operand.where);
   const Array a = matrices(operand, true);
@@ -174,10 +189,7 @@ Array expm(const Operand& operand) {
   const auto sum_of = [&](int i6, int i4, int i2) { return a6 * b[i6] + a4 * b[i4] + a2 * b[i2]; };
   const Array odd = matmul(scaled, matmul(a6, sum_of(13, 11, 9)) + sum_of(7, 5, 3) + identity * b[1]);
   const Array even = matmul(a6, sum_of(12, 10, 8)) + sum_of(6, 4, 2) + identity * b[0];
-  Array result = factor::solve(even - odd, even + odd, {});
-  for (int i = 0; i < most_squarings; ++i)
-    result = where(per_matrix > static_cast<double>(i), matmul(result, result), result);
-  return result;
+  return squared_as_often(factor::solve(even - odd, even + odd, {}), per_matrix, most_squarings);
 }
 
 }  // namespace tessera::linalg
