@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <barrier>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <mutex>
 #include <numeric>
+#include <thread>
 
+#include "kernels/sort/select.hpp"
 #include "kernels/threads.hpp"
 #include "kernels/values.hpp"
 
@@ -53,7 +58,7 @@ std::vector<std::int64_t> stable_positions(const std::vector<Stored<T>>& x, Sort
 template <class F> void for_each_case(F f) {
   for (const Dtype dtype : testing::all_dtypes())
     visit(dtype, [&]<class T>(T) {
-      for (const std::int64_t n : {0, 1, 2, 50, 191, 192, 193, 1000, 3000})
+      for (const std::int64_t n : {0, 1, 2, 50, 191, 192, 193, 1000, 3000, 70'001})
         for (const bool descending : {false, true}) f(T{}, n, SortOrder{descending});
     });
 }
@@ -227,6 +232,74 @@ template <class T> void check_counts_of() {
 TEST(count_bins, counts_as_a_search_of_each_value_does) {
   check_counts_of<float>();
   check_counts_of<double>();
+}
+
+// The row's parts, each searched by a thread of its own; add_up meets there.
+template <class T> std::vector<T> selected_by_parts(const std::vector<T>& row,
+                                                    std::span<const std::int64_t> positions, int parts) {
+  std::vector<std::vector<T>> found(parts, std::vector<T>(positions.size()));
+  std::barrier meet(parts);
+  std::vector<std::int64_t> sums;
+  std::mutex one;
+  std::vector<std::jthread> threads;
+  const auto n = std::ssize(row);
+  for (int part = 0; part < parts; ++part)
+    threads.emplace_back([&, part] {
+      const auto add_up = [&](std::int64_t* numbers, std::int64_t count) {
+        meet.arrive_and_wait();
+        {
+          const std::lock_guard lock(one);
+          sums.resize(static_cast<std::size_t>(count));
+          for (std::int64_t i = 0; i < count; ++i) sums[i] += numbers[i];
+        }
+        meet.arrive_and_wait();
+        std::copy(sums.begin(), sums.end(), numbers);
+        meet.arrive_and_wait();
+        const std::lock_guard lock(one);
+        sums.clear();
+      };
+      const std::int64_t first = n * part / parts, last = n * (part + 1) / parts;
+      select_rows(dtype_of<T>(), row.data() + first, 1, last - first, positions, {part, parts, add_up},
+                  found[part].data());
+    });
+  threads.clear();
+  for (const auto& other : found)
+    EXPECT_EQ(std::memcmp(other.data(), found[0].data(), other.size() * sizeof(T)), 0);
+  return found[0];
+}
+template <class T> void check_selected(std::vector<T> row) {
+  for (T& x : row)
+    if (x != x) x = std::numeric_limits<T>::quiet_NaN();
+  auto sorted = row;
+  const auto n = std::ssize(row);
+  sort_rows(dtype_of<T>(), row.data(), 1, n, {}, sorted.data());
+  const std::vector<std::int64_t> positions = {0, n / 4, (n - 1) / 2, n / 2, n - 1};
+  std::vector<T> expected, found(2 * positions.size());
+  for (const auto p : positions) expected.push_back(sorted[p]);
+  expected.insert(expected.end(), expected.begin(), expected.end());
+  row.insert(row.end(), row.begin(), row.end());
+  select_rows(dtype_of<T>(), row.data(), 2, n, positions, {}, found.data());
+  row.resize(n);
+  const auto same = [&](const std::vector<T>& got) {
+    return std::memcmp(got.data(), expected.data(), got.size() * sizeof(T)) == 0;
+  };
+  EXPECT_TRUE(same(found)) << n;
+  for (const int parts : {2, 3}) EXPECT_TRUE(same(selected_by_parts(row, positions, parts))) << n;
+}
+template <class T> void check_select_of() {
+  for (const std::int64_t n : {1, 2, 3, 50, 4095, 4096, 70'001}) {
+    check_selected(awkward<T>(n, 3));
+    auto values = testing::random_values<T>(n, 7);
+    check_selected<T>({values.begin(), values.end()});
+    for (T& x : values) x = static_cast<T>(1 + std::abs(x) / 1e6);  // one digit for all
+    check_selected<T>({values.begin(), values.end()});
+    for (std::int64_t i = 0; i < n; ++i) values[i] = i % 5 == 0 ? T(-0.0) : i % 2 == 0 ? T(0) : T(i % 3 - 1);
+    check_selected<T>({values.begin(), values.end()});
+  }
+}
+TEST(select_rows, finds_the_very_elements_that_sorting_gives) {
+  check_select_of<float>();
+  check_select_of<double>();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "ops/build.hpp"
 #include "ops/collect/any_order.hpp"
 #include "ops/functions.hpp"
+#include "ops/sort/select.hpp"
 
 namespace tessera {
 
@@ -86,13 +87,11 @@ Array median(const Operand& x, int axis, bool keepdims) {
     throw ShapeError(call_text() + ": the median of no elements (shape " + to_string(x.array.shape()) +
                      ", axis " + std::to_string(dim) + ") is not defined");
   if (is_complex(x.array.dtype())) throw DtypeError(call_text() + ": complex numbers have no order");
-  const Array sorted = sort(cast_to(x.array, to_inexact(x.array.dtype())), dim);
-  const auto at = [&](std::int64_t i) {
-    std::vector<IndexPart> parts(dim, IndexPart(slice()));
-    parts.emplace_back(i);
-    return index(sorted, std::move(parts));
-  };
-  const Array last = at(n - 1), middle = n % 2 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) * 0.5;
+  const Array values = moveaxis(cast_to(x.array, to_inexact(x.array.dtype())), dim, -1);
+  const std::vector<std::int64_t> places{(n - 1) / 2, n / 2, n - 1};
+  const Array sorted = is_half(values.dtype()) ? sort(values, -1) : elements_of_sorted(values, places);
+  const auto at = [&](int i) { return sorted(ellipsis, is_half(values.dtype()) ? places[i] : i); };
+  const Array last = at(2), middle = n % 2 ? at(1) : (at(0) + at(1)) * 0.5;
   const Array result = where(isnan(last), last, middle);  // NaN sorts last
   return keepdims ? expand_dims(result, dim) : result;
 }

@@ -1,8 +1,11 @@
 // Sorting, searching, scans and arg-reductions on any sharding, compared with plain loops.
+#include <tessera/grad.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "ops/sort/select.hpp"
 #include "ops/sort/sort_by_key.hpp"
 #include "support/layouts.hpp"
 
@@ -89,6 +92,36 @@ TEST(Sort, any_dtype_dim_and_sharding_stable_nan_last) {
         places, c.shape, [&](const Position& at) { return static_cast<double>(order_of(c.line(at))[at[d]]); },
         c.text);
   }
+}
+
+TEST(ElementsOfSorted, are_those_of_sort_on_any_sharding) {
+  std::mt19937 random(44);
+  for (int round = 0; round < 60; ++round) {
+    auto c = random_lines(random, round % 4 == 0 ? 6000 : 40);
+    const int last = c.shape.ndim() - 1;
+    c.x = moveaxis(astype(c.x, round % 2 ? float32 : float64), c.dim, last);
+    const auto n = c.x.shape()[last];
+    const Array sorted = sort(c.x, -1), found = elements_of_sorted(c.x, {0, n / 2, n - 1});
+    const auto text = program_of(found);  // what is found may be gathered, not the lines
+    EXPECT_GE(text.find("all-gather"), text.find("elements_of_sorted(")) << c.text << text;
+    const Array expected =
+        concatenate({sorted(ellipsis, slice(0, 1)), sorted(ellipsis, slice(n / 2, n / 2 + 1)),
+                     sorted(ellipsis, slice(n - 1, n))},
+                    -1);
+    EXPECT_TRUE(item<bool>(all((found == expected) | (isnan(found) & isnan(expected))))) << c.text;
+  }
+}
+
+TEST(ElementsOfSorted, have_the_derivatives_of_sort) {
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const Array x = device_put(array({3.f, 1.f, 2.f, 1.f, 5.f, 4.f, 1.f, 0.f}), mesh, P("x"));
+  const auto by_sort = [](const Array& y) {
+    return sum(take(sort(y, -1), array({1, 2, 5}), 0) * array({1.f, 2.f, 4.f}));
+  };
+  const auto by_select = [](const Array& y) {
+    return sum(elements_of_sorted(y, {1, 2, 5}) * array({1.f, 2.f, 4.f}));
+  };
+  EXPECT_EQ(to_vector<float>(grad(by_select)(x)), to_vector<float>(grad(by_sort)(x)));
 }
 
 TEST(Sort, a_long_line_over_all_ranks) {

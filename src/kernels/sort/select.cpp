@@ -1,0 +1,246 @@
+// Each round counts a digit of the keys, finds the digits at the positions, and keeps the keys that have them:
+//
+//   positions 2, 3 of 10 rows' keys     count of digits:  0: 2  1: 3  2: 5       both positions have digit 1
+//   next round: the 3 keys with digit 1, positions 0 and 1 of them
+#include "kernels/sort/select.hpp"
+
+#include <tessera/error.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "kernels/parallel.hpp"
+#include "kernels/sort/order_key.hpp"
+#include "types/pooled.hpp"
+
+namespace tessera::kernels {
+namespace {
+
+constexpr int select_bits = 11;                 // of a digit
+constexpr std::int64_t few_keys = 1 << 14;      // whose order is found by comparisons
+constexpr std::int64_t counted_from = 1 << 12;  // elements that are worth a table of counts
+
+using Numbers = std::vector<std::int64_t>;
+
+// The search for one position of one row.
+template <class K> struct PlaceSearch {
+  K key = 0;              // the digits found
+  std::int64_t rank = 0;  // among the row's elements that have them
+};
+
+// The searches of some rows, which go on together.
+template <class T> class RowSelect {
+  using K = OrderKey<T>;
+
+ public:
+  RowSelect(const T* data, std::int64_t rows, std::int64_t n, std::span<const std::int64_t> positions,
+            const RowParts& parts)
+      : data_(data),
+        rows_(rows),
+        n_(n),
+        each_(std::ssize(positions)),
+        parts_(parts),
+        searches_(rows * each_),
+        kept_(rows * each_),
+        kept_counts_(rows * each_) {
+    for (std::int64_t s = 0; s < rows * each_; ++s) searches_[s].rank = positions[s % each_];
+  }
+
+  void run(T* out) {
+    const bool is_alone = parts_.parts == 1;
+    int left = 8 * static_cast<int>(sizeof(K));
+    if (is_alone && n_ < counted_from) {
+      for (std::int64_t s = 0; s < count(); ++s) keep(s, left);
+      finish();
+      left = 0;
+    }
+    for (bool is_first = true; left > 0; is_first = false) {
+      const int bits = std::min(select_bits, left);
+      left -= bits;
+      count_round(bits, left, is_first);
+      for (std::int64_t s = 0; s < count(); ++s) is_first ? keep(s, left) : keep_of_kept(s, left);
+      if (is_alone && left > 0 && *std::ranges::max_element(kept_counts_) <= few_keys) {
+        finish();
+        left = 0;
+      }
+    }
+    write(out);
+  }
+
+ private:
+  std::int64_t count() const { return rows_ * each_; }
+  const T* row(std::int64_t s) const { return data_ + s / each_ * n_; }
+
+  void add_up(Numbers& numbers) const {
+    if (parts_.parts > 1) parts_.add_up(numbers.data(), std::ssize(numbers));
+  }
+
+  // In the first round the positions of a row share its counts.
+  void count_round(int bits, int left, bool is_first) {
+    const std::int64_t digits = std::int64_t{1} << bits, step = is_first ? each_ : 1;
+    Numbers counts(count() / step * digits);
+    for (std::int64_t s = 0; s < count(); s += step) {
+      std::int64_t* const to = counts.data() + s / step * digits;
+      if (is_first)
+        count_row(row(s), left, digits, to);
+      else
+        for (const K key : std::span(kept_[s].data(), kept_counts_[s])) ++to[(key >> left) & (digits - 1)];
+    }
+    add_up(counts);
+    for (std::int64_t s = 0; s < count(); ++s) {
+      const std::int64_t* const of = counts.data() + s / step * digits;
+      std::int64_t digit = 0;
+      auto& search = searches_[s];
+      for (; digit + 1 < digits && search.rank >= of[digit]; ++digit) search.rank -= of[digit];
+      search.key |= static_cast<K>(static_cast<K>(digit) << left);
+    }
+  }
+  // Two tables: an increment need not wait for one of the same digit.
+  void count_row(const T* x, int left, std::int64_t digits, std::int64_t* counts) const {
+    constexpr std::int64_t most = std::int64_t{1} << 30, piece = 1024;
+    std::vector<std::uint32_t> table(static_cast<std::size_t>(2 * digits));
+    std::uint32_t *even = table.data(), *odd = even + digits;
+    std::uint32_t places[piece];
+    for (std::int64_t first = 0; first < n_; first += most) {
+      const std::int64_t last = std::min(n_, first + most);
+      std::ranges::fill(table, 0U);
+      for (std::int64_t i = first; i < last; i += piece) {
+        const std::int64_t some = std::min(piece, last - i);
+        for (std::int64_t j = 0; j < some; ++j)
+          places[j] = static_cast<std::uint32_t>(order_key(x[i + j]) >> left);
+        for (std::int64_t j = 0; j + 1 < some; j += 2) ++even[places[j]], ++odd[places[j + 1]];
+        if (some % 2 != 0) ++even[places[some - 1]];
+      }
+      for (std::int64_t d = 0; d < digits; ++d) counts[d] += even[d] + odd[d];
+    }
+  }
+
+  // Keeps the row's keys whose upper digits are those found; positions with the same digits share them.
+  bool is_like_last(std::int64_t s, int left) const {
+    return s % each_ > 0 && upper(searches_[s - 1].key, left) == upper(searches_[s].key, left);
+  }
+  static K upper(K key, int left) {
+    return left == 8 * static_cast<int>(sizeof(K)) ? K(0) : static_cast<K>(key >> left);
+  }
+  void keep(std::int64_t s, int left) {
+    const K wanted = upper(searches_[s].key, left);
+    if (is_like_last(s, left)) return keep_copy(s);
+    const T* const x = row(s);
+    kept_[s].resize(static_cast<std::size_t>(64));
+    std::int64_t found = 0;
+    constexpr std::int64_t piece = 1024;
+    K keys[piece];
+    for (std::int64_t i = 0; i < n_; i += piece) {
+      const std::int64_t some = std::min(piece, n_ - i);
+      for (std::int64_t j = 0; j < some; ++j) keys[j] = order_key(x[i + j]);
+      if (std::ssize(kept_[s]) < found + some) kept_[s].resize(static_cast<std::size_t>(2 * (found + some)));
+      K* const to = kept_[s].data();
+      for (std::int64_t j = 0; j < some; ++j) {
+        to[found] = keys[j];
+        found += upper(keys[j], left) == wanted;
+      }
+    }
+    kept_counts_[s] = found;
+  }
+  void keep_copy(std::int64_t s) {
+    const auto of = kept_[s - 1].begin();
+    kept_[s].assign(of, of + kept_counts_[s - 1]);
+    kept_counts_[s] = kept_counts_[s - 1];
+  }
+  void keep_of_kept(std::int64_t s, int left) {
+    const K wanted = upper(searches_[s].key, left);
+    std::int64_t found = 0;
+    K* const keys = kept_[s].data();
+    for (std::int64_t i = 0; i < kept_counts_[s]; ++i) {
+      const K key = keys[i];
+      keys[found] = key;
+      found += upper(key, left) == wanted;
+    }
+    kept_counts_[s] = found;
+  }
+
+  // By comparisons, where the row has one part.
+  void finish() {
+    for (std::int64_t s = 0; s < count(); ++s) {
+      auto& search = searches_[s];
+      K *const first = kept_[s].data(), *const last = first + kept_counts_[s];
+      std::nth_element(first, first + search.rank, last);
+      search.key = first[search.rank];
+      search.rank -= std::count_if(first, last, [&](K key) { return key < search.key; });
+    }
+  }
+
+  void write(T* out) {
+    constexpr K top = static_cast<K>(K(1) << (8 * sizeof(K) - 1));
+    Numbers are_negative(count());
+    const bool has_zero =
+        std::ranges::any_of(searches_, [](const auto& s) { return s.key == order_key(T(0)); });
+    if (has_zero) find_signs(are_negative);
+    for (std::int64_t s = 0; s < count(); ++s) {
+      const K key = searches_[s].key;
+      const T value = std::bit_cast<T>(static_cast<K>((key & top) != 0 ? key ^ top : ~key));
+      out[s] = key == static_cast<K>(~K(0)) ? std::numeric_limits<T>::quiet_NaN()
+               : are_negative[s] != 0       ? -T(0)
+                                            : value;
+    }
+  }
+  // Elements that equal 0 are in the order of the row.
+  void find_signs(Numbers& are_negative) const {
+    Numbers zeros(rows_ * parts_.parts);
+    for (std::int64_t r = 0; r < rows_; ++r)
+      zeros[r * parts_.parts + parts_.part] = std::count(data_ + r * n_, data_ + (r + 1) * n_, T(0));
+    add_up(zeros);
+    for (std::int64_t s = 0; s < count(); ++s) {
+      if (searches_[s].key != order_key(T(0))) continue;
+      const std::int64_t* const of = zeros.data() + s / each_ * parts_.parts;
+      std::int64_t rank = searches_[s].rank;
+      for (int p = 0; p < parts_.part; ++p) rank -= of[p];
+      if (rank < 0 || rank >= of[parts_.part]) continue;
+      const T* x = row(s);
+      for (;; ++x)
+        if (*x == T(0) && rank-- == 0) break;
+      are_negative[s] = std::bit_cast<K>(*x) != 0;
+    }
+    add_up(are_negative);
+  }
+
+  const T* data_;
+  std::int64_t rows_, n_, each_;
+  const RowParts& parts_;
+  std::vector<PlaceSearch<K>> searches_;
+  std::vector<std::vector<K>> kept_;
+  Numbers kept_counts_;
+};
+
+template <class T> void select_of(const T* data, std::int64_t rows, std::int64_t n,
+                                  std::span<const std::int64_t> positions, const RowParts& parts, T* out) {
+  if (parts.parts > 1) return RowSelect<T>(data, rows, n, positions, parts).run(out);
+  share(rows, worth_a_thread(n * static_cast<std::int64_t>(sizeof(T))),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t r = begin; r < end; ++r)
+            RowSelect<T>(data + r * n, 1, n, positions, parts).run(out + r * std::ssize(positions));
+        });
+}
+
+}  // namespace
+
+void select_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
+                 std::span<const std::int64_t> positions, const RowParts& parts, void* out) {
+  if (rows == 0 || positions.empty()) return;
+  if (dtype == float32)
+    return select_of(static_cast<const float*>(data), rows, n, positions, parts, static_cast<float*>(out));
+  if (dtype == float64)
+    return select_of(static_cast<const double*>(data), rows, n, positions, parts, static_cast<double*>(out));
+  throw DtypeError("select_rows: dtype is " + name(dtype) + "; float32 and float64 are possible");
+}
+
+SelectSums select_sums(Dtype dtype, std::int64_t rows, std::int64_t positions, std::int64_t parts) {
+  const std::int64_t bits = 8 * static_cast<std::int64_t>(itemsize(dtype)),
+                     rounds = (bits + select_bits - 1) / select_bits, searches = rows * positions;
+  const std::int64_t counts = (rows + (rounds - 1) * searches) << select_bits;
+  return {8 * (counts + rows * parts + searches), rounds + 2};
+}
+
+}  // namespace tessera::kernels

@@ -1,0 +1,15 @@
+// Elements of sorted lines at a few positions.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "graph/op.hpp"
+
+namespace tessera {
+
+// (lines..., positions): what stands at these positions of the last dim once it is sorted; NaN last, one NaN
+// for all. float32 and float64. Nothing is sorted: a rank reads its lines twice or so, and ranks that share a
+// split line add up counts.
+Array elements_of_sorted(const Array& x, std::vector<std::int64_t> positions);
+
+}  // namespace tessera
