@@ -50,7 +50,7 @@ requires(std::is_convertible_v<Names, std::string>&&...) DimSpec axes(Names... n
 /// The type of P::automatic.
 class AutomaticSpec {
  public:
-  explicit constexpr AutomaticSpec(NoneType) {}
+  explicit constexpr AutomaticSpec(NoneType) {}  ///< for P::automatic alone
 };
 
 /// How an array is split, one entry per dim; dims after the last entry are not split. More entries than dims

@@ -45,6 +45,8 @@ bool says_something(const py::handle& doc, bool has_signature) {
 
 void document_property(const py::handle& type, const std::string& name, const py::handle& property,
                        const char* words) {
+  // pybind11 refuses to replace a property of the class itself.
+  if (std::string(Py_TYPE(property.ptr())->tp_name).ends_with("pybind11_static_property")) return;
   if (says_something(property.attr("__doc__"), false)) return;
   const auto make = py::module_::import("builtins").attr("property");
   py::setattr(type, name.c_str(), make(property.attr("fget"), property.attr("fset"), py::none(), words));

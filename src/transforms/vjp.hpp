@@ -30,7 +30,7 @@ class Tape {
   struct Entry {
     NodePtr node;
     std::vector<Array> inputs, outputs;  // as rules see them
-    // Per input: its entry, or -1 if it does not depend on the arguments; the number among that one's outputs.
+    // Per input: its entry, or -1 if it does not depend on the arguments; its number among the outputs.
     std::vector<int> producer, output;
   };
   struct EntryOutput {

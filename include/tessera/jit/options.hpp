@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-/// None (as propagation has it), one sharding, P::automatic (the cheapest one by search), or a list with one entry per argument (or member of the result),
-/// possibly nested; an entry applies to all arrays below it.
+/// None (by propagation), one sharding, P::automatic (the cheapest by search), or a list with one entry per
+/// argument (or member of the result), possibly nested; an entry applies to all arrays below it.
 class ShardingTree {
  public:
   ShardingTree() = default;

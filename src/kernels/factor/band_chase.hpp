@@ -1,8 +1,8 @@
 // The second stage of a reduction to tridiagonal form: a Hermitian band of width b is chased down column by
 // column. Column-major.
 //
-//   sweep s     H(s, 0) clears column s below its first subdiagonal; what it fills below the band is cleared in
-//               its first column by H(s, 1), b rows further down, and so on to the end
+//   sweep s     H(s, 0) clears column s below its first subdiagonal; what it fills below the band is cleared
+//               in its first column by H(s, 1), b rows further down, and so on to the end
 //   H(s, t)     = I - tau v v^H acts on the rows s + 1 + t b and up to b - 1 below, v starts with a one
 //   A = Q T Q^H with Q = H(0, 0) H(0, 1) ... H(1, 0) H(1, 1) ...;  T is real
 #pragma once
@@ -26,8 +26,8 @@ struct BandSweeps {
   }
 };
 
-// The lower band in columns of 2 * width elements, the diagonal first and zeros beyond the band (destroyed) ->
-// T's diagonal (n) and subdiagonal (n - 1), and the reflectors if `values` and `taus` are given.
+// The lower band in columns of 2 * width elements, the diagonal first and zeros beyond the band (destroyed)
+// -> T's diagonal (n) and subdiagonal (n - 1), and the reflectors if `values` and `taus` are given.
 template <class T>
 void chase_band(const BandSweeps&, T* band, real_of<T>* diagonal, real_of<T>* beside, T* values, T* taus);
 

@@ -1,4 +1,4 @@
-// Each round counts a digit of the keys, finds the digits at the positions, and keeps the keys that have them:
+// Each round counts a digit of the keys, finds the digits at the positions, and keeps the keys with them:
 //
 //   positions 2, 3 of 10 rows' keys     count of digits:  0: 2  1: 3  2: 5       both positions have digit 1
 //   next round: the 3 keys with digit 1, positions 0 and 1 of them

@@ -24,8 +24,8 @@ class AutomaticLayouts {
   // mesh: for P::automatic without one, where the array has none either.
   explicit AutomaticLayouts(std::function<Mesh()> mesh) : mesh_(std::move(mesh)) {}
 
-  // The layout chosen for a place: nullopt if nothing is imposed, as at the first time it is asked for. Places of
-  // one line and type are one.
+  // The layout chosen for a place: nullopt if nothing is imposed, as at the first time it is asked for.
+  // Places of one line and type are one.
   std::optional<Sharding> layout_of(const std::string& name, const Array& x, const Sharding& asked,
                                     bool may_stay_open);
   const std::vector<Place>& places() const { return places_; }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "comm/collectives/collectives.hpp"
+#include "graph/parts.hpp"
 #include "kernels/sort/select.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -17,11 +18,6 @@
 
 namespace tessera {
 namespace {
-
-struct SelectParams {
-  std::vector<std::int64_t> positions;
-  template <class V> void fields(V&& visit) const { visit("positions", positions); }
-};
 
 std::int64_t whole_lines(const Tile& tile) {
   std::int64_t lines = 1;

@@ -7,6 +7,11 @@
 
 namespace tessera {
 
+struct SelectParams {
+  std::vector<std::int64_t> positions;
+  template <class V> void fields(V&& visit) const { visit("positions", positions); }
+};
+
 // (lines..., positions): what stands at these positions of the last dim once it is sorted; NaN last, one NaN
 // for all. float32 and float64. Nothing is sorted: a rank reads its lines twice or so, and ranks that share a
 // split line add up counts.

@@ -1,5 +1,5 @@
-// A sorted vector as a merge of sorted runs: each rank finds the part of every run that belongs to its box and
-// merges these parts.
+// A sorted vector as a merge of sorted runs: each rank finds the part of every run that belongs to its box
+// and merges these parts.
 #include <algorithm>
 
 #include "kernels/sort/sort.hpp"

@@ -4,6 +4,8 @@
 
 #include "base/call.hpp"
 #include "ops/fourier/fft_op.hpp"
+#include "ops/functions.hpp"
+#include "ops/sort/select.hpp"
 
 namespace tessera::stream {
 namespace {
@@ -27,9 +29,21 @@ Array dim_by_dim(const Array& given, const FftParams& p) {
   return x;
 }
 
+// The elements of a sorted vector, which is merged from sorted runs.
+Array from_sorted_vector(const Array& x, const SelectParams& p) {
+  const Array sorted = sort(x, 0);
+  std::vector<Array> found;
+  for (const auto at : p.positions) found.push_back(sorted(slice(at, at + 1)));
+  return concatenate(found, 0);
+}
+
 std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Array>& inputs,
                                           FileNumbers& numbers) {
   if (auto file = as_file(node, inputs, numbers)) return std::vector<Array>{*file};
+  if (node.op->name == "elements_of_sorted" && inputs[0].ndim() == 1) {
+    const OnBehalfOf call(node.called());
+    return std::vector<Array>{from_sorted_vector(inputs[0], node.params->as<SelectParams>())};
+  }
   if (node.op->name != "fft" || node.params->as<FftParams>().dims.size() < 2) return std::nullopt;
   const OnBehalfOf call(node.called());
   return std::vector<Array>{dim_by_dim(inputs[0], node.params->as<FftParams>())};

@@ -1,10 +1,10 @@
 // A temporary file with one array that lies between two stages of a program.
 //
-//   rows -> columns   a stage writes slabs of rows, the next one reads slabs of columns: the file holds tiles,
-//                     so that both find long runs
+//   rows -> columns   a stage writes slabs of rows, the next one reads slabs of columns: the file holds
+//                     tiles, so that both find long runs
 //
-// All ranks open the file and write and read their boxes in it. It loses its name as soon as all have it open:
-// its space is free again when the last rank closes it, or dies.
+// All ranks open the file and write and read their boxes in it. It loses its name as soon as all have it
+// open: its space is free again when the last rank closes it, or dies.
 #pragma once
 #include <cstdint>
 #include <memory>
