@@ -245,8 +245,10 @@ void bind_shardings(py::module_& m) {
       .def_property_readonly("is_automatic", &PartitionSpec::is_automatic)
       .def("__repr__", &printed<PartitionSpec>)
       .def("__reduce__",
-           [](py::handle spec) -> py::object {
-             if (spec.cast<const PartitionSpec&>().is_automatic()) return py::str("auto");
+           [](py::handle spec) {
+             if (spec.cast<const PartitionSpec&>().is_automatic())
+               return py::make_tuple(py::module_::import("builtins").attr("getattr"),
+                                     py::make_tuple(py::type::of(spec), "automatic"));
              return py::make_tuple(py::type::of(spec), entries_of(spec.cast<const PartitionSpec&>()));
            })
       .def("__len__", [](const PartitionSpec& spec) { return spec.dims().size(); })

@@ -165,6 +165,7 @@ const std::map<std::string, std::string>& ops_tested_elsewhere() {
       {"alias", "what transformations put around their arguments: tests/transforms"},
       {"custom_vjp", "tests/transforms"},
       {"barrier", "what checkpoint puts before a second computation: tests/transforms"},
+      {"checkpoint_name", "the name of a value that a policy of checkpoint keeps: tests/transforms"},
       {"while_loop", "needs values that are not known: tests/control"},
       {"cond", "needs a predicate that is not known: tests/control"},
       {"psum_groups", "tests/ops/collective"},
