@@ -1,7 +1,8 @@
 """speed.py [now.json]: the tables of pages/speed.md from speed.json, into which the rows of a result of scripts/bench --json go first.
 
-speed.json is the one place of measured figures: `rows` as the script writes them, `products` and `messages` as cells, and `claims`: numbers that
-other pages say, with the row whose ratio they are. scripts/docs fails where a table or a claim is not what the file says.
+speed.json is the one place of measured figures: `rows` as the script writes them, `products` and `messages` as cells, `claims`: numbers that
+other pages say, with the row whose ratio they are, and `chart`: the bars of pages/speed.svg. scripts/docs fails where a table, a claim or the
+chart is not what the file says.
 """
 import json
 import pathlib
@@ -27,13 +28,39 @@ def page(figures, text):
     return re.sub(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", lambda found: f"{found[1]}\n{tables[found[2]]}\n", text, flags=re.S)
 
 
+def ratio_of(figures, claim):
+    """The peer's time over tessera's, of the claim's row: of several the smallest."""
+    if "row" in claim:
+        return next(row["peer_s"] / row["ours_s"] for row in figures["rows"] if (row["name"], row["ranks"], row["peer"]) == (claim["row"], claim["ranks"], claim["peer"]))
+    cells = next(cells for name in ("products", "messages") for cells in figures[name] if name in claim and (cells[0], cells[3]) == (claim[name], claim["peer"]))
+    ratios = [float(x) for x in re.findall(r"[\d.]+", cells[5])]
+    return ratios[claim["of"]] if "of" in claim else min(ratios)
+
+
 def claimed(figures, claim):
-    """tessera's time over the peer's, of the claim's row: of several the largest."""
-    if "products" in claim:
-        ratio = next(min(map(float, re.findall(r"[\d.]+", cells[5]))) for cells in figures["products"] if (cells[0], cells[3]) == (claim["products"], claim["peer"]))
-    else:
-        ratio = next(row["peer_s"] / row["ours_s"] for row in figures["rows"] if (row["name"], row["ranks"], row["peer"]) == (claim["row"], claim["ranks"], claim["peer"]))
-    return f"{1 / ratio:.2f}"
+    """tessera's time over the peer's."""
+    return f"{1 / ratio_of(figures, claim):.2f}"
+
+
+def chart(figures):
+    """A bar for each entry of `chart`: how many times quicker than the peer; a line marks equal time."""
+    bars = [(bar, ratio_of(figures, bar)) for bar in figures["chart"]]
+    left, scale, step = 250, 120, 30
+    height = 70 + step * len(bars)
+    width = left + int(scale * max(ratio for _, ratio in bars)) + 190
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" font-family="Helvetica, Arial, sans-serif" font-size="13" fill="#222222">',
+             "<title>How many times quicker tessera is than other libraries</title>", '<rect width="100%" height="100%" fill="#ffffff"/>',
+             '<text x="20" y="26" font-size="15" font-weight="bold">Times quicker than ...</text>',
+             f'<text x="{left + scale}" y="26" fill="#555555" text-anchor="middle">equal</text>']
+    for number, (bar, ratio) in enumerate(bars):
+        y = 40 + step * number
+        lines += [f'<text x="{left - 10}" y="{y + 15}" text-anchor="end">{bar["label"]}</text>',
+                  f'<rect x="{left}" y="{y}" width="{ratio * scale:.0f}" height="20" rx="2" fill="{"#393b79" if ratio >= 1 else "#d6616b"}"/>',
+                  f'<text x="{left + ratio * scale + 8:.0f}" y="{y + 15}"><tspan font-weight="bold">{ratio:.2f}</tspan> <tspan fill="#555555">{bar["than"]}</tspan></text>']
+    machine = figures["machine"]
+    lines += [f'<line x1="{left + scale}" y1="32" x2="{left + scale}" y2="{height - 26}" stroke="#888888" stroke-dasharray="3 3"/>',
+              f'<text x="20" y="{height - 10}" font-size="11" fill="#555555">{machine["cpu"]}, {machine["vectors"]}, {machine["cores"]} ranks; {machine["date"]}</text>', "</svg>"]
+    return "\n".join(lines) + "\n"
 
 
 def findings(root):
@@ -42,6 +69,8 @@ def findings(root):
     text = (site / "pages/speed.md").read_text()
     if page(figures, text) != text:
         found.append("scripts/site/pages/speed.md: a table is not that of speed.json: python3 scripts/site/speed.py")
+    if (site / "pages/speed.svg").read_text() != chart(figures):
+        found.append("scripts/site/pages/speed.svg: the chart is not that of speed.json: python3 scripts/site/speed.py")
     for claim in figures["claims"]:
         value = claimed(figures, claim)
         if value != claim["value"] or not re.search(rf"(?<![\d.]){re.escape(value)}(?![\d.])", (root / claim["file"]).read_text()):
@@ -54,11 +83,12 @@ def main():
     if len(sys.argv) > 1:
         figures["machine"], figures["rows"] = results.read_json(sys.argv[1])
         parts = [f'"machine": {json.dumps(figures["machine"], ensure_ascii=False)}']
-        for name in ("rows", "products", "messages", "claims"):
+        for name in ("rows", "products", "messages", "claims", "chart"):
             parts.append(f'"{name}": [\n ' + ",\n ".join(json.dumps(row, ensure_ascii=False) for row in figures[name]) + "]")
         (site / "speed.json").write_text("{" + ",\n".join(parts) + "}\n")
     file = site / "pages/speed.md"
     file.write_text(page(figures, file.read_text()))
+    (site / "pages/speed.svg").write_text(chart(figures))
 
 
 if __name__ == "__main__":
