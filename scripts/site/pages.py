@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 
 import blocks
+import examples
 import functions
 import reference
 
@@ -81,11 +82,11 @@ class Stage:
         others = sorted(f.stem for f in (self.site / "pages").glob("*.md") if f.stem not in GUIDES + COMING_FROM + ["contributing"])
         rooms = sorted(n for n in here if n.startswith("room-"))
         trees = {
-            "Guides": guides + others,
+            "Guides": guides + others + ["glossary"],
             "Coming from": [c for c in COMING_FROM if c in here] + [f"cheatsheet-{name}" for name in CHEAT_SHEETS],
             "Tutorials": ["tutorials"] + [f"tutorial-{t}" for t in TUTORIALS] + ["tutorials-cells", "tutorials-jax"],
             "Reference": ["headers"] + [address_of(h) for h in headers] + ["functions", "table-ops", "table-elementwise"],
-            "The house": ["contributing", "glossary"] + rooms + sorted(n for n in here if n.startswith("tests-")) + ["changelog"],
+            "The house": ["contributing"] + rooms + sorted(n for n in here if n.startswith("tests-")) + ["changelog"],
         }
         listed = {page for pages in trees.values() for page in pages} | {"readme"}
         self.findings += [f"{name} is not in the navigation" for name in sorted(here - listed)]
@@ -187,7 +188,7 @@ class Stage:
             done = subprocess.run(["doxygen", "-"], cwd=self.root, input=settings, capture_output=True, text=True, check=True)
             self.findings += [line.replace(f"{self.root}/", "") for line in done.stderr.split("\n") if line.strip()]
             headers = [header + ".hpp" for header in self.headers()]
-            read = reference.Reference(pathlib.Path(folder) / "xml", self.root / "include/tessera", headers, self.rules(), self.python())
+            read = reference.Reference(pathlib.Path(folder) / "xml", self.root / "include/tessera", headers, self.rules(), self.python(), self.examples())
             read.address_all(address_of)
             return read
 
@@ -195,6 +196,25 @@ class Stage:
         """What each op does on a split dim, from the table that a test writes."""
         table = (self.root / "src/ops/TABLE.md").read_text()
         return {row[1].strip(): row[3].strip() for line in table.split("\n") if len(row := re.split(r"(?<!\\)\|", line)) > 5 and row[3].strip() not in ("on a split dim", "---")}
+
+    def examples(self):
+        """Function -> its example from the catalogue, and the error of a call that is refused."""
+        catalogue = functions.Catalogue(self.root)
+        first = [row for rows in catalogue.sections.values() for row in rows]
+        shown, refused = examples.Examples(self.root, first), examples.refusals(self.root, first)
+
+        told = set()
+
+        def of(function):
+            """For the first of the overloads that stand apart."""
+            if function in told:
+                return ""
+            told.add(function)
+            example = shown.of(function, catalogue.rows.calls_of)
+            parts = [f"*Example*\n\n```text\n{example}\n```"] if example else []
+            return "\n\n".join(parts + ([f"*Error*\n\n```text\n{refused[function]}\n```"] if function in refused else []))
+
+        return of
 
     def python(self):
         """{C++'s name with dots: Python's signatures}, from the stubs of the newest build that has them."""

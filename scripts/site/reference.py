@@ -10,10 +10,11 @@ TEXT = {"ndash": "–", "mdash": "—", "linebreak": "  \n", "hruler": "\n\n---\
 
 
 class Reference:
-    def __init__(self, xml, folder, headers, rules=None, python=None):
+    def __init__(self, xml, folder, headers, rules=None, python=None, example=None):
         self.folder = folder  # include/tessera
         self.headers = headers  # names under it, in the order of the navigation
         self.rules, self.python = rules or {}, python or {}  # of the op's table; name -> signatures
+        self.example = example or (lambda function: "")  # an example of it, and a call that is refused, in Markdown
         self.findings = []
         self.entries = {header: [] for header in headers}  # header -> [Entry]
         self.about = {}  # header -> description element
@@ -133,6 +134,8 @@ class Reference:
         rule = self.rules.get(entry.short) if entry.node.get("kind") == "function" else None
         if rule:
             parts.append(f"*On a split dim*: {rule}.")
+        if entry.node.get("kind") == "function":
+            parts.append(self.example(entry.title()))
         for value in entry.node.findall("enumvalue"):
             text = self.render(value.find("briefdescription")) + self.render(value.find("detaileddescription"))
             parts.append(listed(f"`{value.findtext('name')}`", text))

@@ -4,9 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <tessera/error.hpp>
+#include <tessera/runtime.hpp>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <regex>
+#include <sstream>
 
 #include "catalogue/samples.hpp"
 #include "support/errors.hpp"
@@ -48,6 +53,38 @@ TEST_P(Refused, names_the_function) {
 }
 
 TEST(Refusals, are_many) { EXPECT_GT(rows_with_a_refusal().size(), 350U); }
+
+// The error's type and text; the place where a reader will find the call stands for the row's line.
+std::string error_shown(const Row& row) {
+  try {
+    row.refused();
+  } catch (const Error& error) {
+    static const std::regex site(R"([A-Za-z_0-9]+\.tsv:\d+)");
+    return std::string(error.kind()) + ": " + std::regex_replace(error.what(), site, "program.cpp:12");
+  }
+  return "no error";
+}
+
+// The reference of the site shows these texts; a change of one is read in the difference. Arrays that hold nothing
+// give the same text everywhere.
+TEST(Refusals, are_the_texts_that_are_kept) {
+  const auto path = std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "catalogue/refusals.txt";
+  std::string found =
+      "# By catalogue_test with WRITE_REFUSALS=1: rows of the catalogue and the errors of their refused "
+      "calls.\n";
+  for (const auto& row : rows_with_a_refusal())
+    if (const auto text = error_shown(row); text.find("holds nothing") == text.npos)
+      found += "\n" + std::string(row.name) + "\n" + text + "\n";
+  if (std::getenv("WRITE_REFUSALS") != nullptr && process_index() == 0) std::ofstream(path) << found;
+  std::ostringstream kept;
+  kept << std::ifstream(path).rdbuf();
+  if (kept.str() == found) return;
+  std::istringstream before(kept.str()), now(found);
+  for (std::string was, is; std::getline(now, is);) {
+    std::getline(before, was);
+    ASSERT_EQ(is, was) << "WRITE_REFUSALS=1 build/tests/catalogue_test writes refusals.txt anew";
+  }
+}
 
 }  // namespace
 }  // namespace tessera::test

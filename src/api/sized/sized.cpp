@@ -119,7 +119,7 @@ Array extract(const Operand& condition, const Operand& x, SizedOptions options) 
   check_usable(x.array);
   if (condition.array.shape() != x.array.shape())
     throw ShapeError(call_text() + ": the condition has shape " + to_string(condition.array.shape()) +
-                     ", the array " + to_string(x.array.shape()) + "; both must have one shape");
+                     ", the array " + to_string(x.array.shape()) + "; both must have the same shape");
   return compress(flattened(condition.array), flattened(x.array), 0, options);
 }
 

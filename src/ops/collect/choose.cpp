@@ -44,7 +44,7 @@ Array lexsort(const std::vector<Array>& keys, int axis, std::source_location whe
     check_usable(key);
     if (key.shape() != keys[0].shape())
       throw ShapeError(call_text() + ": the keys have shapes " + to_string(keys[0].shape()) + " and " +
-                       to_string(key.shape()) + "; all must have one shape");
+                       to_string(key.shape()) + "; all must have the same shape");
   }
   Array order = argsort(keys[0], axis);
   for (std::size_t k = 1; k < keys.size(); ++k)

@@ -66,7 +66,7 @@ Array stack(std::vector<Array> arrays, int axis, std::source_location where) {
     if (!(arrays[i].shape() == shape))
       throw ShapeError(call_text() + ": array " + std::to_string(i) + " has shape " +
                        to_string(arrays[i].shape()) + ", array 0 has " + to_string(shape) +
-                       "; all must have one shape");
+                       "; all must have the same shape");
     arrays[i] = expand_dims(arrays[i], dim);
   }
   return concatenate_at(std::move(arrays), dim);

@@ -269,7 +269,7 @@ std::pair<Array, Array> sort_by_key(const Array& keys, const Array& payload) {
   if (!(keys.shape() == payload.shape()) || keys.ndim() == 0)
     throw ShapeError(call_text() + ": keys of shape " + to_string(keys.shape()) + " and a payload of shape " +
                      to_string(payload.shape()) +
-                     "; they must have one shape with a dimension to sort along");
+                     "; they must have the same shape, with a dimension to sort along");
   if (payload.dtype() == complex128) {
     const auto re = sort_by_key(keys, real(payload)), im = sort_by_key(keys, imag(payload));
     return {re.first, make_complex(re.second, im.second)};

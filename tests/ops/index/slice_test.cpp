@@ -177,7 +177,7 @@ TEST(Concatenate, promotes_dtypes_and_refuses_other_shapes) {
   EXPECT_THAT(error_of<ShapeError>([] {
                 stack({zeros({2}), zeros({3})});
               }),
-              HasSubstr("all must have one shape"));
+              HasSubstr("all must have the same shape"));
 }
 
 TEST(Stack, puts_a_new_axis_anywhere) {
