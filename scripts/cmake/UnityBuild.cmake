@@ -1,6 +1,7 @@
-# TESSERA_UNITY: up to ten small files of one folder are compiled as one, so that headers are parsed once for all of them. On in a release
-# build, which is mostly made from nothing; off in the others, where an edit shall compile one file.
-if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR NOT PROJECT_IS_TOP_LEVEL)
+# TESSERA_UNITY: small files of one folder are compiled as one, so that headers are parsed and templates are instantiated once for all of
+# them. On where a build is made from nothing: release builds, and dev builds where the environment has CI (.ci/run sets it). Off in other dev
+# builds, where an edit shall compile one file.
+if(NOT PROJECT_IS_TOP_LEVEL OR (CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT DEFINED ENV{CI}))
   option(TESSERA_UNITY "Compile the small files of a folder together" OFF)
 else()
   option(TESSERA_UNITY "Compile the small files of a folder together" ON)
@@ -27,6 +28,40 @@ function(tessera_compile_together target)
       math(EXPR group "(${count_${folder}}+0) / 10")
       math(EXPR count_${folder} "${count_${folder}}+0+1")
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# The same for programs, tests and bindings, where files that share no name are found by reading them (unity_groups.py). Files that do not exist
+# yet are generated, and share no names: six of them are one.
+find_program(tessera_python3 python3)
+mark_as_advanced(tessera_python3)
+function(tessera_compile_together_by_names target)
+  if(NOT TESSERA_UNITY OR NOT tessera_python3)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  set(written)
+  set(count 0)
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source)
+    string(FIND "${source}" "${PROJECT_BINARY_DIR}/" generated)
+    if(generated EQUAL 0)
+      math(EXPR group "${count} / 6")
+      math(EXPR count "${count} + 1")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP generated_${group})
+    elseif(source MATCHES "[.]cpp$")
+      list(APPEND written ${source})
+    endif()
+  endforeach()
+  execute_process(COMMAND ${tessera_python3} ${PROJECT_SOURCE_DIR}/scripts/cmake/unity_groups.py ${written} OUTPUT_VARIABLE groups
+                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" groups "${groups}")
+  foreach(source group IN ZIP_LISTS written groups)
+    if(NOT group STREQUAL "-")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP together_${group})
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})  # an edit may add a name
     endif()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
