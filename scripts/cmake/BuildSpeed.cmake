@@ -19,8 +19,14 @@ if(PROJECT_IS_TOP_LEVEL)
 
   find_program(tessera_ccache ccache)
   if(tessera_ccache AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    # Precompiled headers are found again by their contents, not by when they were written.
-    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${tessera_ccache})
+    # Precompiled headers are found again by their contents, not by when they were written. Paths count from the root of the sources, so that
+    # another copy of the same sources finds what this one compiled.
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+                                        CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${tessera_ccache})
+  endif()
+  if(tessera_ccache)  # __FILE__ and debug information are the same whether ccache calls the compiler by a relative path or not
+    file(RELATIVE_PATH tessera_root ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+    add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${tessera_root}=)
   endif()
   find_program(tessera_mold mold)
   if(tessera_mold AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1)

@@ -11,6 +11,7 @@
 
 #include "catalogue/samples.hpp"
 #include "support/compare.hpp"
+#include "support/data.hpp"
 #include "support/values_text.hpp"
 
 namespace tessera::test {
@@ -19,7 +20,7 @@ namespace {
 const std::map<std::string, std::vector<HostArray>>& goldens() {
   static const auto all = [] {
     std::map<std::string, std::vector<HostArray>> found;
-    std::ifstream file(std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "catalogue/goldens.txt");
+    std::ifstream file(tests_folder() / "catalogue/goldens.txt");
     for (std::string line; std::getline(file, line);)
       if (!line.starts_with("#")) {
         auto golden = values_from(line);

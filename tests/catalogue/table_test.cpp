@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "graph/op.hpp"
+#include "support/data.hpp"
 
 namespace tessera::test {
 namespace {
@@ -73,8 +74,7 @@ std::map<std::string, std::string> rows_of(const std::string& text) {
 
 // Checks every op in the table; a new op is added when the table is regenerated.
 TEST(Ops, do_what_the_table_of_the_documentation_says) {
-  const std::filesystem::path tests = std::filesystem::path(TESSERA_TEST_DATA).parent_path();
-  const auto path = tests.parent_path() / "src/ops/TABLE.md";
+  const auto path = tests_folder().parent_path() / "src/ops/TABLE.md";
   if (std::getenv("WRITE_TABLE") != nullptr && process_index() == 0) std::ofstream(path) << table();
   std::ostringstream written;
   written << std::ifstream(path).rdbuf();

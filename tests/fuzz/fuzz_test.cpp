@@ -12,6 +12,7 @@
 
 #include "fuzz/mutator.hpp"
 #include "fuzz/parsers.hpp"
+#include "support/data.hpp"
 #include "support/watchdog.hpp"
 
 namespace tessera::test {
@@ -60,8 +61,7 @@ TEST_P(Fuzz, seeds_are_accepted) {
 
 // Inputs that caused findings stay in corpus/<parser>/.
 TEST_P(Fuzz, the_corpus_is_accepted_or_refused) {
-  const auto folder =
-      std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "fuzz/corpus" / GetParam().name;
+  const auto folder = tests_folder() / "fuzz/corpus" / GetParam().name;
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream file(entry.path(), std::ios::binary);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "io/folder.hpp"
+#include "support/data.hpp"
 
 namespace tessera::test {
 namespace {
@@ -16,9 +17,7 @@ using testing::Pointwise;
 
 class NetcdfFile : public InFolder {
  protected:
-  static std::string data(const std::string& name) {
-    return (std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "io/data" / name).string();
-  }
+  static std::string data(const std::string& name) { return (tests_folder() / "io/data" / name).string(); }
   static double made(std::int64_t i) { return static_cast<double>(7 * i % 100 - 50); }
   static std::vector<double> numbers(const Array& x) { return to_vector<double>(astype(x, float64)); }
 };

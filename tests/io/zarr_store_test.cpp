@@ -6,6 +6,7 @@
 #include "io/file.hpp"
 #include "io/folder.hpp"
 #include "io/formats/zarr/metadata/json_document.hpp"
+#include "support/data.hpp"
 
 namespace tessera::test {
 namespace {
@@ -137,9 +138,7 @@ TEST_F(ZarrStore, mistakes_leave_the_store_as_it_was) {
 }
 
 TEST_F(ZarrStore, arrays_that_others_made_are_appended_to_in_their_own_codecs) {
-  if (is_main_process())
-    fs::copy(fs::path(TESSERA_TEST_DATA).parent_path() / "io/data/v3.zarr", store(),
-             fs::copy_options::recursive);
+  if (is_main_process()) fs::copy(tests_folder() / "io/data/v3.zarr", store(), fs::copy_options::recursive);
   comm::barrier(comm::world());
   io::Zarr out(store());
   for (const char* name : {"turned", "big_endian", "sharded_start", "v2_keys", "gzip"}) {

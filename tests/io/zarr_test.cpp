@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "io/folder.hpp"
+#include "support/data.hpp"
 
 namespace tessera::test {
 namespace {
@@ -17,9 +18,7 @@ namespace fs = std::filesystem;
 
 class Zarr : public InFolder {
  protected:
-  static std::string data(const std::string& name) {
-    return (std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "io/data" / name).string();
-  }
+  static std::string data(const std::string& name) { return (tests_folder() / "io/data" / name).string(); }
   // The values that tests/io/make_data.py writes into every array.
   static std::vector<double> made(std::int64_t n, bool is_unsigned = false) {
     std::vector<double> values;

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "support/data.hpp"
+
 namespace tessera::test {
 
 struct Case {
@@ -44,8 +46,7 @@ inline random::Key key_of(std::uint32_t high, std::uint32_t low) {
 }
 
 inline std::vector<Case> read_cases(const std::string& file) {
-  std::ifstream in(std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "random" / "golden" /
-                   (file + ".json"));
+  std::ifstream in(tests_folder() / "random" / "golden" / (file + ".json"));
   if (!in) throw std::runtime_error("no golden file " + file);
   std::vector<Case> cases;
   for (const auto& c : nlohmann::json::parse(in))

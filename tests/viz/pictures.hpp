@@ -16,6 +16,7 @@
 #include <tessera/visualize.hpp>
 
 #include "mesh/devices.hpp"
+#include "support/data.hpp"
 #include "viz/blocks.hpp"
 #include "viz/labels.hpp"
 
@@ -61,8 +62,7 @@ inline std::string without_colours(const std::string& ansi) {
 }
 
 inline std::string read_golden(const std::string& name) {
-  std::ifstream file(std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "viz/golden" / name,
-                     std::ios::binary);
+  std::ifstream file(test::tests_folder() / "viz/golden" / name, std::ios::binary);
   EXPECT_TRUE(file) << name;
   return {std::istreambuf_iterator<char>(file), {}};
 }

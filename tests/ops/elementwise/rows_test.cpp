@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "ops/elementwise/define.hpp"
+#include "support/data.hpp"
 
 namespace tessera::test {
 namespace {
@@ -73,8 +74,7 @@ TEST(ElementwiseRows, say_what_they_compute_and_how_they_are_tried) {
 }
 
 TEST(ElementwiseRows, are_the_table_of_the_documentation) {
-  const std::filesystem::path tests = std::filesystem::path(TESSERA_TEST_DATA).parent_path();
-  const auto path = tests.parent_path() / "src/ops/elementwise/TABLE.md";
+  const auto path = tests_folder().parent_path() / "src/ops/elementwise/TABLE.md";
   const std::string table = elementwise_table();
   if (std::getenv("WRITE_TABLE") != nullptr && process_index() == 0) std::ofstream(path) << table;
   std::ostringstream written;
