@@ -1,9 +1,8 @@
 # What tessera is built from, and what a program links with it: the build and the installed tessera-config.cmake both include this file.
-# It makes the target tessera_needs of all of it but MPI, and tessera_blas, tessera_fftw, tessera_hdf5, tessera_scalapack for those who
-# want one. Everything that is missing is told in one message, with the packages' names.
+# It makes the target tessera_needs of all of it but MPI, and tessera_blas, tessera_fftw, tessera_hdf5 for those who want one.
+# Everything that is missing is told in one message, with the packages' names.
 #   TESSERA_HDF5       AUTO, ON, OFF: .h5 files. Any HDF5 from 1.10 on, with MPI or without: each rank opens files for itself
 #   TESSERA_ZARR       AUTO, ON, OFF: zstd and Blosc, which pack chunks of Zarr stores; others (gzip, none) need neither
-#   TESSERA_SCALAPACK  AUTO, ON, OFF, or what to link, as "-lmkl_scalapack_lp64 -lmkl_blacs_openmpi_lp64": svd of matrices split over many ranks
 #   TESSERA_BLAS       empty: OpenBLAS, or what CMake's FindBLAS finds (BLA_VENDOR); or what to link, as "-lmkl_rt"
 include_guard(GLOBAL)
 find_package(PkgConfig)
@@ -166,36 +165,9 @@ if(NOT tessera_wanted STREQUAL "OFF")
   endif()
 endif()
 
-# ScaLAPACK must talk the MPI that tessera talks: of Debian's two the one whose name has it.
-string(TOUPPER "${TESSERA_SCALAPACK}" tessera_wanted)
-if(TESSERA_MPI_BRIDGE)  # it is linked with one MPI
-  set(tessera_wanted OFF)
-endif()
-set(TESSERA_HAS_SCALAPACK OFF)
-if(tessera_wanted MATCHES "^(|AUTO|ON)$")
-  find_library(tessera_scalapack_library NAMES scalapack-${tessera_mpi_name} scalapack)
-  mark_as_advanced(tessera_scalapack_library)
-  if(tessera_scalapack_library)
-    add_library(tessera_scalapack INTERFACE IMPORTED GLOBAL)
-    target_link_libraries(tessera_scalapack INTERFACE ${tessera_scalapack_library})
-    cmake_path(GET tessera_scalapack_library STEM tessera_scalapack_name)
-    string(REGEX REPLACE "^lib" "-l" tessera_scalapack_name "${tessera_scalapack_name}")
-    string(APPEND tessera_pc_libs " ${tessera_scalapack_name}")
-    set(TESSERA_HAS_SCALAPACK ON)
-  elseif(tessera_wanted STREQUAL "ON")
-    tessera_need("ScaLAPACK for this MPI (TESSERA_SCALAPACK is ON)" libscalapack-${tessera_mpi_name}-dev scalapack-openmpi-devel scalapack netlib-scalapack "scalapack; MKL's: set TESSERA_SCALAPACK to what to link")
-  endif()
-elseif(NOT tessera_wanted STREQUAL "OFF")
-  add_library(tessera_scalapack INTERFACE IMPORTED GLOBAL)
-  separate_arguments(tessera_scalapack_words UNIX_COMMAND "${TESSERA_SCALAPACK}")
-  target_link_libraries(tessera_scalapack INTERFACE ${tessera_scalapack_words})
-  string(APPEND tessera_pc_libs " ${TESSERA_SCALAPACK}")
-  set(TESSERA_HAS_SCALAPACK ON)
-endif()
-
 add_library(tessera_needs INTERFACE IMPORTED GLOBAL)
 target_link_libraries(tessera_needs INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
-foreach(need IN ITEMS OpenMP::OpenMP_CXX tessera_scalapack tessera_blas tessera_fftw tessera_fftwf tessera_highway tessera_sleef tessera_png tessera_zlib tessera_hdf5)
+foreach(need IN ITEMS OpenMP::OpenMP_CXX tessera_blas tessera_fftw tessera_fftwf tessera_highway tessera_sleef tessera_png tessera_zlib tessera_hdf5)
   if(TARGET ${need})
     target_link_libraries(tessera_needs INTERFACE ${need})
   endif()

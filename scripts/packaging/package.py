@@ -18,7 +18,6 @@ class Tessera(CMakePackage):
     variant("shared", default=True, description="Build the shared library besides the static one")
     variant("hdf5", default=True, description="Read and write .h5 files")
     variant("zarr", default=True, description="Zarr stores packed by zstd and Blosc")
-    variant("scalapack", default=True, description="svd of matrices split over many ranks")
     variant("python", default=False, description="The Python package")
 
     depends_on("cxx", type="build")
@@ -40,7 +39,6 @@ class Tessera(CMakePackage):
     depends_on("hdf5@1.10:", when="+hdf5")
     depends_on("zstd", when="+zarr")
     depends_on("c-blosc", when="+zarr")
-    depends_on("scalapack", when="+scalapack")
     depends_on("python@3.9:", when="+python", type=("build", "link", "run"))
     depends_on("py-numpy", when="+python", type=("build", "run"))
     depends_on("py-pybind11@2.10:", when="+python", type="build")
@@ -52,7 +50,7 @@ class Tessera(CMakePackage):
 
     def cmake_args(self):
         blas = (self.spec["lapack"].libs + self.spec["blas"].libs).ld_flags
-        args = [
+        return [
             self.define_from_variant("TESSERA_SHARED", "shared"),
             self.define_from_variant("TESSERA_HDF5", "hdf5"),
             self.define_from_variant("TESSERA_ZARR", "zarr"),
@@ -60,8 +58,3 @@ class Tessera(CMakePackage):
             self.define("TESSERA_BLAS", blas),
             self.define("TESSERA_BUILD_TESTS", False),
         ]
-        if self.spec.satisfies("+scalapack"):
-            args.append(self.define("TESSERA_SCALAPACK", self.spec["scalapack"].libs.ld_flags))
-        else:
-            args.append(self.define("TESSERA_SCALAPACK", "OFF"))
-        return args

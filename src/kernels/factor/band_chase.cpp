@@ -161,6 +161,69 @@ template <class T> void chase_band(const BandSweeps& sweeps, T* band, real_of<T>
   }
 }
 
+namespace {
+
+// Where the reflector of a step is written: to its side's, or to memory that the next step overwrites.
+template <class T> class Writer {
+ public:
+  Writer(SideReflectors<T> to, std::int64_t width) : to_(to), own_(to.values == nullptr ? width : 0) {}
+  T* place() { return to_.values != nullptr ? to_.values : own_.data(); }
+  void keep(std::int64_t length, T tau) {
+    if (to_.values != nullptr) to_.values += length, *to_.taus++ = tau;
+  }
+
+ private:
+  SideReflectors<T> to_;
+  std::vector<T> own_;
+};
+
+}  // namespace
+
+template <class T> T chase_upper_band(const BandSweeps& sweeps, T* band, real_of<T>* diagonal,
+                                      real_of<T>* beside, SideReflectors<T> left, SideReflectors<T> right) {
+  const std::int64_t n = sweeps.n, b = sweeps.width, height = 3 * b - 1;
+  const int ld = static_cast<int>(height - 1);  // of a block of the band
+  const auto at = [&](std::int64_t i, std::int64_t j) { return band + height * j + (2 * b - 1) + (i - j); };
+  Writer<T> of_left(left, b), of_right(right, b);
+  std::vector<T> scratch(3 * b);
+  T *const turned = scratch.data(), *const work = turned + b;
+  for (std::int64_t s = 0; s < sweeps.count(); ++s)
+    for (std::int64_t step = 0; step < sweeps.steps(s); ++step) {
+      const std::int64_t first = s + 1 + step * b, length = sweeps.length(s, step),
+                         row = step == 0 ? s : first - b;
+      const int size = static_cast<int>(length);
+      for (std::int64_t j = 0; j < length; ++j) turned[j] = conjugated(*at(row, first + j));
+      T* v = of_right.place();
+      T tau = reflector(length, turned, v);
+      for (std::int64_t j = 0; j < length; ++j) *at(row, first + j) = turned[j];
+      if (tau != T(0)) {
+        const int rows = static_cast<int>(first + length - row - 1);
+        apply_dense(false, rows, size, at(row + 1, first), ld, v, work);
+        add_outer(rows, size, -tau, work, v, at(row + 1, first), ld);
+      }
+      of_right.keep(length, tau);
+      v = of_left.place();
+      tau = reflector(length, at(first, first), v);
+      const int columns = static_cast<int>(std::min(n, first + 2 * b) - first - 1);
+      if (columns > 0 && tau != T(0)) {
+        apply_dense(true, size, columns, at(first, first + 1), ld, v, work);
+        add_outer(size, columns, -conjugated(tau), v, work, at(first, first + 1), ld);
+      }
+      of_left.keep(length, tau);
+    }
+  for (std::int64_t j = 0; j < n; ++j) {
+    diagonal[j] = *reinterpret_cast<const real_of<T>*>(at(j, j));
+    if (j + 1 < n) beside[j] = *reinterpret_cast<const real_of<T>*>(at(j, j + 1));
+  }
+  if constexpr (complex_type<T>)
+    if (n > 0) {
+      const T corner = *at(0, 0);
+      diagonal[0] = std::abs(corner);
+      if (diagonal[0] > 0) return corner / diagonal[0];
+    }
+  return T(1);
+}
+
 SweepBlock sweep_block(const BandSweeps& sweeps, std::int64_t first_sweep, std::int64_t count,
                        std::int64_t step) {
   const std::int64_t row = first_sweep + 1 + step * sweeps.width,
@@ -186,6 +249,8 @@ template <class T> void fill_sweep_block(const BandSweeps& sweeps, std::int64_t 
 
 #define TESSERA_INSTANTIATE(T)                                                                        \
   template void chase_band<T>(const BandSweeps&, T*, real_of<T>*, real_of<T>*, T*, T*);               \
+  template T chase_upper_band<T>(const BandSweeps&, T*, real_of<T>*, real_of<T>*, SideReflectors<T>,  \
+                                 SideReflectors<T>);                                                  \
   template void fill_sweep_block<T>(const BandSweeps&, std::int64_t, std::int64_t, const SweepBlock&, \
                                     const T*, const T*, T*, T*);
 TESSERA_INSTANTIATE(float) TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(c32) TESSERA_INSTANTIATE(c64)

@@ -1,10 +1,14 @@
-// The second stage of a reduction to tridiagonal form: a Hermitian band of width b is chased down column by
+// The second stage of a reduction to tridiagonal or bidiagonal form: a band of width b is chased down column by
 // column. Column-major.
 //
 //   sweep s     H(s, 0) clears column s below its first subdiagonal; what it fills below the band is cleared
 //               in its first column by H(s, 1), b rows further down, and so on to the end
 //   H(s, t)     = I - tau v v^H acts on the rows s + 1 + t b and up to b - 1 below, v starts with a one
 //   A = Q T Q^H with Q = H(0, 0) H(0, 1) ... H(1, 0) H(1, 1) ...;  T is real
+//
+//   An upper band: G(s, 0) clears row s beyond its first superdiagonal, what it fills below the diagonal is
+//   cleared in its first column by H(s, 0), what that fills beyond the band in its first row by G(s, 1), ...
+//   A = P B Q^H with P of the H and Q of the G as above;  B is real but for its first element
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -30,6 +34,14 @@ struct BandSweeps {
 // -> T's diagonal (n) and subdiagonal (n - 1), and the reflectors if `values` and `taus` are given.
 template <class T>
 void chase_band(const BandSweeps&, T* band, real_of<T>* diagonal, real_of<T>* beside, T* values, T* taus);
+
+// The reflectors of one side, in the order of BandSweeps; null: not wanted.
+template <class T> struct SideReflectors { T *values = nullptr, *taus = nullptr; };
+// The upper band in columns of 3 * width - 1 elements, the diagonal in place 2 * width - 1 and zeros beyond
+// the band (destroyed) -> B's diagonal (n) and superdiagonal (n - 1). B's first element is diagonal[0] times
+// the number of modulus one that is returned.
+template <class T> T chase_upper_band(const BandSweeps&, T* band, real_of<T>* diagonal, real_of<T>* beside,
+                                      SideReflectors<T> left, SideReflectors<T> right);
 
 // The reflectors H(s, t) of `sweeps` consecutive sweeps as one block, I - V t V^H on the rows from `row` on.
 struct SweepBlock {

@@ -1,5 +1,6 @@
 // Singular values and vectors.
 #include <algorithm>
+#include <cmath>
 
 #include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
@@ -7,8 +8,8 @@
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
-#include "ops/factor/scalapack/scalapack.hpp"
 #include "ops/factor/tall.hpp"
+#include "ops/factor/two_stage/bidiagonal.hpp"
 #include "ops/functions.hpp"
 
 namespace tessera::factor {
@@ -26,47 +27,70 @@ template <bool vectors> std::optional<TallTraffic> tall_traffic(const Type& a, c
   return TallTraffic{vectors, 1 + n + (vectors ? 2 * n * n : 0)};
 }
 
-// Layouts of the matrix, and of u and vh.
-struct Layouts {
-  Layouts(std::int64_t m, std::int64_t n, int ranks, bool vectors)
-      : m(m), n(n), k(std::min(m, n)), grid(grid_for(ranks)) {
+// Who works: one rank, or all in two stages on the matrix, or on its adjoint if that is the taller one.
+struct Work {
+  Work(std::int64_t m, std::int64_t n, int ranks, bool vectors)
+      : m(m), n(n), k(std::min(m, n)), grid{1, ranks}, is_adjoint(m < n) {
     is_alone = is_quicker_alone(vectors ? Spectrum::singular_vectors : Spectrum::singular_values, k, ranks);
-    if (!is_alone) block = block_for(std::max<std::int64_t>(k, 1), grid.columns, 64);
   }
-  BlockCyclic of(std::int64_t rows, std::int64_t columns) const {
-    return is_alone ? one_block(grid, rows, columns) : block_cyclic(grid, rows, columns, block);
+  // The matrix and the vectors of its longer side, and the vectors of the shorter side.
+  BlockCyclic long_side() const { return bidiagonal_layout(std::max(m, n), k, grid.columns); }
+  BlockCyclic short_side() const { return bidiagonal_layout(k, k, grid.columns); }
+  Tiles matrix(const Tiles& in) const {
+    if (!is_adjoint) return in;
+    Tiles adjoint = in.transposed();
+    adjoint.conjugate = !in.conjugate;
+    return adjoint;
   }
-  std::int64_t m, n, k, block = 1;
-  bool is_alone = false;
+  // The tiles of the vectors as columns.
+  Tiles long_tiles(const Tiles& u, const Tiles& vh) const { return is_adjoint ? vh.transposed() : u; }
+  Tiles short_tiles(const Tiles& u, const Tiles& vh) const { return is_adjoint ? u : vh.transposed(); }
+  std::int64_t m, n, k;
   GridShape grid;
+  bool is_adjoint, is_alone = false;
 };
-Layouts layouts_of(const MatrixGroupPlan& plan) {
+Work work_of(const MatrixGroupPlan& plan) {
   return {extent(plan.in[0], 2), extent(plan.in[0], 1), plan.ranks, plan.out.size() == 3};
 }
 
 // The traffic without the completion to a full basis.
 ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
-  const Layouts l = layouts_of(plan);
+  const Work w = work_of(plan);
   const bool vectors = plan.out.size() == 3;
+  const auto real_itemsize = static_cast<std::int64_t>(itemsize(plan.out[vectors ? 1 : 0].dtype));
   ReceivedBytes traffic;
-  traffic.redistributed.add(loaded_from_others(plan.in_tiles[0], l.of(l.m, l.n), me) * plan.itemsize);
-  if (vectors) {
-    traffic.redistributed.add(stored_from_others(plan.out_tiles[0], l.of(l.m, l.k), me) * plan.itemsize);
-    traffic.redistributed.add(stored_from_others(plan.out_tiles[2], l.of(l.k, l.n), me) * plan.itemsize);
+  const auto stored = [&](const Tiles& tiles, const BlockCyclic& layout) {
+    traffic.redistributed.add(stored_from_others(tiles, layout, me) * plan.itemsize);
+  };
+  if (w.is_alone) {
+    traffic.redistributed.add(loaded_from_others(plan.in_tiles[0], one_block(w.grid, w.m, w.n), me) *
+                              plan.itemsize);
+    if (vectors)
+      stored(plan.out_tiles[0], one_block(w.grid, w.m, w.k)),
+          stored(plan.out_tiles[2], one_block(w.grid, w.k, w.n));
+    if (w.k > 0) predict_values(traffic, me, w.k * real_itemsize);
+    return traffic;
   }
-  if (!l.is_alone)
-    predict_scalapack(traffic, {l.of(l.m, l.n), me, plan.itemsize});
-  else if (l.k > 0)
-    predict_values(traffic, me, l.k * static_cast<std::int64_t>(itemsize(plan.out[vectors ? 1 : 0].dtype)));
+  if (w.k == 0) return traffic;
+  traffic.redistributed.add(loaded_from_others(w.matrix(plan.in_tiles[0]), w.long_side(), me) *
+                            plan.itemsize);
+  if (vectors)
+    stored(w.long_tiles(plan.out_tiles[0], plan.out_tiles[2]), w.long_side()),
+        stored(w.short_tiles(plan.out_tiles[0], plan.out_tiles[2]), w.short_side());
+  predict_bidiagonal(traffic, {w.long_side(), me, plan.itemsize}, real_itemsize, vectors);
   return traffic;
 }
-// Memory for the matrix, its vectors, and a workspace of one more.
+// Memory for the matrix, its vectors, and a workspace of one more; in two stages for the rows of both sides'
+// vectors and the reflectors of the band, which the first rank keeps.
 std::int64_t memory(const MatrixGroupPlan& plan) {
-  const Layouts l = layouts_of(plan);
-  const auto elements = [&](std::int64_t rows, std::int64_t columns) {
-    return part_elements(l.of(rows, columns), plan.itemsize);
-  };
-  return 2 * elements(l.m, l.n) + (plan.out.size() == 3 ? elements(l.m, l.k) + elements(l.k, l.n) : 0);
+  const Work w = work_of(plan);
+  const bool vectors = plan.out.size() == 3;
+  const auto elements = [&](const BlockCyclic& layout) { return part_elements(layout, plan.itemsize); };
+  if (w.is_alone)
+    return 2 * elements(one_block(w.grid, w.m, w.n)) +
+           (vectors ? elements(one_block(w.grid, w.m, w.k)) + elements(one_block(w.grid, w.k, w.n)) : 0);
+  return 2 * elements(w.long_side()) + elements_of_chase(w.short_side(), vectors) +
+         (vectors ? elements(w.long_side()) + 4 * elements(w.short_side()) : 0);
 }
 const MatrixDims dims("B.. m n -> B.. m u, B.. k, B.. v n | whole m n u k v", {predicted, memory}, 0,
                       tall_traffic<true>),
@@ -152,28 +176,45 @@ template <class T> struct SvdPlaces {
   Tiles u_tiles, vh_tiles;  // the first k columns and rows
   T *u = nullptr, *vh = nullptr;
 };
-template <class T> bool svd_alone(const Grid& grid, const Layouts& l, const SvdPlaces<T>& to) {
+template <class T> bool svd_alone(const Grid& grid, const Work& work, const SvdPlaces<T>& to) {
   const bool vectors = to.vectors;
-  OnFirst<T> matrix(grid, l.m, l.n), u(grid, l.m, vectors ? l.k : 0), vh(grid, vectors ? l.k : 0, l.n);
+  OnFirst<T> matrix(grid, work.m, work.n), u(grid, work.m, vectors ? work.k : 0),
+      vh(grid, vectors ? work.k : 0, work.n);
   matrix.load(to.in, to.a);
   bool converged = true;
   if (grid.rank == 0)
-    converged = !kernels::svd(dtype_of<T>(), 1, l.m, l.n, false, matrix.data(), vectors ? u.data() : nullptr,
-                              to.s, vectors ? vh.data() : nullptr)
+    converged = !kernels::svd(dtype_of<T>(), 1, work.m, work.n, false, matrix.data(),
+                              vectors ? u.data() : nullptr, to.s, vectors ? vh.data() : nullptr)
                      .happened();
   if (vectors) u.store(to.u_tiles, to.u), vh.store(to.vh_tiles, to.vh);
-  return tell_values(grid, converged, to.s, l.k);
+  return tell_values(grid, converged, to.s, work.k);
 }
-template <class T> bool svd_on_grid(const Grid& grid, const Layouts& l, const SvdPlaces<T>& to) {
-  const bool vectors = to.vectors;
-  GridMatrix<T> matrix(grid, l.of(l.m, l.n)), u(grid, l.of(l.m, vectors ? l.k : 0)),
-      vh(grid, l.of(vectors ? l.k : 0, l.n));
-  load(grid, to.in, to.a, matrix.layout, matrix.values.data(), matrix.ld);
-  count_scalapack({matrix.layout, grid.rank, static_cast<std::int64_t>(sizeof(T))});
-  const bool converged = svd(grid, matrix, vectors ? &u : nullptr, to.s, vectors ? &vh : nullptr);
-  if (vectors) {
-    store(grid, to.u_tiles, to.u, u.layout, u.values.data(), u.ld);
-    store(grid, to.vh_tiles, to.vh, vh.layout, vh.values.data(), vh.ld);
+
+template <class T> void conjugate(GridMatrix<T>& matrix) {
+  if constexpr (complex_type<T>)
+    for (std::int64_t c = 0; c < matrix.columns; ++c)
+      for (std::int64_t r = 0; r < matrix.rows; ++r) *matrix.at(r, c) = std::conj(*matrix.at(r, c));
+}
+// largest: of the matrix' elements, which are scaled to about one.
+template <class T>
+bool svd_on_grid(const Grid& grid, const Work& work, const SvdPlaces<T>& to, double largest) {
+  const BlockCyclic long_side = work.long_side(), short_side = work.short_side(),
+                    nothing{{0, 1, 1}, {0, 1, grid.shape.columns}};
+  GridMatrix<T> matrix(grid, long_side, 0, true);
+  load(grid, work.matrix(to.in), to.a, matrix.layout, matrix.values.data(), matrix.ld);
+  const int exponent = largest == 0 ? 0 : -std::ilogb(largest);
+  scale(grid, matrix, exponent, Part::all);
+  GridMatrix<T> of_long(grid, to.vectors ? long_side : nothing, 0, true),
+      of_short(grid, to.vectors ? short_side : nothing, 0, true);
+  const bool converged = svd_in_two_stages(grid, matrix, to.s, to.vectors ? &of_long : nullptr,
+                                           to.vectors ? &of_short : nullptr);
+  kernels::scale(to.s, work.k, -exponent);
+  if (to.vectors) {
+    conjugate(work.is_adjoint ? of_long : of_short);  // vh is stored as columns
+    store(grid, work.long_tiles(to.u_tiles, to.vh_tiles), work.is_adjoint ? to.vh : to.u, long_side,
+          of_long.values.data(), of_long.ld);
+    store(grid, work.short_tiles(to.u_tiles, to.vh_tiles), work.is_adjoint ? to.u : to.vh, short_side,
+          of_short.values.data(), of_short.ld);
   }
   return converged;
 }
@@ -203,15 +244,16 @@ template <class T, bool vectors> void svd_together(const CommunicationArgs& args
                             static_cast<int>(team.device_ids.size())))
     return svd_tall<T, vectors>(args, team);
   const int ranks = static_cast<int>(team.device_ids.size());
-  const Grid grid(team.device_ids, grid_for(ranks));
+  const Grid grid(team.device_ids, {1, ranks});
   const Tile &a = args.local.in[0], &s = args.local.out[vectors ? 1 : 0];
   const std::int64_t m = a.global[a.global.size() - 2], n = a.global.back(), k = std::min(m, n);
   const Tiles in = team.tiles_of(args, false, 0);
-  const Layouts layouts(m, n, ranks, vectors);
+  const Work work(m, n, ranks, vectors);
   std::int64_t failed_matrix = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
     real_of<T>* values = MatrixGroup::matrix<real_of<T>>(s, i, 1);
-    if (!magnitude_of(grid, in, MatrixGroup::matrix<T>(a, i)).is_finite()) {
+    const kernels::Magnitude magnitude = magnitude_of(grid, in, MatrixGroup::matrix<T>(a, i));
+    if (!magnitude.is_finite()) {
       kernels::fill_nan(values, k);
       if constexpr (vectors)
         for (const std::size_t side : {0, 2})
@@ -225,7 +267,8 @@ template <class T, bool vectors> void svd_together(const CommunicationArgs& args
       to.u_tiles = some_columns(grid, team.tiles_of(args, true, 0), {0, k}, to.u);
       to.vh_tiles = some_columns(grid, team.tiles_of(args, true, 2).transposed(), {0, k}, to.vh).transposed();
     }
-    if (k > 0 && !(layouts.is_alone ? svd_alone(grid, layouts, to) : svd_on_grid(grid, layouts, to)) &&
+    if (k > 0 &&
+        !(work.is_alone ? svd_alone(grid, work, to) : svd_on_grid(grid, work, to, magnitude.largest)) &&
         failed_matrix < 0)
       failed_matrix = i;
     if constexpr (vectors)

@@ -10,6 +10,28 @@
 
 namespace tessera::factor {
 
+template <class T> std::vector<T> gathered_columns(const Grid& grid, const CyclicDim& columns,
+                                                   std::int64_t first, std::int64_t height,
+                                                   std::vector<T> own) {
+  if (columns.parts == 1) return own;
+  std::vector<std::int64_t> bytes, offsets;
+  std::int64_t before = 0;
+  for (int part = 0; part < columns.parts; ++part) {
+    bytes.push_back((columns.count(part) - columns.count_below(part, first)) * height *
+                    static_cast<std::int64_t>(sizeof(T)));
+    offsets.push_back(before);
+    before += bytes.back();
+  }
+  std::vector<T> gathered(height * (columns.extent - first)), ordered(gathered.size());
+  counted::all_gather_v(*grid.along_row, own.data(), bytes[grid.column], gathered.data(), bytes, offsets);
+  for (int part = 0; part < columns.parts; ++part) {
+    const T* from = gathered.data() + offsets[part] / static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t c = columns.count_below(part, first); c < columns.count(part); ++c, from += height)
+      std::copy_n(from, height, ordered.data() + (columns.global(part, c) - first) * height);
+  }
+  return ordered;
+}
+
 // [V, rows x width][T, width x width], rows from `first` on.
 template <class T> struct BandReduction<T>::Panel {
   std::int64_t first = 0, rows = 0, width = 0;
@@ -67,35 +89,16 @@ template <class T> void BandReduction<T>::send(std::int64_t start, Panel& panel)
 
 // X^H (width x rows), from every rank's columns.
 template <class T> std::vector<T> BandReduction<T>::projected(Panel& panel, std::int64_t first) {
-  const auto& columns = a_.layout.columns;
   const std::int64_t w = panel.width, rows = panel.rows, mine = a_.columns - first;
-  std::vector<T> sums(w * mine), gathered(w * rows);
-  std::vector<std::int64_t> bytes, offsets;
-  std::int64_t before = 0;
-  for (int part = 0; part < columns.parts; ++part) {
-    const std::int64_t count = columns.count(part) - columns.count_below(part, panel.first);
-    bytes.push_back(count * w * static_cast<std::int64_t>(sizeof(T)));
-    offsets.push_back(before * w * static_cast<std::int64_t>(sizeof(T)));
-    before += count;
-  }
-  T* const own = gathered.data() + offsets[grid_.column] / static_cast<std::int64_t>(sizeof(T));
+  std::vector<T> sums(w * mine), own(w * mine);
   if (mine > 0) {
     kernels::PackedPanel<T> adjoint;
     adjoint.pack(w, rows, {panel.v(), rows, 1, true}, grid_.order);
     adjoint.product(mine, {a_.at(panel.first, first), 1, a_.ld}, sums.data(), w);
-    kernels::product<T>(w, mine, w, T(1), {panel.t(), w, 1, true}, {sums.data(), 1, w}, false, own, w,
+    kernels::product<T>(w, mine, w, T(1), {panel.t(), w, 1, true}, {sums.data(), 1, w}, false, own.data(), w,
                         grid_.order);
   }
-  if (columns.parts == 1) return gathered;
-  counted::all_gather_v(*grid_.along_row, own, bytes[grid_.column], gathered.data(), bytes, offsets);
-  std::vector<T> ordered(w * rows);
-  for (int part = 0; part < columns.parts; ++part) {
-    const std::int64_t start = columns.count_below(part, panel.first);
-    const T* from = gathered.data() + offsets[part] / static_cast<std::int64_t>(sizeof(T));
-    for (std::int64_t c = start; c < columns.count(part); ++c, from += w)
-      std::copy_n(from, w, ordered.data() + (columns.global(part, c) - panel.first) * w);
-  }
-  return ordered;
+  return gathered_columns(grid_, a_.layout.columns, panel.first, w, std::move(own));
 }
 
 namespace {
@@ -159,27 +162,14 @@ template <class T> void BandReduction<T>::update(Panel& panel, Panel& next) {
 template <class T> std::vector<T> BandReduction<T>::band() const {
   const auto& columns = a_.layout.columns;
   const std::int64_t kept = width() + 1;
-  std::vector<T> own(kept * a_.columns, T(0)), all(kept * n()), band(2 * width() * n(), T(0));
+  std::vector<T> own(kept * a_.columns, T(0)), band(2 * width() * n(), T(0));
   for (std::int64_t c = 0; c < a_.columns; ++c) {
     const std::int64_t j = columns.global(grid_.column, c);
     std::copy_n(a_.at(j, c), std::min(kept, n() - j), own.data() + c * kept);
   }
-  std::vector<std::int64_t> bytes, offsets;
-  std::int64_t before = 0;
-  for (int part = 0; part < columns.parts; ++part) {
-    bytes.push_back(columns.count(part) * kept * static_cast<std::int64_t>(sizeof(T)));
-    offsets.push_back(before);
-    before += bytes.back();
-  }
-  if (columns.parts > 1)
-    counted::all_gather_v(*grid_.along_row, own.data(), bytes[grid_.column], all.data(), bytes, offsets);
-  else
-    all = own;
-  for (int part = 0; part < columns.parts; ++part) {
-    const T* from = all.data() + offsets[part] / static_cast<std::int64_t>(sizeof(T));
-    for (std::int64_t c = 0; c < columns.count(part); ++c, from += kept)
-      std::copy_n(from, std::min(kept, 2 * width()), band.data() + columns.global(part, c) * 2 * width());
-  }
+  const std::vector<T> all = gathered_columns(grid_, columns, 0, kept, std::move(own));
+  for (std::int64_t j = 0; j < n(); ++j)
+    std::copy_n(all.data() + j * kept, std::min(kept, 2 * width()), band.data() + j * 2 * width());
   return band;
 }
 
@@ -203,7 +193,10 @@ template <class T> void BandReduction<T>::apply(GridMatrix<T>& z) {
   }
 }
 
-#define TESSERA_INSTANTIATE(T) template class BandReduction<T>;
+#define TESSERA_INSTANTIATE(T)                                                                           \
+  template std::vector<T> gathered_columns<T>(const Grid&, const CyclicDim&, std::int64_t, std::int64_t, \
+                                              std::vector<T>);                                           \
+  template class BandReduction<T>;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)
 #undef TESSERA_INSTANTIATE

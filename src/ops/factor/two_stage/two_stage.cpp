@@ -35,9 +35,14 @@ template <class R> void tell(const Grid& grid, std::vector<R>& values) {
     counted::broadcast(*grid.all, values.data(), static_cast<std::int64_t>(values.size() * sizeof(R)), 0);
 }
 
-// This rank's columns of the matrix whose rows the ranks hold.
+}  // namespace
+
+BlockCyclic two_stage_layout(std::int64_t n, int ranks) {
+  return {{n, std::max<std::int64_t>(n, 1), 1}, {n, block_for(n, ranks, widest_band), ranks}};
+}
+
 template <class T> void by_columns(const Grid& grid, const SplitRows<real_of<T>>& rows, GridMatrix<T>& z) {
-  const std::int64_t n = z.layout.rows.extent;
+  const std::int64_t n = z.layout.columns.extent;
   Tiles tiles;
   for (int rank = 0; rank < grid.all->size(); ++rank) {
     const Range held = rows_of_part(n, grid.all->size(), rank);
@@ -52,12 +57,6 @@ template <class T> void by_columns(const Grid& grid, const SplitRows<real_of<T>>
   } else {
     load(grid, tiles, rows.vectors.data(), z.layout, z.values.data(), z.ld);
   }
-}
-
-}  // namespace
-
-BlockCyclic two_stage_layout(std::int64_t n, int ranks) {
-  return {{n, std::max<std::int64_t>(n, 1), 1}, {n, block_for(n, ranks, widest_band), ranks}};
 }
 
 template <class T> int load_hermitian(const Grid& grid, const Tiles& tiles, const T* tile, GridMatrix<T>& a) {
@@ -168,8 +167,9 @@ void predict_two_stages(ReceivedBytes& traffic, const GridRank& me, std::int64_t
   for (std::int64_t p = 0; p < count.panels(); ++p) count.panel(p * me.layout.columns.block);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                         \
-  template int load_hermitian<T>(const Grid&, const Tiles&, const T*, GridMatrix<T>&); \
+#define TESSERA_INSTANTIATE(T)                                                            \
+  template int load_hermitian<T>(const Grid&, const Tiles&, const T*, GridMatrix<T>&);    \
+  template void by_columns<T>(const Grid&, const SplitRows<real_of<T>>&, GridMatrix<T>&); \
   template bool eigh_in_two_stages<T>(const Grid&, GridMatrix<T>&, real_of<T>*, GridMatrix<T>*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double) TESSERA_INSTANTIATE(kernels::c32) TESSERA_INSTANTIATE(kernels::c64)

@@ -25,6 +25,11 @@ template <class T> bool eigh_in_two_stages(const Grid&, GridMatrix<T>& a, real_o
 template <class T> int load_hermitian(const Grid&, const Tiles&, const T* tile, GridMatrix<T>& a);
 void predict_two_stages(ReceivedBytes&, const GridRank&, std::int64_t real_itemsize, bool vectors);
 
+// What every rank has of the columns from `first` on (height x its columns), in the order of the columns and
+// on every rank. Collective.
+template <class T> std::vector<T> gathered_columns(const Grid&, const CyclicDim& columns, std::int64_t first,
+                                                   std::int64_t height, std::vector<T> own);
+
 // Q1 of A = Q1 B Q1^H, B a band; a's columns below the band keep the reflectors.
 template <class T> class BandReduction {
  public:
@@ -58,6 +63,9 @@ template <class R> struct SplitRows {
 Range rows_of_part(std::int64_t n, int ranks, int rank);
 template <class R>
 bool divide_and_conquer(const Grid&, std::vector<R>& diagonal, std::vector<R>& beside, SplitRows<R>& rows);
+
+// This rank's columns of the matrix whose rows the ranks hold; rows of z beyond them keep their values.
+template <class T> void by_columns(const Grid&, const SplitRows<real_of<T>>& rows, GridMatrix<T>& z);
 
 // z := Q2 z, whose reflectors the first rank holds.
 template <class T> struct ChasedBand {

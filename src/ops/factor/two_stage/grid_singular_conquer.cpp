@@ -1,0 +1,96 @@
+// Divide and conquer on an upper bidiagonal matrix (conquest.hpp). The last row of a part that does not reach
+// the end is the row between it and the next part: without it the part has one column more than rows.
+//
+//   3 parts of 3 rows:   x x . . . . . . .
+//                        . x x . . . . . .
+//                        . . a b . . . . .      <- joins 0 and 1
+//                        . . . x x . . . .
+//                        . . . . x x . . .
+//                        . . . . . a b . .      <- joins 01 and 2
+//                        . . . . . . x x .
+//                        . . . . . . . x x
+//                        . . . . . . . . x
+#include <cmath>
+#include <limits>
+
+#include "kernels/factor/singular_merge.hpp"
+#include "ops/factor/two_stage/bidiagonal.hpp"
+#include "ops/factor/two_stage/conquest.hpp"
+
+namespace tessera::factor {
+namespace {
+
+template <class R> struct BidiagonalProblem {
+  using Real = R;
+  using Merge = kernels::SingularMerge<R>;
+  using Side = typename Merge::Side;
+
+  // A part's null vector has the value 0 and the last place.
+  bool solve(Range own, bool reaches_end) {
+    const std::int64_t size = own.size(), values_of_part = reaches_end ? size : size - 1;
+    std::vector<R> d(diagonal.begin() + own.start, diagonal.begin() + own.stop), e(size, R(0));
+    for (std::int64_t i = 0; i + 1 < size; ++i) e[i] = beside[own.start + i];
+    u.vectors.assign(size * size, R(0)), v.vectors.assign(size * size, R(0));
+    const bool converged = kernels::bidiagonal_svd(values_of_part, !reaches_end, d.data(), e.data(),
+                                                   u.vectors.data(), v.vectors.data(), size);
+    std::copy_n(d.begin(), values_of_part, values.begin() + own.start);
+    if (!reaches_end) values[own.stop - 1] = R(0);
+    return converged;
+  }
+  R at_cut(std::int64_t row, std::int64_t column) const { return v.vectors[row + column * v.count]; }
+  std::unique_ptr<Merge> merge(const Join& join, std::vector<R> d, std::vector<R> z) const {
+    return std::make_unique<Merge>(std::move(d), std::move(z), join.top(),
+                                   typename Merge::Between{diagonal[join.cut - 1], beside[join.cut - 1]},
+                                   !join.reaches_end);
+  }
+  void multiply(const Merge& merge, const Join& join) {
+    multiply_side(merge, join, Side::right, v);
+    multiply_side(merge, join, Side::left, u);
+  }
+  void multiply_side(const Merge& merge, const Join& join, Side side, SplitRows<R>& rows) {
+    std::vector<R> q = spread_columns(rows.count, join, rows.vectors);
+    if (side == Side::left && rows.first + rows.count == join.cut)  // the row between the halves is mine
+      q[join.top() * rows.count - 1] = R(1);
+    rows.vectors =
+        joined_rows(grid, rows.count, join, merge, std::move(q), merge.rotations(side),
+                    [&](const auto& places, auto... which) { merge.vectors(side, places, which...); });
+  }
+
+  const Grid& grid;
+  const std::vector<R>&diagonal, &beside;
+  std::vector<R>& values;
+  SplitRows<R>&u, &v;
+};
+
+}  // namespace
+
+template <class R> bool divide_and_conquer_bidiagonal(const Grid& grid, std::vector<R>& diagonal,
+                                                      const std::vector<R>& beside, SplitRows<R>& u,
+                                                      SplitRows<R>& v) {
+  const auto n = static_cast<std::int64_t>(diagonal.size());
+  const Range own = rows_of_part(n, grid.all->size(), grid.rank);
+  u.first = v.first = own.start, u.count = v.count = own.size();
+  if (std::all_of(diagonal.begin(), diagonal.end(), [](R x) { return x == 0; }) &&
+      std::all_of(beside.begin(), beside.end(), [](R x) { return x == 0; })) {
+    u.vectors.assign(own.size() * n, R(0));
+    for (std::int64_t i = 0; i < own.size(); ++i) u.vectors[i + (own.start + i) * own.size()] = R(1);
+    v.vectors = u.vectors;
+    return true;
+  }
+  // Poles need a scale: elements below it are lost in a matrix of norm one or more anyway.
+  constexpr R least = std::numeric_limits<R>::epsilon() / 2;
+  std::vector<R> raised = diagonal;
+  for (R& value : raised)
+    if (std::abs(value) < least) value = std::copysign(least, value);
+  BidiagonalProblem<R> problem{grid, raised, beside, diagonal, u, v};
+  return Conquest<BidiagonalProblem<R>>(grid, problem).run();
+}
+
+template bool divide_and_conquer_bidiagonal<float>(const Grid&, std::vector<float>&,
+                                                   const std::vector<float>&, SplitRows<float>&,
+                                                   SplitRows<float>&);
+template bool divide_and_conquer_bidiagonal<double>(const Grid&, std::vector<double>&,
+                                                    const std::vector<double>&, SplitRows<double>&,
+                                                    SplitRows<double>&);
+
+}  // namespace tessera::factor
