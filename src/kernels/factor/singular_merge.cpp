@@ -4,22 +4,56 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace tessera::kernels {
 
 extern "C" {
-#define TESSERA_DECLARE(p, R)                                                                             \
-  void p##lasd4_(const int* n, const int* i, const R* d, const R* z, R* delta, const R* rho, R* sigma,    \
-                 R* work, int* info);                                                                     \
-  void p##lasd0_(const int* n, const int* wide, R* d, R* e, R* u, const int* ldu, R* vt, const int* ldvt, \
-                 const int* smallest, int* iwork, R* work, int* info);                                    \
-  void p##bdsqr_(const char* uplo, const int* n, const int* ncvt, const int* nru, const int* ncc, R* d,   \
-                 R* e, R* vt, const int* ldvt, R* u, const int* ldu, R* c, const int* ldc, R* work,       \
+void dlasd4_(const int* n, const int* i, const double* d, const double* z, double* delta, const double* rho,
+             double* sigma, double* work, int* info);
+void dlasd0_(const int* n, const int* wide, double* d, double* e, double* u, const int* ldu, double* vt,
+             const int* ldvt, const int* smallest, int* iwork, double* work, int* info);
+#define TESSERA_DECLARE(p, R)                                                                           \
+  void p##bdsqr_(const char* uplo, const int* n, const int* ncvt, const int* nru, const int* ncc, R* d, \
+                 R* e, R* vt, const int* ldvt, R* u, const int* ldu, R* c, const int* ldc, R* work,     \
                  int* info);
 TESSERA_DECLARE(s, float)
 TESSERA_DECLARE(d, double)
 #undef TESSERA_DECLARE
 }
+
+namespace {
+
+// The root of 1 + rho sum z^2 / ((d - x) (d + x)) behind the pole d[index], as its distance from the pole:
+// the nearer one of the two beside it.
+struct Equation {
+  const std::vector<double>&d, &z;
+  double rho;
+  double at(double pole, double distance) const {
+    double sum = 1;
+    for (std::size_t i = 0; i < d.size(); ++i)
+      sum += rho * z[i] * z[i] / (((d[i] - pole) - distance) * ((d[i] + pole) + distance));
+    return sum;
+  }
+  // Halves the exponent's range and then the mantissa's: slow, and always there.
+  std::pair<std::int64_t, double> root(std::int64_t index) const {
+    const bool is_last = index + 1 == static_cast<std::int64_t>(d.size());
+    const double gap = is_last ? std::sqrt(rho) : d[index + 1] - d[index];
+    const bool is_behind = is_last || at(d[index], gap / 2) >= 0;
+    const std::int64_t pole = is_behind ? index : index + 1;
+    const double sign = is_behind ? 1 : -1;
+    double small = gap * 1e-100, large = is_last ? gap : gap / 2;
+    for (int steps = 0; steps < 200 && large > small * (1 + 2e-16); ++steps) {
+      const double middle = large > 2 * small ? std::sqrt(small) * std::sqrt(large) : (small + large) / 2;
+      if (middle <= small || middle >= large) break;
+      // The sum grows from the pole in front to the one behind.
+      (at(d[pole], sign * middle) * sign >= 0 ? large : small) = middle;
+    }
+    return {pole, sign * large};
+  }
+};
+
+}  // namespace
 
 template <class R> SingularMerge<R>::SingularMerge(std::vector<R> d, std::vector<R> z, std::int64_t top,
                                                    Between row, bool is_wide)
@@ -31,10 +65,8 @@ template <class R> SingularMerge<R>::SingularMerge(std::vector<R> d, std::vector
     largest = std::max(largest, d_[i]);
   }
   deflate(top, 4 * std::numeric_limits<R>::epsilon() * largest);
-  R square = 0;
-  for (const R weight : weights_) square += weight * weight;
-  rho_ = square;
-  const R norm = std::sqrt(square);
+  for (const R weight : weights_) rho_ += static_cast<double>(weight) * weight;
+  const R norm = static_cast<R>(std::sqrt(rho_));
   for (R& weight : weights_) weight /= norm;
 }
 
@@ -89,21 +121,22 @@ template <class R> std::vector<std::int64_t> SingularMerge<R>::filled(bool in_to
   return places;
 }
 
-template <class R> bool SingularMerge<R>::find_root(std::int64_t index, Root& root) const {
+// In float64 for both types: LAPACK's float32 routine does not converge for some poles near zero.
+template <class R> typename SingularMerge<R>::Root SingularMerge<R>::find_root(std::int64_t index) const {
   const std::int64_t k = roots();
-  if (k == 1) return root = {0, std::sqrt(rho_)}, true;
-  std::vector<R> below(k), above(k);  // pole - root, pole + root
-  R value = 0;
+  if (k == 1) return {0, static_cast<R>(std::sqrt(rho_))};
+  const std::vector<double> poles(poles_.begin(), poles_.end()), weights(weights_.begin(), weights_.end());
+  std::vector<double> below(k), above(k);  // pole - root, pole + root
+  double value = 0;
   const int size = static_cast<int>(k), place = static_cast<int>(index) + 1;
   int info = 0;
-  if constexpr (std::is_same_v<R, float>)
-    slasd4_(&size, &place, poles_.data(), weights_.data(), below.data(), &rho_, &value, above.data(), &info);
-  else
-    dlasd4_(&size, &place, poles_.data(), weights_.data(), below.data(), &rho_, &value, above.data(), &info);
+  dlasd4_(&size, &place, poles.data(), weights.data(), below.data(), &rho_, &value, above.data(), &info);
   std::int64_t pole = index;
   if (index + 1 < k && std::abs(below[index + 1]) < std::abs(below[index])) ++pole;
-  root = {pole, -below[pole]};
-  return info == 0;
+  if (info == 0 && std::isfinite(below[pole]) && below[pole] != 0)
+    return {pole, static_cast<R>(-below[pole])};
+  const auto [found_pole, distance] = Equation{poles, weights, rho_}.root(index);
+  return {found_pole, static_cast<R>(distance)};
 }
 
 template <class R> void SingularMerge<R>::take(std::vector<Root> found) {
@@ -161,33 +194,33 @@ template <class R> void SingularMerge<R>::vectors(Side side, const std::vector<s
   }
 }
 
-template <class R>
-bool bidiagonal_svd(std::int64_t n, bool is_wide, R* d, R* e, R* u, R* v, std::int64_t ld) {
+template <class R> bool bidiagonal_svd(std::int64_t n, bool is_wide, const R* d_given, const R* e_given,
+                                       R* values, R* u, R* v, std::int64_t ld) {
   const std::int64_t columns = n + (is_wide ? 1 : 0);
-  std::vector<R> left(n * n, R(0)), right(columns * columns, R(0));  // right: transposed
-  for (std::int64_t i = 0; i < n; ++i) left[i * (n + 1)] = R(1);
-  for (std::int64_t i = 0; i < columns; ++i) right[i * (columns + 1)] = R(1);
+  std::vector<double> d(d_given, d_given + n), e(e_given, e_given + std::max<std::int64_t>(columns - 1, 0)),
+      left(n * n, 0), right(columns * columns, 0);  // right: transposed
+  for (std::int64_t i = 0; i < n; ++i) left[i * (n + 1)] = 1;
+  for (std::int64_t i = 0; i < columns; ++i) right[i * (columns + 1)] = 1;
   int info = 0;
   if (n > 0) {
     const int size = lapack_int(n, "a matrix extent"), ld_right = static_cast<int>(columns),
               wide = is_wide ? 1 : 0, smallest = 25;
     std::vector<int> integers(8 * n);
-    std::vector<R> work(3 * columns * columns + 2 * columns);
-    if constexpr (std::is_same_v<R, float>)
-      slasd0_(&size, &wide, d, e, left.data(), &size, right.data(), &ld_right, &smallest, integers.data(),
-              work.data(), &info);
-    else
-      dlasd0_(&size, &wide, d, e, left.data(), &size, right.data(), &ld_right, &smallest, integers.data(),
-              work.data(), &info);
+    std::vector<double> work(3 * columns * columns + 2 * columns);
+    dlasd0_(&size, &wide, d.data(), e.data(), left.data(), &size, right.data(), &ld_right, &smallest,
+            integers.data(), work.data(), &info);
   }
   std::vector<std::int64_t> sorted(n);
   std::iota(sorted.begin(), sorted.end(), 0);
   std::stable_sort(sorted.begin(), sorted.end(), [&](std::int64_t a, std::int64_t b) { return d[a] > d[b]; });
-  const std::vector<R> values(d, d + n);
+  const auto to_type = [](double x) { return static_cast<R>(x); };
   for (std::int64_t j = 0; j < columns; ++j) {
     const std::int64_t from = j < n ? sorted[j] : j;
-    if (j < n) d[j] = values[from], std::copy_n(left.data() + from * n, n, u + j * ld);
-    for (std::int64_t i = 0; i < columns; ++i) v[i + j * ld] = right[from + i * columns];
+    if (j < n) {
+      values[j] = static_cast<R>(d[from]);
+      std::transform(left.data() + from * n, left.data() + (from + 1) * n, u + j * ld, to_type);
+    }
+    for (std::int64_t i = 0; i < columns; ++i) v[i + j * ld] = static_cast<R>(right[from + i * columns]);
   }
   return info == 0;
 }
@@ -209,8 +242,10 @@ template <class R> bool bidiagonal_values(std::int64_t n, R* d, R* e) {
 
 template class SingularMerge<float>;
 template class SingularMerge<double>;
-template bool bidiagonal_svd<float>(std::int64_t, bool, float*, float*, float*, float*, std::int64_t);
-template bool bidiagonal_svd<double>(std::int64_t, bool, double*, double*, double*, double*, std::int64_t);
+template bool bidiagonal_svd<float>(std::int64_t, bool, const float*, const float*, float*, float*, float*,
+                                    std::int64_t);
+template bool bidiagonal_svd<double>(std::int64_t, bool, const double*, const double*, double*, double*,
+                                     double*, std::int64_t);
 template bool bidiagonal_values<float>(std::int64_t, float*, float*);
 template bool bidiagonal_values<double>(std::int64_t, double*, double*);
 

@@ -47,8 +47,7 @@ template <class R> class SingularMerge {
     std::int64_t pole;
     R distance;
   };
-  // False: no convergence.
-  bool find_root(std::int64_t index, Root& root) const;
+  Root find_root(std::int64_t index) const;
   // Takes all roots, found here or elsewhere.
   void take(std::vector<Root> roots);
 
@@ -72,7 +71,7 @@ template <class R> class SingularMerge {
   };
   Gap gap_to(const Root& root) const { return {poles_[root.pole], root.distance}; }
   std::vector<R> d_, z_;
-  R rho_ = 0;
+  double rho_ = 0;
   bool is_wide_;
   enum class Rows : char { top, both, bottom };
   std::vector<Rows> rows_;  // of each column
@@ -85,9 +84,10 @@ template <class R> class SingularMerge {
 };
 
 // The svd of an upper bidiagonal matrix of n rows and, if it is wide, one column more (d: n, e: n - 1 or n;
-// both destroyed; largest element about one). Column-major u (n rows) and v (n or n + 1 rows, a null vector
-// last) with the same leading dimension; d: descending. False: no convergence.
-template <class R> bool bidiagonal_svd(std::int64_t n, bool is_wide, R* d, R* e, R* u, R* v, std::int64_t ld);
+// largest element about one). Column-major u (n rows) and v (n or n + 1 rows, a null vector last) with the same
+// leading dimension; values: n, descending. Computed in float64. False: no convergence.
+template <class R> bool bidiagonal_svd(std::int64_t n, bool is_wide, const R* d, const R* e, R* values, R* u,
+                                       R* v, std::int64_t ld);
 // The singular values alone, of a square one.
 template <class R> bool bidiagonal_values(std::int64_t n, R* d, R* e);
 

@@ -23,8 +23,8 @@ struct Join {
 };
 
 // A Problem holds `values` (of every row's range, on every rank that takes part in it) and its rows of the
-// vectors, and knows Merge; solve(own, reaches_end), at_cut(row, column), merge(join, values, elements) and
-// multiply(merge, join) are what differs.
+// vectors, and knows Merge; solve(own, reaches_end), at_cut(row, column), merge(join, values, elements),
+// find_root(merge, index, root) and multiply(merge, join) are what differs.
 template <class Problem> class Conquest {
  public:
   using R = typename Problem::Real;
@@ -133,7 +133,7 @@ template <class Problem> class Conquest {
         if (part != grid_.rank || merge == nullptr) continue;
         own.resize(to - from, Root{0, 0});
         for (std::int64_t i = from; i < std::min(to, merge->roots()); ++i)
-          if (!merge->find_root(i, own[i - from])) converged_ = 0;
+          if (!problem_.find_root(*merge, i, own[i - from])) converged_ = 0;
       }
     if (own.empty()) own.resize(bytes[grid_.rank] / static_cast<std::int64_t>(sizeof(Root)), Root{0, 0});
     counted::all_gather_v(*grid_.all, own.data(), bytes[grid_.rank], roots.data(), bytes, offsets);

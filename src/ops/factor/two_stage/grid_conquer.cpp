@@ -28,6 +28,9 @@ template <class R> struct TridiagonalProblem {
   std::unique_ptr<Merge> merge(const Join& join, std::vector<R> d, std::vector<R> z) const {
     return std::make_unique<Merge>(std::move(d), std::move(z), join.top(), beside[join.cut - 1]);
   }
+  static bool find_root(const Merge& merge, std::int64_t index, typename Merge::Root& root) {
+    return merge.find_root(index, root);
+  }
   void multiply(const Merge& merge, const Join& join) {
     rows.vectors = joined_rows(grid, rows.count, join, merge, spread_columns(rows.count, join, rows.vectors),
                                merge.rotations(),

@@ -28,12 +28,10 @@ template <class R> struct BidiagonalProblem {
   // A part's null vector has the value 0 and the last place.
   bool solve(Range own, bool reaches_end) {
     const std::int64_t size = own.size(), values_of_part = reaches_end ? size : size - 1;
-    std::vector<R> d(diagonal.begin() + own.start, diagonal.begin() + own.stop), e(size, R(0));
-    for (std::int64_t i = 0; i + 1 < size; ++i) e[i] = beside[own.start + i];
     u.vectors.assign(size * size, R(0)), v.vectors.assign(size * size, R(0));
-    const bool converged = kernels::bidiagonal_svd(values_of_part, !reaches_end, d.data(), e.data(),
+    const bool converged = kernels::bidiagonal_svd(values_of_part, !reaches_end, diagonal.data() + own.start,
+                                                   beside.data() + own.start, values.data() + own.start,
                                                    u.vectors.data(), v.vectors.data(), size);
-    std::copy_n(d.begin(), values_of_part, values.begin() + own.start);
     if (!reaches_end) values[own.stop - 1] = R(0);
     return converged;
   }
@@ -42,6 +40,10 @@ template <class R> struct BidiagonalProblem {
     return std::make_unique<Merge>(std::move(d), std::move(z), join.top(),
                                    typename Merge::Between{diagonal[join.cut - 1], beside[join.cut - 1]},
                                    !join.reaches_end);
+  }
+  static bool find_root(const Merge& merge, std::int64_t index, typename Merge::Root& root) {
+    root = merge.find_root(index);
+    return true;
   }
   void multiply(const Merge& merge, const Join& join) {
     multiply_side(merge, join, Side::right, v);
