@@ -1,4 +1,5 @@
 // matmul, fft, solve, reshard on files; explain and advise: what these would take.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <limits>
@@ -23,6 +24,38 @@ std::string text_of(const auto& value) {
   return out.str();
 }
 
+// A transform through the given layouts, one after the other: each transforms the dims that it leaves whole.
+Array transformed_through(const Order& order, Array x, const Mesh& mesh) {
+  if (order.inverse && order.real)
+    throw UsageError("fft: --inverse --real takes one --spec; the halved dimension is transformed last");
+  std::vector<int> left;
+  for (int d = 0; order.axes.empty() && d < x.ndim(); ++d) left.push_back(d);
+  for (const int d : order.axes) left.push_back(d < 0 ? d + x.ndim() : d);
+  bool is_real = order.real;
+  for (const auto& text : order.specs) {
+    const PartitionSpec spec = parse_spec(text);
+    const Sharding layout = of_words([&] { return NamedSharding(mesh, spec); });
+    layout.check_fits(x.shape(), "fft");
+    x = device_put(x, layout);
+    fft::FftOptions options;
+    for (const int d : left)
+      if (const auto at = static_cast<std::size_t>(d);
+          at >= spec.dims().size() || spec.dims()[at].names().empty())
+        options.axes.push_back(d);
+    if (is_real && !options.axes.empty() && options.axes.back() != left.back())
+      throw UsageError("fft: --real halves dimension " + std::to_string(left.back()) +
+                       ", which the first --spec splits; leave it whole there");
+    std::erase_if(left, [&](int d) { return std::count(options.axes.begin(), options.axes.end(), d) > 0; });
+    if (options.axes.empty()) continue;
+    x = is_real ? fft::rfftn(x, options) : order.inverse ? fft::ifftn(x, options) : fft::fftn(x, options);
+    is_real = false;
+  }
+  if (!left.empty())
+    throw UsageError("fft: dimension " + std::to_string(left[0]) +
+                     " is split in every --spec; give a layout that leaves it whole");
+  return x;
+}
+
 }  // namespace
 
 Array apply(const std::string& command, const Order& order, const std::vector<Array>& x, const Mesh& mesh) {
@@ -38,6 +71,7 @@ Array apply(const std::string& command, const Order& order, const std::vector<Ar
     fft::FftOptions options;
     options.axes = order.axes;
     if (order.transposed) options.out_sharding = fft::transposed;
+    if (order.specs.size() > 1) return transformed_through(order, x[0], mesh);
     if (order.real) return order.inverse ? fft::irfftn(x[0], options) : fft::rfftn(x[0], options);
     return order.inverse ? fft::ifftn(x[0], options) : fft::fftn(x[0], options);
   }
@@ -60,7 +94,8 @@ void check_operands(const std::string& command, const Order& order) {
   if (order.operands.size() != expected)
     throw UsageError(command + ": takes " + format_count(static_cast<std::int64_t>(expected), "operand") +
                      ", got " + std::to_string(order.operands.size()));
-  const auto most = command == "reshard" ? 2 : expected;
+  constexpr std::size_t most_stages = 8;
+  const auto most = command == "reshard" ? 2 : command == "fft" ? most_stages : expected;
   if (order.specs.size() > most)
     throw UsageError(command + ": takes " + format_count(static_cast<std::int64_t>(most), "--spec") +
                      " at most, got " + std::to_string(order.specs.size()));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <new>
 #include <optional>
-#include <set>
 
 #include <tessera/runtime.hpp>
 #include "api/failures.hpp"
@@ -71,22 +70,23 @@ void store(const Graph& graph, const Program& program, RunResult result) {
 }  // namespace
 
 std::vector<int> participants(const Graph& graph) {
-  std::set<int> ids;
+  std::vector<Mesh> meshes;
   const auto everywhere = replicated_everywhere().mesh().device_ids();
-  const Mesh* last = nullptr;
   const auto add = [&](const std::optional<Sharding>& sharding) {
     if (!sharding) return;
     const Mesh mesh = sharding->mesh();
-    if (last != nullptr && *last == mesh) return;
-    ids.insert(mesh.device_ids().begin(), mesh.device_ids().end());
+    if (std::find(meshes.begin(), meshes.end(), mesh) == meshes.end()) meshes.push_back(mesh);
   };
   for (const auto& node : graph.nodes)
     for (const auto& output : node->outputs) add(output.sharding);
   for (const auto& leaf : graph.leaves) add(output_of(leaf).sharding);
   bool uncommitted = false;
   for (const auto& root : graph.roots) uncommitted |= !output_of(root).sharding;
-  if (uncommitted || ids.size() == everywhere.size()) return everywhere;
-  return {ids.begin(), ids.end()};
+  std::vector<int> ids;
+  for (const auto& mesh : meshes) ids.insert(ids.end(), mesh.device_ids().begin(), mesh.device_ids().end());
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return uncommitted || ids.size() == everywhere.size() ? everywhere : ids;
 }
 
 namespace {

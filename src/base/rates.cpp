@@ -54,6 +54,7 @@ Topology topology_of(const nlohmann::json& json, const std::string& what) {
   t.ranks_per_host = whole_number(json, "ranks_per_host", what);
   take(json, "message_s", t.message_s, what);
   take(json, "contention", t.contention, what);
+  take(json, "rendezvous_bytes", t.rendezvous_bytes, what);
   const auto levels = json.find("levels");
   if (levels == json.end()) return t;
   if (!levels->is_array() || levels->size() > t.level.size())
@@ -121,6 +122,9 @@ Rates parse_rates(std::string_view text, const std::string& what) {
                   take(json, "host_bytes_per_s", r.between.bytes_per_s, what);
   r.has_compute = take(json, "flops_per_s", r.flops_per_s, what) &
                   take(json, "memory_bytes_per_s", r.memory_bytes_per_s, what);
+  if (take(json, "cache_bytes", r.cache_bytes, what) !=
+      take(json, "cache_bytes_per_s", r.cache_bytes_per_s, what))
+    throw ArgumentError(what + ": cache_bytes and cache_bytes_per_s go together; give both or neither");
   r.topology = topology_of(json, what);
   return r;
 }
@@ -131,9 +135,11 @@ std::string rates_text(const Rates& r) {
   if (r.has_inside) json["latency_s"] = r.inside.latency_s, json["bytes_per_s"] = r.inside.bytes_per_s;
   if (r.has_between)
     json["host_latency_s"] = r.between.latency_s, json["host_bytes_per_s"] = r.between.bytes_per_s;
+  if (r.cache_bytes > 0) json["cache_bytes"] = r.cache_bytes, json["cache_bytes_per_s"] = r.cache_bytes_per_s;
   if (r.topology.ranks_per_host > 0) json["ranks_per_host"] = r.topology.ranks_per_host;
   if (r.topology.message_s > 0) json["message_s"] = r.topology.message_s;
   if (r.topology.contention > 0) json["contention"] = r.topology.contention;
+  if (r.topology.rendezvous_bytes > 0) json["rendezvous_bytes"] = r.topology.rendezvous_bytes;
   if (r.topology.levels > 0) json["levels"] = levels_json(r.topology);
   return json.dump(2) + "\n";
 }

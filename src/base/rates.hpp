@@ -32,7 +32,9 @@ struct Topology {
   std::array<Level, most_levels> level = {};  // smallest groups first
   double message_s = 0;                       // of a rank's processor, per message sent or received
   double contention = 0;                      // the links between n hosts deliver 1 / n^contention
+  double rendezvous_bytes = 0;                // larger messages ask the receiver first; 0: none does
   double delivered(double hosts) const { return contention > 0 ? std::pow(hosts, -contention) : 1; }
+  bool asks_first(double bytes) const { return rendezvous_bytes > 0 && bytes > rendezvous_bytes; }
   friend bool operator==(const Topology&, const Topology&) = default;
 };
 
@@ -45,8 +47,15 @@ struct Rates {
   bool has_compute = false;         // flops_per_s and memory_bytes_per_s were measured or given
   bool has_inside = false;          // the link inside a host was measured or given
   bool has_between = false;         // the link between hosts was measured or given
+  double cache_bytes = 0;           // of a core when all cores of its host work; 0: unknown
+  double cache_bytes_per_s = 0;     // memory_bytes_per_s of a step whose operands and results fit there
   Topology topology = {};
   friend bool operator==(const Rates&, const Rates&) = default;
+
+  // Of a step that reads and writes these bytes.
+  double memory_seconds(double bytes) const {
+    return bytes / (bytes <= cache_bytes && cache_bytes_per_s > 0 ? cache_bytes_per_s : memory_bytes_per_s);
+  }
 
   // The multiplications and additions of a core while its host's link transfers one byte.
   double flops_per_moved_byte() const { return flops_per_s / inside.bytes_per_s; }
@@ -57,8 +66,8 @@ const Rates& rates();
 void set_rates(const Rates&);
 
 // JSON with the names latency_s, bytes_per_s, host_latency_s, host_bytes_per_s, flops_per_s and
-// memory_bytes_per_s, each a number above 0; ranks_per_host, message_s, contention, and levels: a list of
-// objects with hosts, bytes_per_s and latency_s. Missing names keep their default, others are ignored.
+// memory_bytes_per_s, each a number above 0; cache_bytes and cache_bytes_per_s; ranks_per_host, message_s,
+// rendezvous_bytes, contention, and levels: a list of objects with hosts, bytes_per_s and latency_s. Missing names keep their default, others are ignored.
 // `what` names the file in errors; ArgumentError for any other text.
 Rates parse_rates(std::string_view text, const std::string& what);
 std::string rates_text(const Rates&);

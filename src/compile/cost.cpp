@@ -26,6 +26,19 @@ double flops_of_op(const Program& program, const Instruction& i, const Params& p
   return elements;
 }
 
+// A kernel that communicates divides the work of the whole among the ranks: an LU's local part of a block
+// says little, because blocks go round.
+double flops_of_joint(const Program& program, const Instruction& i, const Params& params) {
+  const double own = flops_of_op(program, i, params);
+  if (i.op->flops == nullptr) return own;
+  const auto whole = [&](const std::vector<int>& values) {
+    std::vector<Type> types;
+    for (const int v : values) types.push_back(program.values[v].type);
+    return types;
+  };
+  return std::max(own, i.op->flops(whole(i.inputs), whole(i.outputs), params) / mesh_of(program, i).size());
+}
+
 double flops_of_chain(const Program& program, const Instruction& i, const FusedChain& chain) {
   const auto& result = program.values[chain.reduction ? chain.reduction->value : i.outputs[0]];
   const auto ops = chain.steps.size() + (chain.reduction ? 1 : 0);
@@ -37,7 +50,7 @@ double flops_of_chain(const Program& program, const Instruction& i, const FusedC
 
 double flops_of(const Program& program, const Instruction& i) {
   return std::visit(overloaded{[&](const KernelCall& k) { return flops_of_op(program, i, *k.params); },
-                               [&](const CommunicatingCall& t) { return flops_of_op(program, i, *t.params); },
+                               [&](const CommunicatingCall& t) { return flops_of_joint(program, i, *t.params); },
                                [&](const FusedChain& chain) { return flops_of_chain(program, i, chain); },
                                [](const auto&) { return 0.0; }},
                     i.what);
@@ -103,6 +116,25 @@ CostAnalysis cost_of(const Program& program) {
   CostAnalysis cost;
   for (const auto& i : program.instructions) add_cost(cost, cost_of(program, i), 1);
   return cost;
+}
+
+double memory_seconds_of(const Program& program, const Rates& machine) {
+  double seconds = 0;
+  for (const auto& i : program.instructions) {
+    const auto* control = i.control();
+    if (control == nullptr) {
+      seconds += machine.memory_seconds(static_cast<double>(accessed_bytes(program, i)));
+      continue;
+    }
+    double parts = 0;
+    for (const auto& part : control->parts) {
+      const double own = memory_seconds_of(part, machine);
+      parts = control->loop() != nullptr ? parts + own * static_cast<double>(control->steps())
+                                         : std::max(parts, own);
+    }
+    seconds += parts;
+  }
+  return seconds;
 }
 
 namespace {

@@ -74,7 +74,8 @@ bool is_of_scope(const Instruction& i) { return i.op != nullptr && i.op->same_bi
 
 class Rows {
  public:
-  Rows(Explanation& explanation, const Rates& machine) : e_(explanation), machine_(machine) {}
+  Rows(Explanation& explanation, const Rates& machine)
+      : e_(explanation), machine_(machine), forecast_(machine) {}
 
   // Adds the rows of a program that runs `times` times. Both parts of a branch have rows, although cost_of
   // counts only the arithmetic of one.
@@ -90,8 +91,15 @@ class Rows {
                         " at " + site(i.where) + inside;
       if (is_of_scope(i)) same_bits_.count(i);
       const std::size_t first = e_.collectives.size();
-      for (const auto& t : traffic_of(i))
-        add(t, mesh_of(program, i), crossing_of(program, i, t), times, what, rule_text(i));
+      for (const auto& t : traffic_of(i)) {
+        const double panels_s = seconds_of_panels(program, i, t);
+        if (panels_s > 0)
+          add_row({t.kind, axes_of(t, mesh_of(program, i)), t.bytes * times,
+                   panels_s * static_cast<double>(times), what, rule_text(i), t.calls * times,
+                   crossing_of(program, i, t) * times});
+        else
+          add(t, mesh_of(program, i), crossing_of(program, i, t), times, what, rule_text(i));
+      }
       for (std::size_t row = first; is_of_scope(i) && row < e_.collectives.size(); ++row)
         same_bits_.bytes += e_.collectives[row].bytes, same_bits_.seconds += e_.collectives[row].seconds;
       if (const auto* control = i.control())
@@ -105,14 +113,23 @@ class Rows {
  private:
   static constexpr std::int64_t most_rows = 64;  // per instruction: beyond that a single row stands for all
 
-  std::int64_t crossing_of(const Program& program, const Instruction& i, const CommunicationCost& t) const {
+  std::int64_t crossing_of(const Program& program, const Instruction& i, const CommunicationCost& t) {
     const Mesh mesh = mesh_of(program, i);
-    return has_forecast(mesh, machine_) ? forecast_crossing_bytes(t.kind, t.bytes, mesh, t.axes, machine_)
-                                        : crossing_bytes(program, i, t);
+    return forecast_.applies_to(mesh) ? forecast_.crossing_bytes(t.kind, t.bytes, mesh, t.axes)
+                                      : crossing_bytes(program, i, t);
+  }
+  // A factorization's panels, which overlap with its updates; 0: the collective is none of these.
+  double seconds_of_panels(const Program& program, const Instruction& i, const CommunicationCost& t) {
+    if (t.kind != "broadcast" || !forecast_.applies_to(mesh_of(program, i))) return 0;
+    const auto* factorization = grid_factorization_of(program, i);
+    return factorization != nullptr ? forecast_.factorization_seconds(program, i, *factorization) : 0;
+  }
+  static std::string axes_of(const CommunicationCost& t, const Mesh& mesh) {
+    return t.axes.empty() ? std::string("-") : axes_text(mesh, t.axes);
   }
   double seconds_of(const CommunicationCost& t, const Mesh& mesh, std::int64_t bytes,
-                    std::int64_t crossing) const {
-    if (has_forecast(mesh, machine_)) return forecast_seconds(t.kind, bytes, mesh, t.axes, machine_);
+                    std::int64_t crossing) {
+    if (forecast_.applies_to(mesh)) return forecast_.seconds(t.kind, bytes, mesh, t.axes);
     const auto p = t.axes.empty() ? mesh.size() : devices_along(mesh, t.axes);
     return collective_seconds(t.kind, bytes, crossing, p, machine_);
   }
@@ -120,7 +137,7 @@ class Rows {
   void add(const CommunicationCost& t, const Mesh& mesh, std::int64_t crossing, std::int64_t times,
            const std::string& what, const std::string& rule) {
     const auto calls = t.calls * times;
-    const auto axes = t.axes.empty() ? std::string("-") : axes_text(mesh, t.axes);
+    const auto axes = axes_of(t, mesh);
     if (calls > most_rows) {
       const double each = seconds_of(t, mesh, t.bytes / t.calls + t.bytes % t.calls, crossing / t.calls);
       add_row({t.kind, axes, t.bytes * times, static_cast<double>(calls) * each, what, rule, calls,
@@ -141,6 +158,7 @@ class Rows {
 
   Explanation& e_;
   const Rates& machine_;
+  Forecast forecast_;
   SameBitsShare same_bits_;
 };
 
@@ -166,8 +184,7 @@ Explanation explanation_of(const Program& program) {
     e.choices.push_back(share.choice());
   e.cost = cost_of(program);
   e.memory = memory_of(program);
-  e.predicted_seconds += e.cost.flops / machine.flops_per_s +
-                         static_cast<double>(e.cost.bytes_accessed) / machine.memory_bytes_per_s;
+  e.predicted_seconds += e.cost.flops / machine.flops_per_s + memory_seconds_of(program, machine);
   for (const int v : program.outputs) {
     const auto& value = program.values[v];
     std::ostringstream text;

@@ -3,26 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compile/forecast.hpp"
 #include "ops/factor/block_cyclic.hpp"
 #include "simulate/plan_steps.hpp"
 
 namespace tessera {
 namespace {
-
-struct GridFactorization {
-  const char* op;
-  bool has_pivots;
-  double flops;  // of n^3
-};
-constexpr GridFactorization kinds[] = {
-    {"lu_factor", true, 2.0 / 3}, {"solve", true, 2.0 / 3}, {"cholesky", false, 1.0 / 3}};
-
-const GridFactorization* kind_of(const Instruction& i) {
-  if (i.op == nullptr) return nullptr;
-  for (const auto& kind : kinds)
-    if (i.op->name == kind.op) return &kind;
-  return nullptr;
-}
 
 class GridSteps {
  public:
@@ -137,19 +123,18 @@ class GridSteps {
 
 bool write_factorization(StepWriter& writer, const Program& program, const Instruction& i,
                          const CommunicatingCall& call) {
-  const GridFactorization* kind = kind_of(i);
+  const GridFactorization* kind = grid_factorization_of(program, i);
   if (kind == nullptr) return false;
   const auto& matrix = program.values[static_cast<std::size_t>(i.inputs[0])];
   const Shape& shape = matrix.type.shape;
   const Mesh mesh = matrix.layout.mesh();
-  if (shape.ndim() != 2 || shape[0] != shape[1] || shape[0] == 0) return false;
   for (const auto& cost : call.costs)
     if (cost.kind == "all-to-all") {  // to the cyclic layout and back
       MeshAxes axes = cost.axes;
-      const double bytes = static_cast<double>(cost.bytes) / 2;
+      const double bytes = static_cast<double>(cost.bytes) / static_cast<double>(cost.calls);
       const auto groups = writer.groups_along(mesh, axes);
-      if (static_cast<std::int64_t>(groups->largest()) != mesh.size()) return false;
-      writer.communicate("all-to-all", writer.of_kind("all-to-all", groups, bytes));
+      for (std::int64_t call = 0; call < cost.calls; ++call)
+        writer.communicate("all-to-all", writer.of_kind("all-to-all", groups, bytes));
     }
   const auto n = static_cast<double>(shape[0]);
   const double of_a_product = is_complex(matrix.type.dtype) ? 4 : 1;

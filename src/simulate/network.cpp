@@ -25,6 +25,13 @@ NetworkQueues::NetworkQueues(const Rates& rates, int ranks)
     out_.emplace_back((hosts_ + size - 1) / size);
   }
   in_ = out_;
+  copies_.resize(static_cast<std::size_t>(ranks));
+}
+
+double NetworkQueues::arrive_inside(int to_rank, double bytes, double now_s) {
+  auto& queue = copies_[static_cast<std::size_t>(to_rank)];
+  queue.occupy(now_s, bytes, rates_.inside.bytes_per_s);
+  return queue.free_s + rates_.inside.latency_s;
 }
 
 // The number of levels that a message climbs.
@@ -36,10 +43,11 @@ int NetworkQueues::levels_between(int from_host, int to_host) const {
   return 0;
 }
 
-NetworkQueues::Passage NetworkQueues::leave(int from_rank, int to_rank, double bytes, double now_s,
-                                            double& left_s) {
+NetworkQueues::Passage NetworkQueues::leave(int from_rank, int to_rank, double bytes, double message_bytes,
+                                            double now_s, double& left_s) {
   Passage passage{host_of(from_rank), host_of(to_rank), 1, 0, 0, bytes};
   auto& queue = out_[0][static_cast<std::size_t>(passage.from_host)];
+  if (rates_.topology.asks_first(message_bytes)) now_s += 2 * rates_.between.latency_s;
   const double start_s = queue.occupy(now_s, bytes, rates_.between.bytes_per_s);
   left_s = queue.free_s;
   passage.head_s = start_s + rates_.between.latency_s;

@@ -3,7 +3,7 @@
 // its first byte has.
 //
 //   rank -> host out -> group out ... group in -> host in -> rank        between hosts
-//   rank -> rank                                                        inside a host: nothing is shared
+//   rank -> rank                                     inside a host: the receiver copies one after the other
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -31,12 +31,13 @@ class NetworkQueues {
     int from_host = 0, to_host = 0, hop = 0;
     double head_s = 0, tail_s = 0, bytes = 0;
   };
-  // Leaves a host at the time; `left_s` is set to the end of the host's sending.
-  Passage leave(int from_rank, int to_rank, double bytes, double now_s, double& left_s);
+  // Leaves a host at the time; `left_s` is set to the end of the host's sending. `message_bytes`: of the whole
+  // message, of which this may be a part.
+  Passage leave(int from_rank, int to_rank, double bytes, double message_bytes, double now_s, double& left_s);
   // Passes one link at its head's time. True: it has arrived at tail_s.
   bool pass(Passage&);
-  // Inside a host.
-  double seconds_inside(double bytes) const { return rates_.inside.seconds(bytes); }
+  // The time of arrival of what a rank of the receiver's own host sends.
+  double arrive_inside(int to_rank, double bytes, double now_s);
 
   std::vector<LinkLoad> loads() const;
 
@@ -51,6 +52,7 @@ class NetworkQueues {
   Rates rates_;
   int ranks_per_host_, hosts_;
   std::vector<std::vector<Queue>> out_, in_;  // by level: hosts first
+  std::vector<Queue> copies_;                 // by rank, of what comes from its own host
 };
 
 }  // namespace tessera

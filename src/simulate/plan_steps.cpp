@@ -95,7 +95,7 @@ class ProgramSteps {
     return flops_of(program_, i) / w_.rates().flops_per_s + seconds_of_memory(i);
   }
   double seconds_of_memory(const Instruction& i) const {
-    return static_cast<double>(accessed_bytes(program_, i)) / w_.rates().memory_bytes_per_s;
+    return w_.rates().memory_seconds(static_cast<double>(accessed_bytes(program_, i)));
   }
   void arithmetic(const Instruction& i) { w_.compute(seconds_of(i), share_of(i)); }
 

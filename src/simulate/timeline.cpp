@@ -46,11 +46,13 @@ class Timeline {
   }
 
   TimelineResult run() {
-    for (int rank = 0; rank < plan_.ranks; ++rank) push({0, 0, Event::walk, rank, 0, 0, {}, {}});
-    while (!events_.empty()) {
-      const Event event = events_.top();
-      events_.pop();
-      handle(event);
+    for (int rank = 0; rank < plan_.ranks; ++rank) push(0, {Event::walk, rank, 0, 0, {}});
+    while (!due_.empty()) {
+      const Due due = due_.top();
+      due_.pop();
+      const Event event = events_[due.event];
+      unused_.push_back(due.event);
+      handle(event, due.at_s);
     }
     return finished();
   }
@@ -58,13 +60,16 @@ class Timeline {
  private:
   struct Event {
     enum Kind : std::int8_t { walk, pass, post, round_ends };
-    double at_s;
-    std::int64_t order;
     Kind kind;
     int rank, step, round;
     NetworkQueues::Passage passage;
-    int next;                                   // post: the message that is sent next
-    bool operator<(const Event& other) const {  // the earliest is on top
+  };
+  // When an event is due: small, because the queue moves it about; the event itself stays in its place.
+  struct Due {
+    double at_s;
+    std::int64_t order;
+    std::uint32_t event;
+    bool operator<(const Due& other) const {  // the earliest is on top
       return at_s != other.at_s ? at_s > other.at_s : order > other.order;
     }
   };
@@ -74,17 +79,23 @@ class Timeline {
     double since_s = 0, end_s = 0;
   };
 
-  void push(Event event) {
-    event.order = pushed_++;
-    events_.push(event);
+  void push(double at_s, const Event& event) {
+    if (unused_.empty()) {
+      unused_.push_back(static_cast<std::uint32_t>(events_.size()));
+      events_.emplace_back();
+    }
+    const auto place = unused_.back();
+    unused_.pop_back();
+    events_[place] = event;
+    due_.push({at_s, pushed_++, place});
   }
 
-  void handle(const Event& event) {
+  void handle(const Event& event, double now_s) {
     switch (event.kind) {
-      case Event::walk: return walk(event.rank, event.at_s);
+      case Event::walk: return walk(event.rank, now_s);
       case Event::pass: return pass(event);
-      case Event::post: return post(event.rank, event.step, event.at_s);
-      case Event::round_ends: return end_round(event.rank, event.step, event.at_s);
+      case Event::post: return post(event.rank, event.step, now_s);
+      case Event::round_ends: return end_round(event.rank, event.step, now_s);
     }
   }
 
@@ -110,7 +121,7 @@ class Timeline {
       ++walker.step;
       if (passes_s <= 0) continue;
       spend(rank, step.name, false, now_s, passes_s);
-      return push({now_s + passes_s, 0, Event::walk, rank, 0, 0, {}, {}});
+      return push(now_s + passes_s, {Event::walk, rank, 0, 0, {}});
     }
     walker.end_s = std::max(walker.end_s, now_s);
   }
@@ -198,7 +209,7 @@ class Timeline {
       now_s += rates_.topology.message_s * message.messages;
       send(rank, step, message, now_s, posting);
       if (rates_.topology.message_s > 0 && message.messages > 0 && posting.next < sends.size())
-        return push({now_s, 0, Event::post, rank, step, 0, {}, {}});
+        return push(now_s, {Event::post, rank, step, 0, {}});
     }
     auto& mine = under_way(step).ranks[static_cast<std::size_t>(rank)];
     mine.receiving_s = rates_.topology.message_s * (posting.round.receives > 0 ? 1 : 0);
@@ -214,11 +225,12 @@ class Timeline {
     count(step, message);
     if (network_.host_of(rank) == network_.host_of(message.to))
       return arrive(message.to, step, message.arrives_in,
-                    now_s + network_.seconds_inside(message.bytes * posting.round.parts));
+                    network_.arrive_inside(message.to, message.bytes, now_s));
     double left_s = 0;
-    const auto passage = network_.leave(rank, message.to, message.bytes, now_s, left_s);
+    const double whole_bytes = message.bytes * posting.round.parts / std::max(1, message.messages);
+    const auto passage = network_.leave(rank, message.to, message.bytes, whole_bytes, now_s, left_s);
     posting.left_s = std::max(posting.left_s, left_s);
-    push({passage.head_s, 0, Event::pass, message.to, step, message.arrives_in, passage, {}});
+    push(passage.head_s, {Event::pass, message.to, step, message.arrives_in, passage});
   }
 
   void count(int step, const SimulatedMessage& message) {
@@ -234,7 +246,7 @@ class Timeline {
   void pass(const Event& event) {
     auto passage = event.passage;
     if (network_.pass(passage)) return arrive(event.rank, event.step, event.round, passage.tail_s);
-    push({passage.head_s, 0, Event::pass, event.rank, event.step, event.round, passage, {}});
+    push(passage.head_s, {Event::pass, event.rank, event.step, event.round, passage});
   }
 
   void arrive(int rank, int step, int round, double at_s) {
@@ -256,7 +268,7 @@ class Timeline {
 
   void schedule_end(int rank, int step, const UnderWay::Rank& mine) {
     const double end_s = std::max(mine.busy_s, mine.ready_s + mine.receiving_s) + mine.combined_s;
-    push({end_s, 0, Event::round_ends, rank, step, 0, {}, {}});
+    push(end_s, {Event::round_ends, rank, step, 0, {}});
   }
 
   void end_round(int rank, int step, double now_s) {
@@ -305,7 +317,9 @@ class Timeline {
   std::vector<Walker> walkers_;
   std::vector<std::vector<double>> marks_;  // by step and rank
   std::unordered_map<std::int64_t, Posting> postings_;
-  std::priority_queue<Event> events_;
+  std::priority_queue<Due> due_;
+  std::vector<Event> events_;          // by place
+  std::vector<std::uint32_t> unused_;  // places
   std::int64_t pushed_ = 0;
   std::vector<std::vector<double>> spent_;  // by name, computing and waiting, and rank
   TimelineResult result_;

@@ -109,8 +109,17 @@ TEST(Timeline, links_of_many_hosts_deliver_less_where_they_contend) {
   EXPECT_NEAR(seconds_of(16, at_once(16, 1e5), rates), 15 * 1e5 / rate * 4 + latency, 1e-12);
   EXPECT_NEAR(seconds_of(4, at_once(4, 1e5), rates), 3 * 1e5 / rate * 2 + latency, 1e-12);
 }
-TEST(Timeline, inside_of_a_host_nothing_is_shared) {
-  EXPECT_NEAR(seconds_of(8, at_once(8, 1e6), crossbar(8)), 1e-7 + 1e6 / 1e10, 1e-12);
+TEST(Timeline, inside_of_a_host_a_rank_copies_one_message_after_the_other) {
+  EXPECT_NEAR(seconds_of(8, at_once(8, 1e6), crossbar(8)), 1e-7 + 7 * 1e6 / 1e10, 1e-12);
+}
+TEST(Timeline, a_large_message_asks_its_receiver_first) {
+  auto rates = crossbar();
+  rates.topology.rendezvous_bytes = 1e5;
+  for (const double bytes : {1e5, 2e5})
+    EXPECT_NEAR(seconds_of(2, pairwise_rounds(everybody(2), bytes, false), rates),
+                latency * (bytes > 1e5 ? 3 : 1) + bytes / rate, 1e-12);
+  // The answers come while messages before it leave.
+  EXPECT_NEAR(seconds_of(8, at_once(8, 2e5), rates), 7 * 2e5 / rate + 3 * latency, 1e-12);
 }
 TEST(Timeline, an_oversubscribed_group_sends_at_the_rate_of_its_links) {
   auto rates = crossbar();

@@ -1,6 +1,8 @@
 #include "ops/factor/block_cyclic.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <numeric>
 
 namespace tessera::factor {
@@ -43,16 +45,19 @@ Meeting2d meet(const BlockCyclic& layout, int grid_rank, const Rectangle& box) {
 }
 
 std::vector<int> servers(std::span<const Rectangle> held, int receiver) {
+  const auto key = [&](std::size_t r) {
+    return std::array{held[r].rows.start, held[r].rows.stop, held[r].columns.start, held[r].columns.stop};
+  };
+  std::map<std::array<std::int64_t, 4>, std::vector<int>> holders;
+  for (std::size_t r = 0; r < held.size(); ++r)
+    if (!held[r].is_empty()) holders[key(r)].push_back(static_cast<int>(r));
+  const auto own = static_cast<std::size_t>(receiver);
   std::vector<int> chosen;
   for (std::size_t r = 0; r < held.size(); ++r) {
-    if (held[r].is_empty() || std::find(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(r),
-                                        held[r]) != held.begin() + static_cast<std::ptrdiff_t>(r))
-      continue;
-    std::vector<int> holders;
-    for (std::size_t other = r; other < held.size(); ++other)
-      if (held[other] == held[r]) holders.push_back(static_cast<int>(other));
-    const bool own = std::find(holders.begin(), holders.end(), receiver) != holders.end();
-    chosen.push_back(own ? receiver : holders[static_cast<std::size_t>(receiver) % holders.size()]);
+    if (held[r].is_empty()) continue;
+    const auto& all = holders[key(r)];
+    if (all[0] == static_cast<int>(r))
+      chosen.push_back(held[own] == held[r] ? receiver : all[own % all.size()]);
   }
   return chosen;
 }

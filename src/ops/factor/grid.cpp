@@ -158,13 +158,21 @@ template <class T> std::int64_t bytes_of(const Pooled<T>& message) {
 
 }  // namespace
 
+// Of a whole matrix, what a rank has not itself: the tiles of all ranks cover it.
 std::int64_t loaded_from_others(const Tiles& tiles, const BlockCyclic& layout, int me, Part part) {
+  if (part == Part::all)
+    return layout.rows.count(layout.row_of(me)) * layout.columns.count(layout.column_of(me)) -
+           moved(layout, me, tiles.held[me], part).elements();
   std::int64_t elements = 0;
   for (const int from : servers(tiles.held, me))
     if (from != me) elements += moved(layout, me, tiles.held[from], part).elements();
   return elements;
 }
 std::int64_t stored_from_others(const Tiles& tiles, const BlockCyclic& layout, int me, Part part) {
+  const auto& box = tiles.held[me];
+  if (part == Part::all)
+    return box.is_empty() ? 0
+                          : box.rows.size() * box.columns.size() - moved(layout, me, box, part).elements();
   std::int64_t elements = 0;
   for (int from = 0; from < layout.ranks(); ++from)
     if (from != me) elements += moved(layout, from, tiles.held[me], part).elements();
