@@ -163,14 +163,11 @@ void LayoutSearch::try_all(Choice& choice, std::size_t leaf) {
   }
 }
 
-// The first choices (replicated), the given layouts, and each dim in turn split by as many ranks as it takes.
+// Dim 0 of every array by all axes, where it can: data-parallel programs. Then the last dims, the given
+// layouts and the first choices (replicated): what is split everywhere is seldom far from the best.
 std::vector<LayoutSearch::Choice> LayoutSearch::beginnings() const {
   const Choice first(arrays_.size(), 0);
-  std::vector<Choice> all = {first};
-  Choice given = first;
-  for (std::size_t i = 0; i < arrays_.size(); ++i) given[i] = static_cast<int>(arrays_[i].given);
-  all.push_back(given);
-  // Dim 0 of every array by all axes, where it can: data-parallel programs. Then the last dims.
+  std::vector<Choice> all;
   for (const bool last : {false, true}) {
     Choice split = first;
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
@@ -184,6 +181,10 @@ std::vector<LayoutSearch::Choice> LayoutSearch::beginnings() const {
     }
     all.push_back(split);
   }
+  Choice given = first;
+  for (std::size_t i = 0; i < arrays_.size(); ++i) given[i] = static_cast<int>(arrays_[i].given);
+  all.push_back(given);
+  all.push_back(first);
   return all;
 }
 

@@ -108,12 +108,13 @@ double crossing_seconds(const Rates& m, const GroupOnHosts& g, double bytes, dou
   return seconds / g.delivered;
 }
 
-double all_to_all(const Rates& m, const GroupOnHosts& g, double bytes) {
+// `messages`: of a rank. All peers count alike: of a shift between neighbours as many cross as of the others.
+double all_to_all(const Rates& m, const GroupOnHosts& g, double bytes, double messages) {
   const double block = bytes / std::max(1.0, g.ranks - 1);
-  const double posting = 2 * m.topology.message_s * (g.ranks - 1);
-  const double copying = m.inside.seconds((g.mates - 1) * block);
+  const double posting = 2 * m.topology.message_s * messages;
+  const double copying = m.inside.seconds((g.mates - 1) * block), message = bytes / messages;
   if (g.hosts == 1) return std::max(copying, posting);
-  return std::max(copying, latency_between(m, g, block) +
+  return std::max(copying, latency_between(m, g, message) +
                                std::max(posting, crossing_seconds(m, g, block, g.pairs)));
 }
 
@@ -193,7 +194,7 @@ double Forecast::seconds(const std::string& kind, std::int64_t received, const M
   if (kind == "reduce-scatter") return reduce_scatter(machine_, g, bytes / others);
   if (kind == "all-reduce") return all_reduce(machine_, g, bytes * g.ranks / (2 * others));
   if (kind == "broadcast") return broadcast(machine_, g, bytes);
-  return all_to_all(machine_, g, bytes);
+  return all_to_all(machine_, g, bytes, kind == "collective-permute" ? 1 : others);
 }
 
 std::int64_t Forecast::crossing_bytes(const std::string& kind, std::int64_t bytes, const Mesh& mesh,

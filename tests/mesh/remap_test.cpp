@@ -137,6 +137,30 @@ TEST_F(RemapTest, remaps_across_meshes_move_every_element_to_its_place) {
   }
 }
 
+// Along an axis of many devices one device stands for those that need and have alike.
+TEST_F(RemapTest, the_busiest_of_many_devices_is_found) {
+  const Mesh line = abstract_mesh({23}, {"x"}), grid = abstract_mesh({17, 11}, {"x", "y"});
+  for (const std::int64_t n : {1, 22, 23, 24, 40, 47, 100, 230})
+    for (const std::int64_t shift : {0, 1, 3, 19})
+      for (const Sharding& layout :
+           {Sharding(NamedSharding(line, P("x"))), Sharding(NamedSharding(grid, P("x", "y"))),
+            Sharding(NamedSharding(grid, P(axes("y", "x")))), Sharding(NamedSharding(grid, P(None, "x")))}) {
+        if (shift > n) continue;
+        const Shape shape{n, 13};
+        const Remap roll{{RemapPiece{0, {{shift, n}, {0, 13}}, {-shift, 0}, {1, 1}},
+                          RemapPiece{0, {{0, shift}, {0, 13}}, {n - shift, 0}, {1, 1}}}};
+        std::int64_t most = 0;
+        for (const int me : layout.mesh().device_ids()) {
+          std::int64_t received = 0;
+          for (const auto& t : plan_exchange(roll, std::vector{layout}, std::vector{shape}, layout, shape, me).receives)
+            received += box_elements(t.to);
+          most = std::max(most, received);
+        }
+        EXPECT_EQ(exchange_bytes(roll, std::vector{layout}, std::vector{shape}, layout, shape, 4), 4 * most)
+            << n << " rolled by " << shift << " over " << layout;
+      }
+}
+
 TEST_F(RemapTest, a_roll_by_one_sends_one_row_to_the_neighbour) {
   const Sharding rows = NamedSharding(make_mesh({4}, {"x"}), P("x"));
   const Shape shape{16, 5};

@@ -85,6 +85,12 @@ TEST(Simulate, the_forecast_of_explain_is_within_a_quarter_of_the_simulation) {
        {1},
        P("x"),
        P()},
+      {"lu",
+       [](const Array& a, const Array&) { return linalg::lu_factor(a).lu; },
+       {2048, 2048},
+       {1},
+       P("x", "y"),
+       P()},
       {"gradient",
        [](const Array& a, const Array& b) {
          return grad([&](const Array& w) { return sum(square(maximum(matmul(a, w), 0))); })(b);
@@ -133,6 +139,32 @@ TEST(Simulate, a_factorization_is_followed_panel_by_panel) {
   EXPECT_GT(large.waiting_s / large.seconds, small.waiting_s / small.seconds);
   EXPECT_GT(small.computing_s, 0.9 * 2 / 3 * std::pow(4096, 3) / 8 / 2e10);
   EXPECT_THAT(to_string(large), HasSubstr("broadcast for lu_factor"));
+}
+
+TEST(Simulate, explain_divides_the_arithmetic_of_a_factorization_among_its_ranks) {
+  const OnMachine machine;
+  const auto f = [](const Array& a) { return linalg::lu_factor(a).lu; };
+  for (const int side : {2, 8, 1000}) {
+    const double n = 8192;
+    const auto plan = explain(f, placed({8192, 8192}, abstract_mesh({side, side}, {"x", "y"}), P("x", "y")));
+    EXPECT_NEAR(plan.cost.flops, 2.0 / 3 * n * n * n / (side * side), 0.05 * plan.cost.flops) << side;
+  }
+}
+
+TEST(Simulate, a_step_that_fits_the_cache_takes_less) {
+  const char* const cache = R"(, "cache_bytes": 1e6, "cache_bytes_per_s": 8e10)";
+  const auto f = [](const Array& x) { return x + 1; };
+  for (const int n : {1000, 1000000}) {  // 8 and 8,000 KB read and written
+    double seconds[2];
+    for (const bool has_cache : {false, true}) {
+      const OnMachine machine(has_cache ? cache : "");
+      const Array x = placed({n}, abstract_mesh({1}, {"x"}), P());
+      seconds[has_cache] = explain(f, x).predicted_seconds;
+      EXPECT_NEAR(simulate(f, {}, x).seconds, seconds[has_cache], 1e-9 * seconds[has_cache]);
+    }
+    EXPECT_EQ(seconds[1] < seconds[0], n == 1000);
+  }
+  EXPECT_THROW(parse_rates(R"({"cache_bytes": 1e6})", "test"), ArgumentError);
 }
 
 TEST(Simulate, a_loop_of_more_steps_takes_longer_by_these) {

@@ -339,14 +339,11 @@ Tiles tiles_among(const std::vector<int>& device_ids, const Shape& global, const
     if (tiles.held.back().is_empty()) tiles.held.back() = {};
   }
   const auto close_gaps = [&](auto member) {
-    std::vector<Range> distinct;
-    for (auto& box : tiles.held)
-      if (!box.is_empty() && std::find(distinct.begin(), distinct.end(), box.*member) == distinct.end())
-        distinct.push_back(box.*member);
-    std::sort(distinct.begin(), distinct.end(), [](Range a, Range b) { return a.start < b.start; });
-    std::map<std::int64_t, std::int64_t> moved;
+    std::map<std::int64_t, std::int64_t> moved;  // by the old start: first the size, then the new start
+    for (const auto& box : tiles.held)
+      if (!box.is_empty()) moved[(box.*member).start] = (box.*member).size();
     std::int64_t next = 0;
-    for (const Range& range : distinct) moved[range.start] = next, next += range.size();
+    for (auto& [start, size] : moved) next += std::exchange(size, next);
     for (auto& box : tiles.held)
       if (!box.is_empty())
         box.*member = {moved[(box.*member).start], moved[(box.*member).start] + (box.*member).size()};
