@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <new>
 #include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
 
 #include <tessera/runtime.hpp>
 #include "api/failures.hpp"
@@ -17,6 +21,7 @@
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/failure.hpp"
 #include "comm/watch/waiting.hpp"
+#include "compile/held_values.hpp"
 #include "compile/pipeline.hpp"
 #include "graph/hooks.hpp"
 #include "run/replicas.hpp"
@@ -162,7 +167,27 @@ std::string data_text(const Asked& asked) {
   return text;
 }
 
-Agreed agree_on(const Asked& asked) {
+namespace {
+
+// What this rank's handles hold besides the `asked` roots, and what all ranks compute along instead.
+struct Held {
+  std::size_t asked;
+  std::uint64_t hash = 0;
+  std::optional<ValueNumbers> united = std::nullopt;
+};
+
+ValueNumbers united_of_all(const comm::Communicator& group, const ValueNumbers& mine) {
+  std::string text;
+  for (const auto number : mine) text += std::to_string(number) + " ";
+  std::set<std::uint32_t> all;
+  for (const auto& theirs : comm::gather_texts(group, text)) {
+    std::istringstream stream(theirs);
+    for (std::uint32_t number = 0; stream >> number;) all.insert(number);
+  }
+  return {all.begin(), all.end()};
+}
+
+Agreed agree_on(const Asked& asked, Held& held) {
   comm::check_not_failed();
   const auto& ids = asked.participants;
   const auto is_ready = [&] { return asked.plan != nullptr && !exceeds_memory(asked.plan->peak_bytes()); };
@@ -178,26 +203,38 @@ Agreed agree_on(const Asked& asked) {
   const auto& group = comm::group(ids);
   const auto origin = asked.content != 0 ? origin_of_data(asked.operands) : UserCall();
   if (!uses_failed && !is_always_a_rendezvous(asked) &&
-      comm::put_off(group, asked.plan_key, asked.content, origin))
+      comm::put_off(group, asked.plan_key, asked.content, origin)) {
+    if (auto known = comm::united_for(group, asked.plan_key); known.hash != held.hash)
+      held.united = std::move(known.numbers);
     return Agreed::later;
+  }
   const auto text = [&] {
     return (nan_check_on() ? "evaluates, looking for NaN,\n" : "evaluates\n") + graph_text(asked.graph) +
            data_text(asked);
   };
   const auto fingerprint = asked.key.agreed + (nan_check_on() ? 1 : 0);
   const auto some_ask = comm::agree(group, asked.content == 0 ? fingerprint : mix(fingerprint, asked.content),
-                                    text, {!is_ready(), uses_failed, comm::has_too_many_groups()});
+                                    text, {!is_ready(), uses_failed, comm::has_too_many_groups(), held.hash});
   if (some_ask.for_fewer_groups) comm::free_idle_groups(group);
+  if (some_ask.apart != 0) held.united = united_of_all(group, held_values(asked.graph, held.asked));
   stop_if_asked(ids);
   if (some_ask.for_failed_value) return Agreed::failed;
-  return some_ask.for_plan ? Agreed::not_ready : Agreed::all_ready;
+  return some_ask.for_plan || held.united ? Agreed::not_ready : Agreed::all_ready;
 }
 
-void allow_later(const Asked& asked) {
+void allow_later(const Asked& asked, comm::Apart held) {
   if (!waits_for_others(asked.participants) || is_always_a_rendezvous(asked)) return;
   if (may_run_alone(asked.plan->program(), asked.participants.size()))
-    comm::may_put_off(comm::group(asked.participants), asked.plan_key, call_text());
+    comm::may_put_off(comm::group(asked.participants), asked.plan_key, call_text(), std::move(held));
 }
+
+}  // namespace
+
+Agreed agree_on(const Asked& asked) {
+  Held nothing{asked.graph.roots.size()};
+  return agree_on(asked, nothing);
+}
+void allow_later(const Asked& asked) { allow_later(asked, {}); }
 
 std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, const Executable* known,
                                        const std::vector<int>& ids,
@@ -280,20 +317,30 @@ void evaluate(const std::vector<Array>& arrays) {
   check_thread("eval");
   const auto roots = without_value(arrays);
   if (roots.empty()) return raise_earlier_failure(arrays);
-  const Graph graph = collect(roots, true);
-  const GraphKey key = key_of(graph);
+  Graph graph = collect(roots, true);
+  Held held{roots.size()};
+  GraphKey key = key_of(graph, held.asked, held.hash);
   auto& plans = state<Plans>();
   Plan* plan = plans.find(graph, key);
-  const auto found = plan == nullptr ? participants(graph) : std::vector<int>();
-  const auto& ids = plan == nullptr ? found : plan->participants;
-  const auto* const known = plan == nullptr ? nullptr : plan->executable.get();
+  auto found = plan == nullptr ? participants(graph) : std::vector<int>();
+  const auto* ids_of_plan = plan == nullptr ? &found : &plan->participants;
+  const auto* known = plan == nullptr ? nullptr : plan->executable.get();
   std::vector<Array> with_known;  // requested values that were computed before may have failed
   if (roots.size() < arrays.size()) {
     with_known = graph.leaves;
     with_known.insert(with_known.end(), arrays.begin(), arrays.end());
   }
   const auto& operands = with_known.empty() ? graph.leaves : with_known;
-  const Agreed agreed = agree_on({graph, key, key.agreed, ids, known, operands, key.content});
+  const Agreed agreed = agree_on({graph, key, key.agreed, *ids_of_plan, known, operands, key.content}, held);
+  if (held.united) {
+    hold(graph, held.asked, *held.united);
+    key = key_of(graph, held.asked, held.hash);
+    found = std::vector<int>(*ids_of_plan);
+    ids_of_plan = &found;
+    plan = plans.find(graph, key);
+    known = plan == nullptr ? nullptr : plan->executable.get();
+  }
+  const auto& ids = *ids_of_plan;
   if (agreed == Agreed::failed) go_on_without_failed(graph, operands, ids);
   if (agreed == Agreed::not_ready || plan == nullptr) {
     const auto make = [&] { return compile(graph); };
@@ -305,7 +352,8 @@ void evaluate(const std::vector<Array>& arrays) {
     on_the_way(ids, [&] {
       if (plan == nullptr) plan = &plans.add(key, {GraphForm(graph), found, std::move(executable)});
       if (agreed == Agreed::not_ready)
-        allow_later({graph, key, key.agreed, plan->participants, plan->executable.get(), graph.leaves, 0});
+        allow_later({graph, key, key.agreed, plan->participants, plan->executable.get(), graph.leaves, 0},
+                    {held.hash, held_values(graph, held.asked)});
     });
   }
   auto inputs = on_the_way(plan->participants, [&] { return buffers_of(graph.leaves); });

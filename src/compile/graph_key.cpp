@@ -1,7 +1,9 @@
 // Equality of graphs: first by hash, then by value.
+#include <algorithm>
 #include <cstring>
 
 #include "compile/graph.hpp"
+#include "compile/held_values.hpp"
 
 namespace tessera {
 namespace {
@@ -85,14 +87,43 @@ bool is_small_constant(const Output& output) {
   return output.stored && !output.sharding && output.stored->buffer && output.stored->buffer.bytes() <= 16;
 }
 
-GraphKey key_of(const Graph& graph) {
+GraphKey key_of(const Graph& graph, std::size_t asked, std::uint64_t& held) {
   number_values(graph);
   KeyMaker maker;
   for (const auto& leaf : graph.leaves) maker.add_leaf(leaf);
   for (const auto& node : graph.nodes) maker.add_node(*node);
-  for (const auto& root : graph.roots) maker.add(number_of(root) + 0x10000u);
+  held = 0;
+  for (std::size_t i = 0; i < graph.roots.size(); ++i) {
+    const std::uint64_t number = number_of(graph.roots[i]) + 0x10000u;
+    if (i < asked)
+      maker.add(number);
+    else
+      held = mix(held, number);
+  }
+  maker.key.hash = mix(maker.key.hash, held);
   maker.key.content = content_of(graph.leaves);
   return maker.key;
+}
+
+GraphKey key_of(const Graph& graph) {
+  std::uint64_t held = 0;
+  return key_of(graph, graph.roots.size(), held);
+}
+
+ValueNumbers held_values(const Graph& graph, std::size_t asked) {
+  number_values(graph);
+  ValueNumbers numbers;
+  for (std::size_t i = asked; i < graph.roots.size(); ++i) numbers.push_back(number_of(graph.roots[i]));
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+void hold(Graph& graph, std::size_t asked, const ValueNumbers& held) {
+  graph.roots.erase(graph.roots.begin() + static_cast<std::ptrdiff_t>(asked), graph.roots.end());
+  auto number = static_cast<std::uint32_t>(graph.leaves.size());
+  for (const auto& node : graph.nodes)
+    for (int i = 0; i < static_cast<int>(node->outputs.size()); ++i, ++number)
+      if (std::binary_search(held.begin(), held.end(), number)) graph.roots.emplace_back(node, i);
 }
 
 std::uint64_t content_of(const std::vector<Array>& leaves) {

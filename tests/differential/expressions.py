@@ -133,11 +133,13 @@ class Builder:
     def results(self):
         """(name, tessera's value, NumPy's, dtypes) of what the program asks for, in a random order of evaluation."""
         import steps
+        import wide_steps
 
+        all_steps = steps.STEPS + wide_steps.STEPS
         start = self.operand()
         current = start
         for _ in range(int(self.draw.integers(2, 9))):
-            step = self.pick(steps.STEPS)
+            step = self.pick(all_steps)
             new = step(self, current)
             if new is not None:
                 current = new

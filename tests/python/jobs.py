@@ -74,6 +74,27 @@ os.write(1, f"child {status} parent {float(ts.sum(x))}\\n".encode())  # print() 
         self.assertNotEqual(status, 0)
         self.assertIn("program.py:3", err)
 
+    def test_garbage_that_one_rank_collects_earlier_changes_nothing(self):
+        program = """
+import gc
+import tessera as ts
+x = ts.device_put(ts.ones(101), ts.NamedSharding(ts.make_mesh((2,), ("x",)), ts.P("x")))
+
+def step(x):
+    half = x * 0.5
+    def pick(n):  # refers to itself: half lives until the collector runs
+        return half if n == 0 else pick(n - 1)
+    return pick(3) + 1
+
+for i in range(20):
+    x = step(x)
+    if ts.process_index() == 0 and i in (1, 7):
+        gc.collect()
+    ts.block_until_ready(x)
+ts.debug.print('{}', ts.max(x) < 2)
+"""
+        self.assertEqual(run(2, program), (0, "True\n", ""))
+
     def test_the_status_of_a_program_alone(self):
         self.assertEqual(run(0, "import sys, tessera\nsys.exit(3)")[0], 3)
         status, _, err = run(0, "import tessera as ts\nts.reshape(ts.ones(6), (4,))")

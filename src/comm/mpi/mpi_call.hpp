@@ -23,6 +23,8 @@ struct PutOff {
   struct Known {
     std::uint64_t fingerprint = 0;
     std::string what;
+    std::uint64_t apart = 0;  // what the ranks have united for it: a hash, and the numbers
+    std::vector<std::uint32_t> apart_numbers = {};
   };
   std::array<Known, 64> known = {};  // calls that may be left to it, at their fingerprint modulo 64
   std::uint64_t fingerprint = 0;     // of the calls since the last agreement

@@ -160,16 +160,17 @@ Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
   const bool is_everybody = comm.size() == world().size();
   if (comm.size() == 1) {
     if (is_everybody) note_agreed_stop(stop_signal_here());
+    asks.apart = 0;
     return asks;
   }
   const Communicator& channel = channel_of(comm);
   Owed owed(channel);
   if (owed.by_all() != 0) fingerprint = mix(owed.by_all(), fingerprint);
-  const std::uint64_t mine[7] = {fingerprint,          ~fingerprint,
-                                 asks.for_plan,        asks.for_failed_value,
-                                 owed.by_parts(),      static_cast<std::uint64_t>(stop_signal_here()),
-                                 asks.for_fewer_groups};
-  std::uint64_t largest[7], difference = 0;
+  const std::uint64_t mine[9] = {
+      fingerprint,           ~fingerprint,    asks.for_plan,
+      asks.for_failed_value, owed.by_parts(), static_cast<std::uint64_t>(stop_signal_here()),
+      asks.for_fewer_groups, asks.apart,      ~asks.apart};
+  std::uint64_t largest[9], difference = 0;
   {
     const Waiting waiting("agreement", channel, 0);
     const Rendezvous rendezvous(channel.impl().set->rendezvous_count, channel.device_ids(),
@@ -179,7 +180,7 @@ Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
   }
   if (is_everybody) note_agreed_stop(static_cast<int>(largest[5]));
   if (largest[0] != ~largest[1] || difference != 0) disagree(channel, describe() + owed.text());
-  return {largest[2] != 0, largest[3] != 0, largest[6] != 0};
+  return {largest[2] != 0, largest[3] != 0, largest[6] != 0, largest[7] != ~largest[8] ? 1u : 0u};
 }
 
 void agree_on_call(const Communicator& comm, const std::string& call) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "base/call.hpp"
 #include "comm/mpi/communicator.hpp"
@@ -20,10 +21,13 @@ struct Asks {
   bool for_plan = false;          // the rank has no plan yet
   bool for_failed_value = false;  // the rank knows that an operand has no value
   bool for_fewer_groups = false;  // it has too many (mpi/idle_groups.hpp); only where an evaluation begins
+  // A hash of what may differ between the ranks, which unite it next if it does. In the answer: whether it
+  // does.
+  std::uint64_t apart = 0;
 };
 // Returns when every rank of the communicator brings the same fingerprint: what any of them asks for, the
 // same on all. Otherwise every rank throws DisagreementError, whose text shows the distinct descriptions and
-// who has which; describe() is called only then. Signals go along. One 56-byte all-reduce.
+// who has which; describe() is called only then. Signals go along. One 72-byte all-reduce.
 Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
            Asks mine = {});
 
@@ -36,7 +40,13 @@ Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
 // them.
 bool put_off(const Communicator& comm, std::uint64_t fingerprint, std::uint64_t data = 0,
              const UserCall& entered = {});
-void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::string what);
+// What the ranks have united for that call (Asks::apart): a rank that puts the call off takes it over.
+struct Apart {
+  std::uint64_t hash = 0;
+  std::vector<std::uint32_t> numbers = {};
+};
+void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::string what, Apart united = {});
+Apart united_for(const Communicator& comm, std::uint64_t fingerprint);
 
 // "data from array at main.cpp:12, checksum 0123456789abcdef"
 std::string content_text(std::uint64_t content, const UserCall& entered);

@@ -81,8 +81,15 @@ bool put_off(const Communicator& comm, std::uint64_t fingerprint, std::uint64_t 
   return true;
 }
 
-void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::string what) {
-  if (comm.size() > 1) known_as(put_off_of(channel_of(comm)), fingerprint) = {fingerprint, std::move(what)};
+void may_put_off(const Communicator& comm, std::uint64_t fingerprint, std::string what, Apart united) {
+  if (comm.size() > 1)
+    known_as(put_off_of(channel_of(comm)), fingerprint) = {fingerprint, std::move(what), united.hash,
+                                                           std::move(united.numbers)};
+}
+
+Apart united_for(const Communicator& comm, std::uint64_t fingerprint) {
+  const auto& known = known_as(put_off_of(channel_of(comm)), fingerprint);
+  return {known.apart, known.apart_numbers};
 }
 
 std::string content_text(std::uint64_t content, const UserCall& entered) {

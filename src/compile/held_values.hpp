@@ -1,0 +1,24 @@
+// Values that a program's handles hold besides those that are asked for. collect() appends them to the roots,
+// and they are computed along. Ranks may hold different handles (Python frees cycles of references whenever
+// its collector runs), so what must agree are the requested values alone; the ranks unite the held ones.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "compile/graph.hpp"
+
+namespace tessera {
+
+// Numbers of values of a graph: leaves first, then the outputs of each node. Ascending.
+using ValueNumbers = std::vector<std::uint32_t>;
+
+// The key of a graph whose first `asked` roots are requested. The held ones enter its hash, and `held`
+// instead of what must agree.
+GraphKey key_of(const Graph&, std::size_t asked, std::uint64_t& held);
+
+ValueNumbers held_values(const Graph&, std::size_t asked);
+// Replaces the held values.
+void hold(Graph&, std::size_t asked, const ValueNumbers&);
+
+}  // namespace tessera
