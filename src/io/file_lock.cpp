@@ -85,7 +85,7 @@ bool FileLock::try_once(const std::string& call) {
   int descriptor = uninterrupted([&] { return ::open(path_.c_str(), flags | O_CREAT | O_EXCL, 0666); });
   if (descriptor < 0 && errno == EEXIST)
     made = false, descriptor = uninterrupted([&] { return ::open(path_.c_str(), flags); });
-  if (descriptor < 0 && errno == ENOENT) return false;  // the file was removed in between
+  if (descriptor < 0 && !made && errno == ENOENT) return false;  // the file was removed in between
   if (descriptor < 0)
     throw IoError(call + ": the lock " + quoted(path_) + " cannot be opened: " + std::strerror(errno) +
                   "; check the permissions of the directory and the free space");

@@ -3,12 +3,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <thread>
 
 #include "io/folder.hpp"
+#include "io/hdf5/dataset.hpp"
 #include "io/hdf5/library.hpp"
 #include "support/watchdog.hpp"
 
@@ -59,6 +62,30 @@ TEST_F(Hdf5, a_part_of_a_dataset_is_read_alone) {
   EXPECT_THAT(
       text_of_error<IndexError>([&] { io::load_hdf5(path("x.h5"), "x", {.slices = {slice(0, 5, -1)}}); }),
       HasSubstr("dimension 0 has the step -1; of a file only positive steps are read"));
+}
+
+TEST_F(Hdf5, boxes_are_read_by_several_threads_at_a_time) {  // a slab that comes, and what a slab asks for
+  constexpr std::int64_t n = 64;
+  io::save_hdf5(path("x.h5"), "x", device_put(reshape(arange(n * n), {n, n}), all_rows()));
+  comm::barrier(comm::world());
+  const io::Hdf5Dataset dataset{"read", path("x.h5"), "x"};
+  const auto info = io::info_of_dataset(dataset);
+  std::atomic<int> wrong = 0;
+  const auto read = [&](std::int64_t first) {
+    std::vector<std::int32_t> row(n);
+    for (std::int64_t i = 0; i < 60; ++i) try {
+        const std::int64_t at = (first + i) % n;
+        io::read_dataset_box(dataset, info, {{at, at + 1}, {0, n}}, reinterpret_cast<std::byte*>(row.data()));
+        if (row.front() != at * n || row.back() != at * n + n - 1) ++wrong;
+      } catch (const std::exception&) {
+        ++wrong;
+      }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) threads.emplace_back(read, 17 * t);
+  read(5);
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST_F(Hdf5, mistakes_are_named_on_every_rank) {

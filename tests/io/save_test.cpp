@@ -60,6 +60,11 @@ TEST_F(Save, links_in_a_circle_are_named) {
   EXPECT_THAT(text_of_error<IoError>([&] { io::save_npy(path("a"), rows(1)); }), HasSubstr("in a circle"));
 }
 
+TEST_F(Save, where_no_file_can_be_made_is_told_and_not_waited_for) {
+  EXPECT_THAT(text_of_error<IoError>([&] { io::save_npy("/proc/x.npy", rows(1)); }),
+              HasSubstr("the lock '/proc/x.npy.lock' cannot be opened"));
+}
+
 TEST_F(Save, over_a_file_keeps_its_mode) {
   io::save_npy(path("x.npy"), rows(1));
   io::save_hdf5(path("x.h5"), "a", rows(1));

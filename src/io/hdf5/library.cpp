@@ -12,7 +12,14 @@
 
 namespace tessera::io {
 
-Quiet::Quiet() {
+namespace {
+std::recursive_mutex& one_thread() {
+  static auto* mutex = new std::recursive_mutex;  // never destroyed: threads may outlive static objects
+  return *mutex;
+}
+}  // namespace
+
+Quiet::Quiet() : alone_(one_thread()) {
   H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   H5PLget_loading_state(&loads_);

@@ -7,6 +7,7 @@
 #include <tessera/dtype.hpp>
 #include <tessera/shape.hpp>
 
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,8 @@ class Handle {
 // Sets the library's global behaviour during one of our calls and restores it afterwards, since the program
 // may use HDF5 as well. The error stack goes into our message instead of stderr. Filter plugins that a file
 // asks for are not loaded, unless the user has named a folder of plugins in HDF5_PLUGIN_PATH.
+//
+// One thread at a time: the library has no locks, and streamed slabs are read on a thread of their own.
 class Quiet {
  public:
   Quiet();
@@ -52,6 +55,7 @@ class Quiet {
   Quiet& operator=(const Quiet&) = delete;
 
  private:
+  std::unique_lock<std::recursive_mutex> alone_;
   H5E_auto2_t print_ = nullptr;
   void* data_ = nullptr;
   unsigned loads_ = 0;
