@@ -30,6 +30,11 @@ tessera_bridge(openmpi mpi.h OPEN_MPI)
 tessera_bridge(mpich mpi.h MPICH_VERSION)
 tessera_bridge(mpiabi mpi_abi.h MPI_ABI_VERSION)
 
+if(NOT tessera_bridge_knows)
+  tessera_need("<mpi.h> of each MPI that the library shall load (folders of others: TESSERA_MPI_INCLUDE)" "libopenmpi-dev libmpich-dev" "openmpi-devel mpich-devel"
+               "openmpi, mpich" "openmpi, mpich" "openmpi, mpich")
+  tessera_tell_what_is_missing()
+endif()
 list(TRANSFORM tessera_bridge_knows PREPEND TESSERA_KNOWS_ OUTPUT_VARIABLE tessera_bridge_definitions)
 string(TOUPPER "${tessera_bridge_definitions}" tessera_bridge_definitions)
 set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/comm/mpi/bridge/choice.cpp APPEND PROPERTY COMPILE_DEFINITIONS ${tessera_bridge_definitions})

@@ -23,7 +23,8 @@ class Trial:
         """A fresh virtual environment with these packages from pip."""
         prefix = self.folder / name
         subprocess.run([sys.executable, "-m", "venv", "--clear", prefix], check=True)
-        subprocess.run([prefix / "bin/pip", "install", "-q", "--disable-pip-version-check", *map(str, packages)], check=True)
+        if packages:
+            subprocess.run([prefix / "bin/pip", "install", "-q", "--disable-pip-version-check", *map(str, packages)], check=True)
         return prefix
 
     def run(self, *words, limit=300, **variables):

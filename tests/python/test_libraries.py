@@ -232,7 +232,7 @@ class Networks(unittest.TestCase):
 
 
     def attention(self, q, k, v, bias=0.0, mask=True):
-        scores = np.einsum("bqhf,bkhf->bhqk", q, k) / np.sqrt(q.shape[-1]) + bias
+        scores = np.einsum("bqhf,bkhf->bhqk", q, k) / q.shape[-1] ** 0.5 + bias
         scores = np.where(mask, scores, -np.inf)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         return np.einsum("bhqk,bkhf->bqhf", weights / weights.sum(-1, keepdims=True), v)

@@ -238,7 +238,7 @@ class Networks(unittest.TestCase):
         adam = ts.optim.Adam(rate=lambda steps: 0.1 / (steps + 1))
         after, _ = adam.update(g, adam.start(p), p)
         assert_same(after["w"], np.float32([0.9, -2.1]), 1e-6)
-        assert_same(ts.optim.clip_by_global_norm(g, 0.1)["w"], np.float32([0.5, 0.25]) * 0.1 / np.hypot(0.5, 0.25), 1e-6)
+        assert_same(ts.optim.clip_by_global_norm(g, 0.1)["w"], np.float32(np.float32([0.5, 0.25]) * 0.1 / np.hypot(0.5, 0.25)), 1e-6)
         self.assertAlmostEqual(float(ts.optim.warmup_cosine_decay(0, 1.0, 10, 100)(5)), 0.5, places=6)
         self.assertRaises(ValueError, lambda: adam.update({"v": g["w"]}, adam.start(p), p))
 

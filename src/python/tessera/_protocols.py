@@ -71,7 +71,7 @@ def _arguments(function, args, options):
             positional.extend(value)
         elif parameter.kind is parameter.VAR_KEYWORD:
             named.update(value)
-        elif parameter.default is parameter.empty and not named:
+        elif parameter.kind is parameter.POSITIONAL_ONLY or (parameter.default is parameter.empty and not named):
             positional.append(value)
         elif not _is_left_out(value, parameter.default):
             named[name] = value
