@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "catalogue/samples.hpp"
+#include "support/data.hpp"
 #include "support/errors.hpp"
 
 namespace tessera::test {
@@ -68,7 +69,7 @@ std::string error_shown(const Row& row) {
 // The reference of the site shows these texts; a change of one is read in the difference. Arrays that hold nothing
 // give the same text everywhere.
 TEST(Refusals, are_the_texts_that_are_kept) {
-  const auto path = std::filesystem::path(TESSERA_TEST_DATA).parent_path() / "catalogue/refusals.txt";
+  const auto path = tests_folder() / "catalogue/refusals.txt";
   std::string found =
       "# By catalogue_test with WRITE_REFUSALS=1: rows of the catalogue and the errors of their refused "
       "calls.\n";
