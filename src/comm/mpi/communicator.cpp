@@ -242,14 +242,6 @@ void free_idle_groups(const Communicator& comm) {
   cache.asks_from = std::max(cache.most_groups, 2 * cache.by_set.size());
 }
 
-int fortran_handle(const Communicator& comm) {
-  if (tape_use() != TapeUse::none)
-    throw ArgumentError(
-        "a library that calls MPI by itself (ScaLAPACK) is about to receive data that TESSERA_RECORD cannot "
-        "keep: record without it");
-  return static_cast<int>(MPI_Comm_c2f(comm.impl().handle));
-}
-
 const Communicator& control() {
   const auto& own = communicators().control;
   return own ? *own : world();

@@ -33,8 +33,4 @@ const Communicator& world();
 // InternalError if this process is not among them or a device stands twice.
 const Communicator& group(const std::vector<int>& device_ids);
 
-// For Fortran libraries that communicate by themselves (ScaLAPACK): MPI's integer handle of two or more
-// devices, whose ranks there are in ascending order of the devices. The callee may use it until it returns.
-int fortran_handle(const Communicator&);
-
 }  // namespace tessera::comm

@@ -163,7 +163,7 @@ template <class T> void chase_band(const BandSweeps& sweeps, T* band, real_of<T>
 
 namespace {
 
-// Where the reflector of a step is written: to its side's, or to memory that the next step overwrites.
+// A step's reflector is written behind its side's others, or to memory that the next step overwrites.
 template <class T> class Writer {
  public:
   Writer(SideReflectors<T> to, std::int64_t width) : to_(to), own_(to.values == nullptr ? width : 0) {}

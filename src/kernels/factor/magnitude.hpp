@@ -42,9 +42,15 @@ template <class T> int exponent_to_scale(const Magnitude& of) {
   return exponent < low || exponent > high ? -exponent : 0;
 }
 template <class T> void scale(T* values, std::int64_t count, int exponent) {
-  auto* parts = reinterpret_cast<real_of<T>*>(values);
-  for (std::int64_t i = 0; i < count * (complex_type<T> ? 2 : 1); ++i)
-    parts[i] = std::scalbn(parts[i], exponent);
+  using R = real_of<T>;
+  auto* parts = reinterpret_cast<R*>(values);
+  const std::int64_t all = count * (complex_type<T> ? 2 : 1);
+  if (std::abs(exponent) < std::numeric_limits<R>::max_exponent - 2) {  // the factor is a normal number
+    const R factor = std::scalbn(R(1), exponent);
+    for (std::int64_t i = 0; i < all; ++i) parts[i] *= factor;
+    return;
+  }
+  for (std::int64_t i = 0; i < all; ++i) parts[i] = std::scalbn(parts[i], exponent);
 }
 
 template <class T> void fill_nan(T* values, std::int64_t count) {

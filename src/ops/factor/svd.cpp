@@ -27,7 +27,7 @@ template <bool vectors> std::optional<TallTraffic> tall_traffic(const Type& a, c
   return TallTraffic{vectors, 1 + n + (vectors ? 2 * n * n : 0)};
 }
 
-// Who works: one rank, or all in two stages on the matrix, or on its adjoint if that is the taller one.
+// The work is one rank's, or everybody's in two stages on the matrix, or on its adjoint if that is taller.
 struct Work {
   Work(std::int64_t m, std::int64_t n, int ranks, bool vectors)
       : m(m), n(n), k(std::min(m, n)), grid{1, ranks}, is_adjoint(m < n) {

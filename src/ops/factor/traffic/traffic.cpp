@@ -119,18 +119,6 @@ void predict_substitution(ReceivedBytes& traffic, const GridRank& me, const Bloc
   if (right.columns.extent > 0) predict_few_sides(traffic, me, right.columns.extent);
 }
 
-void predict_scalapack(ReceivedBytes& traffic, const GridRank& me) {
-  const auto &rows = me.layout.rows, &columns = me.layout.columns;
-  traffic.broadcast.bytes += rows.extent * columns.extent * me.itemsize / rows.parts;
-  traffic.broadcast.calls += columns.extent / columns.block + 1;
-}
-void count_scalapack(const GridRank& me) {
-  ReceivedBytes traffic;
-  predict_scalapack(traffic, me);
-  for (std::int64_t call = 0; call < traffic.broadcast.calls; ++call)
-    comm::count("broadcast", call == 0 ? traffic.broadcast.bytes : 0);
-}
-
 namespace counted {
 
 void broadcast(const comm::Communicator& ranks, void* data, std::int64_t bytes, int root) {

@@ -40,9 +40,6 @@ void predict_lu(ReceivedBytes&, const GridRank&, std::int64_t extra_columns, boo
 void predict_cholesky(ReceivedBytes&, const GridRank&);
 void predict_qr(ReceivedBytes&, const GridRank&);
 void predict_substitution(ReceivedBytes&, const GridRank&, const BlockCyclic& right, bool few, bool lower);
-// ScaLAPACK's traffic is not observable: estimated as each panel once along the rows, as in an LU.
-void predict_scalapack(ReceivedBytes&, const GridRank&);
-void count_scalapack(const GridRank&);
 
 // ---- at the calls: counted by the bytes that this rank receives ----
 

@@ -212,7 +212,7 @@ template <class T> std::vector<T> UpperBandReduction<T>::band() const {
     std::copy_n(a_.at(j + 1 - count, c), count, own.data() + (c + 1) * kept - count);
   }
   const std::vector<T> all = gathered_columns(grid_, a_.layout.columns, 0, kept, std::move(own));
-  std::vector<T> band(height * n(), T(0));
+  std::vector<T> band(height * n() + kernels::looked_at_beyond<T>(height), T(0));
   for (std::int64_t j = 0; j < n(); ++j)
     std::copy_n(all.data() + j * kept, kept, band.data() + j * height + width() - 1);
   return band;

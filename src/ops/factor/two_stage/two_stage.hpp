@@ -25,8 +25,8 @@ template <class T> bool eigh_in_two_stages(const Grid&, GridMatrix<T>& a, real_o
 template <class T> int load_hermitian(const Grid&, const Tiles&, const T* tile, GridMatrix<T>& a);
 void predict_two_stages(ReceivedBytes&, const GridRank&, std::int64_t real_itemsize, bool vectors);
 
-// What every rank has of the columns from `first` on (height x its columns), in the order of the columns and
-// on every rank. Collective.
+// The columns from `first` on, of which every rank has its own (height x its columns), in order and on every
+// rank. Collective.
 template <class T> std::vector<T> gathered_columns(const Grid&, const CyclicDim& columns, std::int64_t first,
                                                    std::int64_t height, std::vector<T> own);
 
