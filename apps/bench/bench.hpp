@@ -32,8 +32,8 @@ struct Peer {
 // rate, and the bytes, read and written, at memcpy's rate. Both rates are measured on all ranks at once, at
 // first use.
 struct Cost {
-  double flops = 0;  // of products
-  int bits = 64;     // of their floats: 32 or 64
+  double flops = 0;  // flops of products
+  int bits = 64;     // width of the floats: 32 or 64
   double bytes = 0;  // to and from memory, beyond the caches
 };
 

@@ -18,13 +18,14 @@ namespace {
 using namespace tessera;
 
 constexpr std::int64_t many = std::int64_t{16} << 20;
-constexpr std::int64_t side = 4096;  // of the plate
+constexpr std::int64_t side = 4096;  // rows and columns of the plate
 constexpr int bins = 256, taps = 15;
 
 Array random_floats(Shape shape) { return random::uniform(random::key(1), std::move(shape)); }
 
 using Function = std::function<Array(const Array&)>;
-using Loop = std::function<void(std::span<const float>)>;  // the same on this rank's block
+// The same step as a plain loop over this rank's block.
+using Loop = std::function<void(std::span<const float>)>;
 
 // f of x split along its first dim: two ranks compared with one, and one with the loop.
 void row(const std::string& name, const Array& values, const Function& f, const std::string& loop_name,

@@ -100,7 +100,7 @@ class Size {
           {{std::string(peer) + " + 2 us", repeat(raw), 1 / factor, 0, calls_ * allowance_s / factor}});
   }
 
-  // As the executor does it: the own block is copied, the others are sent as messages.
+  // Sends blocks as the executor does: the own block is copied, the others are messages.
   void all_to_all() {
     const auto at = [this](std::vector<float>& buffer, int r) {
       return reinterpret_cast<std::byte*>(buffer.data() + static_cast<std::ptrdiff_t>(r) * block_);

@@ -60,7 +60,7 @@ void compare(const std::string& name, const Work& ours, const std::vector<Peer>&
   // The first two repetitions plan, touch memory and fill caches; if they take long, one suffices.
   const double first_s = repeat_once(ours, repeat.prepare, peers, nullptr), seconds = options().seconds;
   if (first_s < seconds / 10) repeat_once(ours, repeat.prepare, peers, nullptr);
-  double spent_s = first_s;  // the same on all ranks, so all decide alike
+  double spent_s = first_s;  // equal on all ranks, so that all of them decide alike
   for (int r = 0; r < repeat.times && (r < 2 || spent_s < seconds); ++r)
     spent_s += repeat_once(ours, repeat.prepare, peers, &samples);
 

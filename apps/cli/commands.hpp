@@ -34,7 +34,7 @@ struct Order {
   std::string what;                // explain: matmul, fft, solve, reshard
   std::string machine;             // explain: file with rates
   std::string memory;              // advise: the most that a rank may need
-  std::string dtype = "float32";   // of operands given as shapes
+  std::string dtype = "float32";   // dtype of operands given as shapes
   std::vector<int> axes;           // fft
   bool inverse = false, real = false, json = false, as_text = false, thorough = false, verbose = false,
        verify = false, force = false, transposed = false;

@@ -79,7 +79,7 @@ Launcher mpirun_here(int ranks) {
   Launcher launcher{{}, {mpi_program()}};
   add_threads(launcher, in_slurm() ? cpus_per_task() : 1);
   auto& words = launcher.words;
-  if (is_hydra(mpi_program())) {  // it passes on the whole environment, and binds nothing
+  if (is_hydra(mpi_program())) {  // Hydra forwards every environment variable and binds no process
     if (ranks > 0) words.insert(words.end(), {"-n", std::to_string(ranks)});
     return launcher;
   }

@@ -69,7 +69,7 @@ int profile_program(const Order& order) {
   const fs::path report = folder / "report.txt";
   setenv("TESSERA_PROFILE", folder.c_str(), 1);
   std::error_code none;
-  fs::remove(report, none);  // so that an old report is not mistaken for this program's
+  fs::remove(report, none);  // removes the report of an earlier program
   const int status = run_and_wait(order);
   std::ifstream text(report);
   if (!text) {

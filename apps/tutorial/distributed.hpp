@@ -11,9 +11,9 @@ namespace tutorial {
 /// Sizes set by command line options.
 struct Sizes {
   int n = 8192;      ///< rows and columns of the array
-  int width = 1024;  ///< of the hidden layers (--full: 8192)
+  int width = 1024;  ///< width of the hidden layers (--full: 8192)
   int batch = 1024;  ///< rows of the batch (--full: 8192)
-  int steps = 30;    ///< of gradient descent, twice
+  int steps = 30;    ///< steps of gradient descent, which runs twice
   bool small = false, full = false;
   void add_to(CLI::App& app) {
     app.add_option("--n", n, "rows and columns of the array")->check(CLI::Range(8, 1 << 16));

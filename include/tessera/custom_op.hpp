@@ -69,7 +69,7 @@ template <class T> class BlockView {
   std::int64_t stride(std::size_t dim) const { return strides_[dim]; }
   /// The place of index 0 in the whole array.
   std::int64_t start(std::size_t dim) const { return block_->start[dim]; }
-  const Shape& global_shape() const { return block_->global; }  ///< of the whole array
+  const Shape& global_shape() const { return block_->global; }  ///< the shape of the global array
   /// One index for each dim.
   template <class... I> T& operator()(I... indices) const {
     std::int64_t place = 0;
@@ -92,8 +92,8 @@ class Blocks {
       : in_(std::move(in)), out_(std::move(out)) {}
   std::size_t inputs() const { return in_.size(); }                   ///< number of operands
   std::size_t outputs() const { return out_.size(); }                 ///< number of results
-  Dtype in_dtype(std::size_t i) const { return in_[i].dtype; }        ///< of operand i
-  Dtype out_dtype(std::size_t i = 0) const { return out_[i].dtype; }  ///< of result i
+  Dtype in_dtype(std::size_t i) const { return in_[i].dtype; }        ///< the dtype of operand i
+  Dtype out_dtype(std::size_t i = 0) const { return out_[i].dtype; }  ///< the dtype of result i
   /// The block of operand i. DtypeError unless T is its element type.
   template <class T> BlockView<const T> in(std::size_t i) const {
     return BlockView<const T>(detail::block_at(in_, i, dtype_of<T>(), "operand"));
@@ -160,7 +160,7 @@ struct Halo {
   int before = 1;                                     ///< elements
   int after = 1;                                      ///< elements
   std::optional<Boundary> boundary = Boundary::wrap;  ///< outside of the array
-  double value = 0;                                   ///< of Boundary::constant
+  double value = 0;                                   ///< used by Boundary::constant
 };
 
 /// A rule of differentiation: (operands, results, cotangents of the results) -> a cotangent for each operand
@@ -205,7 +205,7 @@ class CustomOp {
   /// All results, of any number of operands.
   [[nodiscard]] std::vector<Array> results(
       const std::vector<Array>& operands, std::source_location where = std::source_location::current()) const;
-  const std::string& name() const;  ///< as given
+  const std::string& name() const;  ///< the name given to custom_op
   const std::string& rule() const;  ///< the sentence
 
   struct Definition;

@@ -37,7 +37,7 @@ struct Format {
   Format(const char* format, std::source_location written = std::source_location::current())
       : text(format), where(written) {}
   std::string text;            ///< the format
-  std::source_location where;  ///< of the call
+  std::source_location where;  ///< line of the call
 };
 /// Values that print accepts: arrays, numbers, texts, and objects with an operator<< (shapes, dtypes,
 /// shardings).
@@ -122,7 +122,7 @@ class CommStats {
   /// Bytes of all kinds received from ranks on other hosts: the network traffic to this rank. All other bytes
   /// stayed inside the host.
   std::int64_t host_crossing_bytes() const;
-  std::vector<std::string> kinds() const;  ///< those that were called
+  std::vector<std::string> kinds() const;  ///< the kinds that were called
   void restart();                          ///< restarts the counts
 
  private:
@@ -150,7 +150,7 @@ class profile {
   profile(const profile&) = delete;
   profile& operator=(const profile&) = delete;
   std::string table() const;                  ///< this rank, per op: calls, time, share, bytes
-  double seconds() const;                     ///< of all steps
+  double seconds() const;                     ///< the sum over all steps
   std::int64_t steps() const;                 ///< number of timed steps
   void write(const std::string& path) const;  ///< this rank's trace (trace.3.json on rank 3); IoError
   /// The report, on all ranks: per op and collective calls, least, mean and most seconds of a rank, the

@@ -12,7 +12,7 @@ namespace tessera {
 /// One MPI rank. Prints as CpuDevice(id=3). Equality and order are those of the id.
 struct Device {
   int id = 0;             ///< rank number in the runtime's communicator
-  int process_index = 0;  ///< the same number: one process is one device
+  int process_index = 0;  ///< equal to id: one process is one device
   std::string host;       ///< name of its host
   friend bool operator==(const Device& a, const Device& b) { return a.id == b.id; }
   friend bool operator<(const Device& a, const Device& b) { return a.id < b.id; }

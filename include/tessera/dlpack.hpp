@@ -37,9 +37,9 @@ struct Tensor {
   DataType dtype;             ///< element type
   std::int64_t* shape;        ///< extents
   std::int64_t* strides;      ///< in elements; null: row-major
-  std::uint64_t byte_offset;  ///< of the first element
+  std::uint64_t byte_offset;  ///< offset of the first element
 };
-/// The version of a ManagedTensorVersioned: 1.0 and later know its flags.
+/// The version of a ManagedTensorVersioned; flags exist since 1.0.
 struct Version {
   std::uint32_t major;  ///< a different one means a different layout
   std::uint32_t minor;  ///< additions without a change of layout

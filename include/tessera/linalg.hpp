@@ -101,7 +101,7 @@ struct QrOptions {
 };
 /// The result of slogdet: det(a) = sign exp(logabsdet).
 struct SlogDet {
-  Array sign;       ///< of modulus 1, or 0
+  Array sign;       ///< modulus 1, or 0 if singular
   Array logabsdet;  ///< real; -inf of a singular matrix
 };
 /// Options of triangular_solve.
@@ -119,8 +119,8 @@ struct SolveOptions {
   /// Factors in float32 (complex64) and corrects with residuals in float64 (complex128). For matrices whose
   /// rcond is well above float32's rounding unit, 6e-8; LinAlgError if the factor is singular in float32.
   bool refine = false;
-  std::int64_t block = 0;  ///< of the block-cyclic layout; 0: chosen. ArgumentError for a negative one
-  int grid_rows = 0;       ///< of the grid of ranks; must divide their number, 0: chosen
+  std::int64_t block = 0;  ///< block size of the block-cyclic layout; 0: chosen. ArgumentError if negative
+  int grid_rows = 0;       ///< rows of the grid of ranks; must divide the number of ranks, 0: chosen
   /// Applies to solve without refine. The estimate comes from one additional right-hand side of random signs:
   /// it is seldom more than ten times the true rcond and costs a few per cent of the time. In batches of
   /// small matrices only those with widely spread pivots are checked.

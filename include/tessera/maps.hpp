@@ -30,9 +30,9 @@ class AxesTree {
   AxesTree(NoneType) : is_leaf_(true) {}
   AxesTree(std::initializer_list<AxesTree> children) : children_(children) {}
   explicit AxesTree(std::vector<AxesTree> children) : children_(std::move(children)) {}
-  bool is_leaf() const { return is_leaf_; }                            ///< whether it is not a list
-  const std::optional<int>& value() const { return axis_; }            ///< of a leaf; nullopt for None
-  const std::vector<AxesTree>& children() const { return children_; }  ///< of a list
+  bool is_leaf() const { return is_leaf_; }                  ///< whether it is not a list
+  const std::optional<int>& value() const { return axis_; }  ///< the axis of a leaf; nullopt for None
+  const std::vector<AxesTree>& children() const { return children_; }  ///< the entries of a list
 
  private:
   bool is_leaf_ = false;
@@ -47,7 +47,7 @@ class SpecTree {
   SpecTree(std::initializer_list<SpecTree> children) : children_(children) {}
   explicit SpecTree(std::vector<SpecTree> children) : children_(std::move(children)) {}
   bool is_leaf() const { return is_leaf_; }                            ///< whether it is not a list
-  const PartitionSpec& value() const { return spec_; }                 ///< of a leaf
+  const PartitionSpec& value() const { return spec_; }                 ///< the spec of a leaf
   const std::vector<SpecTree>& children() const { return children_; }  ///< of a list
 
  private:

@@ -19,7 +19,7 @@ namespace tessera {
 class Mesh;
 
 namespace detail {
-// The line of a call. {} makes none, so that it stands for an overload's other parameter.
+// The line of a call. It cannot be made from {}, so that {} selects the overload with the other parameter.
 struct CallLine {
   CallLine(std::source_location where) : line(where) {}
   std::source_location line;
@@ -39,7 +39,7 @@ class NdDevices {
       : NdDevices(stack_rows(std::vector<NdDevices>(rows.begin(), rows.end()))) {}
   NdDevices(std::vector<int> sizes, std::vector<int> ids);  ///< ids in row-major order
 
-  const std::vector<int>& sizes() const { return sizes_; }  ///< of the grid; empty for a single device
+  const std::vector<int>& sizes() const { return sizes_; }  ///< sizes of the grid; empty for a single device
   const std::vector<int>& ids() const { return ids_; }      ///< row-major
   bool is_abstract() const { return abstract_; }            ///< devices of an abstract mesh
 
@@ -78,9 +78,9 @@ class Mesh {
   std::optional<std::vector<int>> coords(const Device&) const;
   int position(int device_id) const;  ///< row-major position of a device; -1 if the mesh lacks it
   bool is_abstract() const;           ///< made by abstract_mesh: without processes
-  std::size_t hash() const;           ///< the same for equal meshes
+  std::size_t hash() const;           ///< equal for equal meshes
 
-  bool same_devices(const Mesh&) const;  ///< the same devices in the same order, whatever the axes
+  bool same_devices(const Mesh&) const;  ///< whether both have equal devices in equal order; axes may differ
   /// The same devices in the same order, with other axes.
   Mesh with_axes(std::vector<int> sizes, std::vector<std::string> names,
                  std::source_location where = std::source_location::current()) const;

@@ -205,7 +205,7 @@ Array dropout(const random::Key& key, const Operand& x, double rate, Where = Whe
 struct AttentionOptions {
   std::optional<Array> bias = {};  ///< added to the scores; broadcasts to (batch, heads, queries, keys)
   std::optional<Array> mask = {};  ///< bool, broadcasts alike: false keys are ignored
-  double scale = 0;                ///< of the scores; 0: 1 / sqrt(features)
+  double scale = 0;                ///< factor of the scores; 0: 1 / sqrt(features)
   bool is_causal = false;          ///< query i uses only the keys 0 to i
   std::int64_t key_block = 0;      ///< keys processed at a time; 0: chosen
 };

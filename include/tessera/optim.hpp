@@ -149,8 +149,8 @@ struct Adam {
 
   /// The state carried from step to step.
   template <class Tree> struct State {
-    Tree mean;    ///< of gradients
-    Tree square;  ///< of their squares
+    Tree mean;    ///< running mean of the gradients
+    Tree square;  ///< running mean of the squared gradients
     Array steps;  ///< number of completed steps, int32
   };
   /// The state before the first step.

@@ -13,8 +13,8 @@ namespace tessera {
 
 /// Options of a runtime. Default fields use the environment's TESSERA_* settings (`tessera env` lists them).
 struct RuntimeOptions {
-  int threads = 0;        ///< of one rank's kernels; 0: TESSERA_THREADS
-  double timeout_s = -1;  ///< of a wait for other ranks; below 0: TESSERA_TIMEOUT
+  int threads = 0;        ///< threads of one rank's kernels; 0: TESSERA_THREADS
+  double timeout_s = -1;  ///< limit of a wait for other ranks; below 0: TESSERA_TIMEOUT
 };
 
 /// main() in one line: starts MPI, runs body, ends MPI; returns main's status. Collective over all ranks.

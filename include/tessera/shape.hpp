@@ -35,8 +35,8 @@ class Shape {
   const std::int64_t* begin() const { return extents_.data(); }                  ///< the first extent
   const std::int64_t* end() const { return extents_.data() + extents_.size(); }  ///< past the last
   std::size_t size() const { return extents_.size(); }                           ///< number of dimensions
-  int ndim() const { return static_cast<int>(extents_.size()); }                 ///< the same as int
-  bool empty() const { return extents_.empty(); }                                ///< whether it is ()
+  int ndim() const { return static_cast<int>(extents_.size()); }  ///< the number of dims as int
+  bool empty() const { return extents_.empty(); }                 ///< whether it is ()
   /// The extent of a dimension, which must exist.
   std::int64_t operator[](std::size_t dim) const { return extents_[dim]; }
   std::int64_t& operator[](std::size_t dim) { return extents_[dim]; }

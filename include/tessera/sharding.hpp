@@ -101,7 +101,7 @@ class Sharding {
   /// The sharding that NamedSharding(mesh, spec) creates.
   explicit Sharding(Mesh, PartitionSpec, std::source_location where = std::source_location::current());
 
-  Shape shard_shape(const Shape& global) const;  ///< of the first, largest shard
+  Shape shard_shape(const Shape& global) const;  ///< the shape of the first, largest shard
   /// The shape of this device's block; ShardingError if it is not in the mesh.
   Shape local_shape(const Shape& global, const Device&) const;
   /// The index range of its block; an empty box for a device outside the mesh.
@@ -114,8 +114,8 @@ class Sharding {
   bool is_fully_replicated() const;     ///< whether every device holds the whole array
   /// Whether both give the same blocks to the same devices, for arrays of ndim dims.
   bool is_equivalent_to(const Sharding&, int ndim) const;
-  std::int64_t memory_bytes(const Shape&, Dtype, const Device&) const;  ///< of the device's block
-  PartitionSpec spec() const;                                           ///< as given to NamedSharding
+  std::int64_t memory_bytes(const Shape&, Dtype, const Device&) const;  ///< the memory of the device's block
+  PartitionSpec spec() const;                                           ///< the spec given to NamedSharding
   Mesh mesh() const;                                                    ///< the devices, in order
   std::size_t hash() const;                                             ///< equal for equal shardings
   friend bool operator==(const Sharding&, const Sharding&);
@@ -133,7 +133,7 @@ class Sharding {
   /// The inverse of dim_axes.
   static Sharding from_dim_axes(const Mesh&, const std::vector<std::vector<int>>& dim_axes);
   static Sharding replicated(const Mesh&);  ///< the whole array on every device of the mesh
-  /// For the planner: P::automatic, on the mesh of the arrays that it meets.
+  /// For the planner: P::automatic, on the mesh of the arrays used with it.
   static Sharding automatic();
   bool is_automatic() const;      ///< whether its spec is P::automatic
   bool has_mesh_to_find() const;  ///< whether it is automatic()
@@ -164,7 +164,7 @@ class PositionalSharding {
   /// One set per device, in the shape of the grid.
   PositionalSharding(NdDevices);
   PositionalSharding(const std::vector<Device>&);
-  Shape shape() const;                                 ///< of the array of sets
+  Shape shape() const;                                 ///< the shape of the array of device sets
   int ndim() const;                                    ///< its dimensions
   PositionalSharding reshape(std::vector<int>) const;  ///< one size may be -1
   template <class... N>
@@ -181,7 +181,7 @@ class PositionalSharding {
   friend class Sharding;
   // Unnamed axes, and those that split each dim.
   std::pair<Mesh, std::vector<std::vector<int>>> as_mesh() const;
-  NdDevices base_;  // as constructed: the device order, which reshape, T and replicate keep
+  NdDevices base_;  // the device order at construction, which reshape, T and replicate keep
   std::vector<int> sizes_;
   std::vector<std::vector<int>> sets_;  // each in base order
 };

@@ -28,7 +28,7 @@ namespace tessera::sparse {
 /// Entries of a matrix in any order; entries of one position are added.
 struct Entries {
   std::vector<std::int64_t> rows;     ///< from 0
-  std::vector<std::int64_t> columns;  ///< of the same length
+  std::vector<std::int64_t> columns;  ///< one per stored entry
   HostArray values;                   ///< of the same length
 };
 
@@ -37,9 +37,9 @@ struct Entries {
 class Csr {
  public:
   Shape shape() const;           ///< (rows, columns)
-  Dtype dtype() const;           ///< of the values
+  Dtype dtype() const;           ///< the dtype of the values
   std::int64_t entries() const;  ///< number of stored entries, including zeros
-  Sharding sharding() const;     ///< of a vector with one element per stored row
+  Sharding sharding() const;     ///< the sharding of a vector with one element per stored row
   /// The stored entries, (parts, most entries of a part): a row for each block of rows, zero-padded. The
   /// position of an entry depends on the layout: see entry_rows.
   const Array& values() const { return values_; }

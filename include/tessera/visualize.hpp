@@ -17,8 +17,8 @@ struct VisualizeOptions {
   /// Coloured areas instead of boxes, if the output is a terminal that can show them.
   bool use_color = true;
   double scale = 1.0;  ///< the first dimension is drawn 10 * scale lines high
-  int min_width = 9;   ///< of one block, in characters
-  int max_width = 80;  ///< of the whole picture
+  int min_width = 9;   ///< width of one block, in characters
+  int max_width = 80;  ///< width of the picture, in characters
   /// Whether the text goes to a colour terminal. Unset: detected from the destination of standard output
   /// (also through mpirun), TERM and NO_COLOR.
   std::optional<bool> is_terminal = std::nullopt;

@@ -26,7 +26,7 @@ struct ImageOptions {
   std::string colormap = "viridis";  ///< one of colormaps()
   std::optional<double> vmin = {};   ///< value of the first colour; the least element unless given
   std::optional<double> vmax = {};   ///< value of the last colour; the largest element unless given
-  int max_pixels = 1024;             ///< of either side: longer sides are averaged down to it
+  int max_pixels = 1024;             ///< limit of either side: longer sides are averaged down to it
   int enlarge = 1;                   ///< pixels per element and direction
   std::string title = "";            ///< in .svg, like all following fields
   std::string x_label = "";          ///< below the picture
@@ -63,7 +63,7 @@ void plot(const std::string& path, const Array& y, PlotOptions options = {},
 
 /// Options of histogram.
 struct HistogramOptions {
-  int bins = 30;                    ///< of equal width, 1 to 1,000
+  int bins = 30;                    ///< number of bins of equal width, 1 to 1,000
   std::optional<double> low = {};   ///< start of the first bin; the least element unless given
   std::optional<double> high = {};  ///< end of the last bin; the largest element unless given
   PlotOptions plot = {};            ///< title, labels, size

@@ -287,7 +287,7 @@ TracedPtr finish_trace(const TraceRequest& request, const std::vector<Array>& pl
     traced->root_layouts.push_back(std::move(layout));
   }
   auto roots = results;
-  if (open_scopes().back()->effects.has_effects()) {  // they happen although nobody asks for a value
+  if (open_scopes().back()->effects.has_effects()) {  // effects run although no value is requested
     roots.push_back(open_scopes().back()->effects.token());
     traced->root_layouts.emplace_back();
     traced->committed_roots.push_back(false);

@@ -255,7 +255,7 @@ class Printer {
  private:
   // Writes the innermost dim: words separated by spaces, wrapped to lines that begin below the first word.
   void write_row(std::size_t d) {
-    std::size_t column = d + 1;  // of the line that is being written
+    std::size_t column = d + 1;  // column of the current line
     const auto put = [&](const std::string& word, bool is_first) {
       if (!is_first && column + 1 + word.size() + d + 1 > line_width) {
         out_ = trimmed(std::move(out_)) + "\n" + std::string(d + 1, ' ');

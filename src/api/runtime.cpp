@@ -241,7 +241,7 @@ Runtime::Runtime(Attach, const void* mpi_comm, RuntimeOptions options)
 }
 
 Runtime::~Runtime() {
-  if (!comm::is_started()) return;  // not started in a forked child
+  if (!comm::is_started()) return;  // the runtime was not started in a forked child
   const bool unwinding = std::uncaught_exceptions() > exceptions_before_;
   int status = 0;
   try {

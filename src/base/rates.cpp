@@ -48,7 +48,7 @@ int whole_number(const nlohmann::json& json, const char* key, const std::string&
   return static_cast<int>(number);
 }
 
-// Each level's groups are whole groups of the level below.
+// A group of one level consists of complete groups of the level below.
 Topology topology_of(const nlohmann::json& json, const std::string& what) {
   Topology t;
   t.ranks_per_host = whole_number(json, "ranks_per_host", what);

@@ -17,12 +17,12 @@ struct Link {
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-// How ranks lie on hosts, and the links above these: for plans of more ranks than there are here. Plain data.
+// The ranks of each host and the links between hosts, for plans of more ranks than the job has. Plain data.
 struct Topology {
   // Hosts behind a switch, or in a group: as many of them in order share links to all the others.
   struct Level {
     int hosts = 1;
-    double bytes_per_s = 0;  // of the group's links together, each way
+    double bytes_per_s = 0;  // all links of the group together, per direction
     double latency_s = 0;    // added each way
     friend bool operator==(const Level&, const Level&) = default;
   };
@@ -30,7 +30,7 @@ struct Topology {
   int ranks_per_host = 0;  // 0: unknown, and all ranks count as on one host
   int levels = 0;
   std::array<Level, most_levels> level = {};  // smallest groups first
-  double message_s = 0;                       // of a rank's processor, per message sent or received
+  double message_s = 0;                       // processor time per message sent or received
   double contention = 0;                      // the links between n hosts deliver 1 / n^contention
   double rendezvous_bytes = 0;                // larger messages ask the receiver first; 0: none does
   double delivered(double hosts) const { return contention > 0 ? std::pow(hosts, -contention) : 1; }
@@ -42,7 +42,7 @@ struct Topology {
 struct Rates {
   Link inside{1e-6, 4e9};           // two ranks of one host
   Link between{2e-5, 1.2e9};        // two hosts, whatever the number of sending ranks
-  double flops_per_s = 2e10;        // of one rank's matrix product
+  double flops_per_s = 2e10;        // flops of one rank's matrix product
   double memory_bytes_per_s = 8e9;  // bytes of its own memory that one rank reads and writes
   bool has_compute = false;         // flops_per_s and memory_bytes_per_s were measured or given
   bool has_inside = false;          // the link inside a host was measured or given

@@ -12,7 +12,7 @@ void listen_for_stop();
 int stop_signal_here();
 // Whether this rank has received a signal on which the ranks have not agreed yet. For any thread.
 bool stop_is_not_agreed();
-// The signal that all ranks know of; 0: none. The first one is kept.
+// The stop signal that all ranks agreed on; 0: none. The first one is kept.
 int agreed_stop_signal();
 void note_agreed_stop(int signal);
 // Ends the request, so that the next signal is a new one: for programs that continue afterwards. To be called

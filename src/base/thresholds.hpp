@@ -17,7 +17,7 @@ inline std::int64_t threshold(std::int64_t usual, std::int64_t least = 1) {
   return n == 1 ? usual : std::max(usual / n, std::min(least, usual));
 }
 
-// For as long as it lives, on all ranks alike.
+// Lowers the thresholds during its lifetime; all ranks must create it alike.
 class LowThresholds {
  public:
   explicit LowThresholds(std::int64_t n) : before_(detail::threshold_divisor.exchange(n)) {}

@@ -209,7 +209,7 @@ std::int64_t peak_of(const Program& program, Lifetimes lives) {
         const int b = lives.buffer[v];
         if (lives.last_use[b] != n || lives.is_input[b] || !lives.is_stored[b]) continue;
         live -= block_bytes(program.values[b]);
-        lives.last_use[b] = never;  // so that it is freed only once
+        lives.last_use[b] = never;  // a shared buffer is freed only once
       }
   }
   return peak;

@@ -111,7 +111,8 @@ class Rows {
   const SameBitsShare& same_bits() const { return same_bits_; }
 
  private:
-  static constexpr std::int64_t most_rows = 64;  // per instruction: beyond that a single row stands for all
+  // Limit per instruction: beyond it a single row sums up all candidates.
+  static constexpr std::int64_t most_rows = 64;
 
   std::int64_t crossing_of(const Program& program, const Instruction& i, const CommunicationCost& t) {
     const Mesh mesh = mesh_of(program, i);
@@ -297,7 +298,7 @@ std::string memory_text(const MemoryAnalysis& memory) {
          ", peak " + format_bytes(memory.peak_bytes) + "\n";
 }
 
-// The layouts that stand for P::automatic, and why.
+// Text of the layouts chosen for P::automatic, with reasons.
 std::string layouts_text(const Explanation& e) {
   std::string text;
   for (const auto& chosen : e.layouts) {

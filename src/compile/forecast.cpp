@@ -56,7 +56,7 @@ std::int64_t widest_place(const Mesh& mesh, const MeshAxes& axes, const Topology
   return widest;
 }
 
-// The busiest of a few hosts stands for all.
+// The busiest of a few hosts represents all hosts.
 GroupOnHosts group_on_hosts(const Mesh& mesh, const MeshAxes& axes, const Topology& t) {
   GroupOnHosts g;
   const std::int64_t of_a_host = t.ranks_per_host, hosts = (mesh.size() + of_a_host - 1) / of_a_host;

@@ -24,7 +24,7 @@ struct GraphKey {
   std::uint64_t hash = 0;     // over everything that a GraphForm compares
   std::uint64_t agreed = 0;   // over everything that must agree on all ranks: excludes shapes that may differ
   bool may_differ = false;    // there are such shapes
-  std::uint64_t content = 0;  // of the data that leaves brought in (content_of); 0: none
+  std::uint64_t content = 0;  // hash of the data of the leaves (content_of); 0: none
 };
 GraphKey key_of(const Graph&);
 // The checksum of leaves with data declared the same on every rank (Stored::content); 0 if there are none.

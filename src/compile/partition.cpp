@@ -11,9 +11,9 @@ namespace {
 // One way of computing a node. Committed nodes have one; an uncommitted node has one per layout that its
 // consumers ask for, or one per mesh if it has several outputs.
 struct Version {
-  std::optional<Sharding> wanted;  // of output 0, for uncommitted nodes
+  std::optional<Sharding> wanted;  // sharding of output 0, for uncommitted nodes
   Placement placement;
-  std::vector<int> values;  // of the outputs, once emitted
+  std::vector<int> values;  // values of the outputs, once emitted
 };
 
 class Partitioner {
@@ -55,7 +55,8 @@ class Partitioner {
     for (const auto& node : graph_.nodes)
       for (const auto& input : node->inputs) ++uses_[{input.node().get(), input.output()}];
     for (const auto& root : graph_.roots)
-      uses_[{root.node().get(), root.output()}] += 2;  // so that a root's terms are always combined
+      // Counts a root as read twice, so that its terms are always combined.
+      uses_[{root.node().get(), root.output()}] += 2;
   }
 
   // Records that a consumer needs x in this layout. An uncommitted node is computed once per requested

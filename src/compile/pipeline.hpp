@@ -1,4 +1,4 @@
-// The stages in order: partition -> share -> loops -> fuse -> schedule. No other file knows all of them.
+// The stages in order: partition -> share -> loops -> fuse -> schedule. No other file calls them.
 #pragma once
 #include <optional>
 #include <vector>

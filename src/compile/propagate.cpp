@@ -65,7 +65,8 @@ class Backward {
                        std::size_t i) {
     if (lowering(*node.op) == nullptr || is_placed_by_rule(*node.op)) return placement.inputs[i];
     if (node.op->flops != nullptr)
-      return placement.inputs[i];  // not a move: it computes (fft), and knows its best source layout
+      // Not a move but a computation (fft), whose placement chooses the best source layout.
+      return placement.inputs[i];
     std::vector<std::optional<Sharding>> without(args.shardings.begin(), args.shardings.end());
     without[i].reset();
     PlacementArgs free = args;
@@ -124,7 +125,7 @@ class Backward {
     bool is_recorded = true;
     for (std::size_t c = 1; c < candidates.size(); ++c) {
       Choice other = choice_of(*node, args, placement, candidates[c]);
-      // A tie goes to a consumer's layout with smaller blocks: equal bytes, but less memory on the way.
+      // In a tie a consumer's layout with smaller blocks wins: equal bytes, but less temporary memory.
       const bool wins_tie = is_recorded && block_of(other.layout) < block_of(recorded.layout);
       if (other.bytes > best.bytes || (other.bytes == best.bytes && !wins_tie)) continue;
       best = std::move(other);

@@ -22,7 +22,7 @@ namespace {
 
 struct BranchParams {
   FunctionPtr where_true, where_false;           // with the same operands
-  std::vector<std::optional<Sharding>> layouts;  // of the results
+  std::vector<std::optional<Sharding>> layouts;  // layouts of the results
   std::optional<Mesh> mesh;
   std::uint64_t agreed_hash() const { return mix(where_true->key().agreed, where_false->key().agreed); }
   template <class V> void fields(V&& visit) const {

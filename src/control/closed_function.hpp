@@ -27,7 +27,7 @@ class ClosedFunction {
 using FunctionPtr = std::shared_ptr<const ClosedFunction>;
 
 inline std::uint64_t field_hash(const FunctionPtr& f) { return f->key().hash; }
-bool same_field(const FunctionPtr&, const FunctionPtr&);  // the same graph
+bool same_field(const FunctionPtr&, const FunctionPtr&);  // whether both are the same graph
 std::string field_text(const FunctionPtr&);               // the graph, indented
 
 // The nodes below `roots` that are not outside, inputs first; leaves: the outside values that they read, in

@@ -19,7 +19,7 @@ using LeafFunction = std::function<std::vector<Array>(const std::vector<Array>&)
 
 struct LoopCall {
   const char* name = "scan";                 // the name in explain
-  std::vector<std::string> leaf_names = {};  // of the carried leaves: "[0].weight"
+  std::vector<std::string> leaf_names = {};  // names of the carried leaves: "[0].weight"
 };
 
 // Returns the final carried values, then the stacks made. length >= 1.
@@ -38,7 +38,7 @@ std::vector<Array> record_branch(const Array& predicate, const Thunk& where_true
 // The types, layouts and mapped axes under which a body's results match its arguments.
 struct CarriedValues {
   std::vector<Array> init, parameters;  // passed to the body: initially, and in each step
-  std::vector<Array> results;           // of one step; the first ones are carried
+  std::vector<Array> results;           // results of one step; the first ones are carried
   std::uint64_t before = 0;             // nodes recorded up to this serial are outside the body
 };
 // Raises the error for a carried value that enters as `init` (`described` tells its origin) and returns with

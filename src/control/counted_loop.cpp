@@ -65,14 +65,15 @@ const MeshAxes& steps_read_over(const CountedParams& p, std::size_t i) {
   return p.split_steps ? p.split_steps->read[i - p.n_carried()] : no_axes;
 }
 
-// The walk along a stack with this layout.
+// The block-by-block iteration over a stack with this layout.
 Walk walk_of(const Sharding& layout, const Type& stack) {
   const auto axes = layout.dim_axes(stack.shape.ndim())[0];
   const auto block = layout.shard_shape(stack.shape);
   const auto steps = stack.shape[0], steps_of_block = block[0], ranks = devices_along(layout.mesh(), axes);
   if (ranks == 1 || block.elements() == 0) return {};
   const auto block_bytes = block.elements() * static_cast<std::int64_t>(itemsize(stack.dtype));
-  const auto fewest = std::max<std::int64_t>(0, steps - steps_of_block * (ranks - 1));  // of the last rank
+  // Steps of the last rank.
+  const auto fewest = std::max<std::int64_t>(0, steps - steps_of_block * (ranks - 1));
   return {{"broadcast", axes, (steps - fewest) * (block_bytes / steps_of_block),
            (steps + steps_of_block - 1) / steps_of_block},
           block_bytes};
@@ -128,7 +129,7 @@ struct BatchedOperands {
   const CountedParams& p;
   std::vector<bool> is_batched;
 
-  // The batched operand of the whole loop; dim 0 of an entry is dim 1 of its stack.
+  // The batched operand of the loop; dim 0 of an entry is dim 1 of its stack.
   Array outer(std::size_t i) const {
     if (args.dims[i] == not_batched) return is_batched[i] ? broadcast_in_front(args.in[i]) : args.in[i];
     return moveaxis(args.in[i], args.dims[i], p.is_stack(i) ? 1 : 0);
@@ -227,10 +228,10 @@ const HasJvpRule forward_rule(counted_op, jvp_of_counted_loop);
 
 // A loop as it would be recorded for one choice of its operands' layouts.
 struct Draft {
-  std::vector<Array> init, stacks;  // in the layout chosen before the loop
+  std::vector<Array> init, stacks;  // operands in the layouts chosen before the loop
   CarriedValues carried;
   Closed closed;
-  std::int64_t bytes = 0;  // moved per rank by the whole loop
+  std::int64_t bytes = 0;  // bytes that a rank receives in all steps
 };
 
 std::int64_t bytes_between(const Array& from, const Sharding& to) {
@@ -378,7 +379,7 @@ class Drafting {
   const LoopCall& call_;
   const StepFunction& step_;
   std::int64_t length_;
-  std::vector<Array> init_, stacks_;  // as given
+  std::vector<Array> init_, stacks_;  // operands as given
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace tessera {
 struct FailedValue {
   enum Kind : char { lin_alg = 'l', nan = 'n', memory = 'm', other = 'u' };
   Kind kind;
-  std::string text;  // of the first failure
+  std::string text;  // text of the first failure
 };
 using FailurePtr = std::shared_ptr<const FailedValue>;
 

@@ -50,7 +50,7 @@ struct FailedValue;  // graph/failed_value.hpp
 struct Stored {
   Sharding layout;
   Buffer buffer;
-  Buffer seen = {};  // the same memory, held for spans: not overwritten while the node lives
+  Buffer seen = {};  // the result's memory, referenced by spans: not overwritten while the node exists
   std::shared_ptr<const FailedValue> failure = nullptr;  // set if there is no value, on the ranks that failed
   // Hash of data from the program's memory, declared the same on every rank; 0: nothing to compare.
   std::uint64_t content = 0;
@@ -81,7 +81,7 @@ struct Node {
   bool traced = false;     // depends on a transformation's placeholder: inputs are kept after evaluation
   bool same_bits = false;  // recorded in a ReproducibleScope (graph/same_bits.hpp)
   bool has_placeholder = false;     // depends on a placeholder without a value: cannot be evaluated
-  mutable std::uint64_t visit = 0;  // scratch of the current graph walk
+  mutable std::uint64_t visit = 0;  // scratch of the current graph traversal
   mutable std::uint32_t visit_index = 0;
 
   std::shared_ptr<Node> next_released;  // links a chain of nodes during its release

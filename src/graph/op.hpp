@@ -35,12 +35,12 @@ struct VjpArgs {
   const Node& node;
   std::span<const Array> in;          // the node's inputs
   std::span<const Array> out;         // its outputs
-  std::span<const Array> cotangents;  // of its outputs; an Array without a node stands for zeros
-  std::span<const bool> wanted;       // which inputs need a cotangent
+  std::span<const Array> cotangents;  // cotangents of the outputs; an Array without a node means zeros
+  std::span<const bool> wanted;       // whether each input needs a cotangent
   const Array& in_at(std::size_t i) const { return in[i]; }
   const Array& cotangent() const { return cotangents[0]; }
 };
-// One entry per input; an Array without a node stands for zeros.
+// One entry per input; an Array without a node means zeros.
 using Cotangents = std::vector<Array>;
 
 inline constexpr int not_batched = -1;
@@ -48,7 +48,7 @@ struct BatchArgs {
   const Node& node;
   std::span<const Array> in;  // with the batch dim included
   std::span<const int> dims;  // the batch dim of each input; not_batched if it has none
-  std::int64_t size;          // of the batch
+  std::int64_t size;          // size of the batch
 };
 struct Batched {
   std::vector<Array> out;
@@ -63,13 +63,13 @@ struct Placement {
 };
 struct PlacementArgs {
   std::span<const Type> in, out;
-  std::span<const std::optional<Sharding>> shardings;  // of the inputs; nullopt: uncommitted
+  std::span<const std::optional<Sharding>> shardings;  // shardings of the inputs; nullopt: uncommitted
   const Params& params;
   const Mesh& mesh;
   const MeshAxes& fixed_axes;  // manual axes, which must not be used
   // A layout that the consumer prefers for output 0 (of an uncommitted result, or in jit). May be ignored.
   std::optional<Sharding> wanted;
-  bool same_bits = false;  // of a node recorded in a ReproducibleScope: no sum may be cut by a layout
+  bool same_bits = false;  // the node was recorded in a ReproducibleScope: no sum may be split by a layout
 };
 
 class ProgramBuilder;  // program/builder.hpp: written to by a lower rule
@@ -187,10 +187,10 @@ inline Halves refuses_halves(const Params&) { return Halves::refused; }
 
 // How an op keeps the promise of a ReproducibleScope: the same bits in every layout (graph/same_bits.hpp).
 enum class SameBits {
-  by_rule,         // dims that it sums are whole on a rank, and its kernel adds them up in one order
-  always,          // it adds nothing, or in an order that no layout decides
+  by_rule,         // summed dims are unsplit, and the kernel adds them in one order
+  always,          // adds nothing, or in an order that does not depend on the layout
   whole_matrices,  // by LAPACK on one rank: a matrix that is split is refused
-  made_for_it,     // stands in for another op in the scope: by its rule, wherever it is recorded again
+  made_for_it,     // replaces another op inside the scope; keeps its rule wherever it is recorded again
   never,           // refused
 };
 
@@ -228,7 +228,7 @@ struct OpDef {
 
 bool is_alias(const OpDef&);
 bool is_elementwise(const OpDef&);  // each element of the result depends on one element of each operand
-bool is_broadcast(const OpDef&);    // the same by copying alone, in another shape
+bool is_broadcast(const OpDef&);    // whether the op copies its operand into another shape
 bool is_placed_by_rule(const OpDef&);
 bool is_one_local_step(const OpDef&);                 // placed by a rule, then run without communication
 const ElementwiseRow* elementwise_row(const OpDef&);  // nullptr if it is not fused
@@ -272,7 +272,7 @@ std::uint64_t newest_serial();
 Array make_leaf(Type, Sharding layout, Buffer, bool committed);
 // A leaf without a value: a transformation's argument.
 Array make_placeholder(Type, std::optional<Sharding>, RegionPtr, std::uint64_t varying);
-// Identity in the graph, so that a transformation can tell its own argument from the caller's array.
+// An identity node, so that a transformation distinguishes its own argument from the caller's array.
 Array make_alias(const Array&);
 bool is_made_alias(const Node&);
 

@@ -148,7 +148,8 @@ class Params {
  public:
   virtual ~Params() = default;
   virtual std::uint64_t hash() const { return 0; }
-  virtual std::uint64_t agreed_hash() const { return hash(); }  // of the members that must agree on all ranks
+  // Hash of the members that must agree on all ranks.
+  virtual std::uint64_t agreed_hash() const { return hash(); }
   virtual bool equals(const Params& other) const { return typeid(other) == typeid(*this); }  // by value
   virtual std::string text() const { return ""; }  // "shift=3 dim=1"
   template <class P> const P& as() const;

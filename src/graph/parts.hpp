@@ -12,9 +12,9 @@ namespace tessera {
 
 enum class Parts {
   none,            // its kernel looks at positions, or nobody has said
-  unreduced_dims,  // those of its rule that it does not reduce: indices name positions in the others
+  unreduced_dims,  // dims of its rule that it does not reduce: indices refer to positions in the reduced ones
   beside_lines,    // all but the dim that it works along, which its params name
-  all_dims,        // those of its rule
+  all_dims,        // all dims of its rule
 };
 
 // Registers an op before main.

@@ -28,7 +28,7 @@ std::vector<Shape> shapes_of(std::span<const Type> types) {
   return shapes;
 }
 
-// The dims to which the axes of a summed dim may go instead.
+// The dims that may take over the axes of a summed dim.
 class Relocation {
  public:
   Relocation(const FactorRule& rule, const PlacementArgs& args, const Placement& recorded)
@@ -60,7 +60,7 @@ class Relocation {
     return best;
   }
 
-  // That move the operands there, and the results to where they were promised.
+  // Bytes that move the operands to these axes and the results to their recorded layout.
   std::int64_t bytes_of(const FactorAxes& axes) const {
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < args_.in.size(); ++i)

@@ -8,7 +8,8 @@
 namespace tessera::linalg {
 namespace {
 
-Array one_norm(const Array& x) { return sum(abs(x), -2); }  // of each column
+// The 1-norm of each matrix: the largest column sum.
+Array one_norm(const Array& x) { return sum(abs(x), -2); }
 
 // x / |x|, and 1 for 0.
 Array directions(const Array& x) {

@@ -27,7 +27,7 @@ double rank_tolerance(const Array& a) {
   return epsilon(a.dtype()) * static_cast<double>(std::max(rows_of(a), columns_of(a)));
 }
 
-// With whole matrices, on the ranks that hold parts of them.
+// Gathers each matrix onto the ranks that hold parts of it.
 Array with_whole_matrices(const Array& r) {
   auto dims = r.sharding().dim_axes(r.ndim());
   auto &rows = dims[dims.size() - 2], &columns = dims.back();

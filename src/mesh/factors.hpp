@@ -35,7 +35,7 @@ struct Factor {
   friend bool operator==(const Factor&, const Factor&) = default;
 };
 using DimFactors =
-    std::vector<int>;  // of one dim, major first; empty for a broadcast dim of size 1 without factor
+    std::vector<int>;  // factors of one dim, major first; empty for a broadcast dim of size 1 without factor
 struct FactorRule {
   std::vector<Factor> factors;
   std::vector<std::vector<DimFactors>> inputs, outputs;  // [operand][dim]

@@ -166,8 +166,8 @@ class Propagator {
 
   struct Cost {
     std::int64_t bytes = 0;
-    std::int64_t arithmetic = 0;  // of one rank, in bytes that could move in that time
-    std::int64_t copies = 0;      // of a rank's block of a contraction's result, over all ranks that hold it
+    std::int64_t arithmetic = 0;  // arithmetic of one rank, in bytes that could move in that time
+    std::int64_t copies = 0;      // copies of the result's blocks of a contraction, in bytes over all ranks
     std::vector<std::int64_t> of_input;
     std::int64_t total() const { return bytes + arithmetic + copies; }
     friend bool operator<(const Cost& a, const Cost& b) {
@@ -422,7 +422,7 @@ class Propagator {
   const Mesh& mesh_;
 
   std::vector<FactorAxes> projections_;  // the factors that each input splits
-  std::vector<bool> complete_;           // the projection covers the whole sharding of the input
+  std::vector<bool> complete_;           // whether the projection covers all axes of the input's sharding
   std::vector<bool> on_mesh_;            // the input's sharding is on this very mesh
   std::vector<std::size_t> leaders_;
   std::vector<std::vector<std::pair<Sharding, std::int64_t>>> known_costs_;

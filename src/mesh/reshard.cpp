@@ -128,7 +128,7 @@ class Resharder {
     StepKind kind;
     int dim = -1, split_dim = -1;
   };
-  // The whole reshard as one collective, if one does it exactly.
+  // The reshard as a single collective, if one exists that does exactly this.
   std::optional<Collective> one_collective(const DimAxes& have, const DimAxes& want) const {
     MeshAxes leaving_dims, entering_dims;
     bool same_parts = true, all_nest = true;
@@ -262,7 +262,7 @@ class Resharder {
 
   ReshardPlan finish(std::vector<ReshardStep> steps) const {
     ReshardPlan plan{std::move(steps), 0};
-    if (!plan.steps.empty()) plan.steps.back().to = to_;  // as the caller wrote it
+    if (!plan.steps.empty()) plan.steps.back().to = to_;  // the sharding as the caller wrote it
     for (const auto& step : plan.steps) plan.bytes += step.bytes;
     return plan;
   }

@@ -20,7 +20,7 @@ const char* step_name(
 struct ReshardStep {
   StepKind kind;
   Sharding from, to;       // layouts before and after the step
-  MeshAxes axes;           // of from.mesh(), to communicate over; empty for an exchange across meshes
+  MeshAxes axes;           // axes of from.mesh() to communicate over; empty for an exchange across meshes
   int dim = -1;            // the dim that stops being split (all_gather, all_to_all), or is split (all_slice)
   int split_dim = -1;      // all_to_all: the dim that is split
   std::int64_t bytes = 0;  // received by the busiest rank from others

@@ -51,11 +51,11 @@ class Route {
 
   Sharding from_, to_;
   bool on_one_mesh_ = false;
-  std::vector<bool> own_coordinate_;  // of each replica axis of `from`: the server has the receiver's
-                                      // coordinate, else it is spread
+  // Per replica axis of `from`: whether the server has the receiver's coordinate, or the axis is spread.
+  std::vector<bool> own_coordinate_;
   std::vector<AxisDigit>
       spread_by_;  // receiver coordinates that choose among the holders along the other axes
-  std::vector<AxisDigit> fixed_, free_replicas_;  // of `to`
+  std::vector<AxisDigit> fixed_, free_replicas_;  // digits of `to`
 };
 
 // The volume of a remap's traffic, computed without any rank's plan.

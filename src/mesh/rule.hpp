@@ -69,7 +69,7 @@ class RuleText {
   // A factor that is passed through but missing in one of several outputs, which would depend on the layout;
   // "" where there is none.
   std::string missing_in_an_output() const;
-  bool is_passed(const std::string& factor) const;  // neither reduced nor whole
+  bool is_passed(const std::string& factor) const;  // whether the factor is neither reduced nor whole
   bool has_about(const std::string& factor) const;  // some operand has a dim of it that is marked ~
   bool reduces() const;                             // some factor leaves partial results
   ReduceKind reduce_kind() const { return reduce_kind_; }

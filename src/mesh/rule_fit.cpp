@@ -61,7 +61,7 @@ class RuleText::Fit {
   struct Side {
     const std::vector<Operand>& operands;
     std::span<const Shape> shapes;
-    std::size_t repeats;  // the number of operands that the one in braces stands for
+    std::size_t repeats;  // how often the operand in braces is repeated
     const std::vector<std::vector<int>>* order;
     std::vector<std::vector<DimFactors>>* dims;
 

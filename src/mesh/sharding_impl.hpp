@@ -29,12 +29,12 @@ struct Term {
 
 struct Sharding::Impl {
   Mesh mesh;
-  PartitionSpec spec;                                    // as the user wrote it
+  PartitionSpec spec;                                    // the spec as the user wrote it
   std::shared_ptr<const PositionalSharding> positional;  // set if it was made from one
   bool single_device = false;
 
   // The normal form: no axes of size 1, no unsplit trailing dims.
-  std::vector<AxisDigit> digits;    // of all dims, dim after dim, major first
+  std::vector<AxisDigit> digits;    // digits of all dims, dim after dim, major first
   std::vector<int> first;           // digits[first[d] .. first[d+1]) split dim d
   std::vector<int> parts;           // blocks along each dim
   std::vector<AxisDigit> replicas;  // axes that split no dim, in mesh order

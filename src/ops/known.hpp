@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// The smallest and the largest value if every rank knows all of them; nullopt for an empty array or a NaN.
+// The smallest and the largest value if every rank holds all values; nullopt for an empty array or a NaN.
 std::optional<std::pair<double, double>> known_range(const Array& x);
 
 }  // namespace tessera

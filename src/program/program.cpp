@@ -40,7 +40,7 @@ bool same_layout(const Sharding& a, const Sharding& b, int ndim) {
 namespace {
 
 bool is_walked(const Walk& walk) { return !walk.broadcast.axes.empty(); }
-// The index of a loop's first walked stack; past the last one if none is walked.
+// The index of a loop's first stack that is split along the steps; past the last one if there is none.
 std::size_t first_walked(const CountedLoop& loop) {
   return static_cast<std::size_t>(std::find_if(loop.walks.begin(), loop.walks.end(), is_walked) -
                                   loop.walks.begin());
@@ -54,7 +54,7 @@ const CountedLoop* counted_loop(const Instruction& i) {
 
 Mesh mesh_of(const Program& program, const Instruction& i) {
   if (const auto* move = i.as<Move>()) return move->step.from.mesh();
-  if (const auto* loop = counted_loop(i))  // all walked stacks are on one mesh
+  if (const auto* loop = counted_loop(i))  // all stacks split along the steps are on one mesh
     if (const auto n = first_walked(*loop); n < loop->walks.size())
       return program.values[i.inputs[static_cast<std::size_t>(loop->carried) + n]].layout.mesh();
   return program.values[i.outputs.empty() ? i.inputs[0] : i.outputs[0]].layout.mesh();

@@ -157,7 +157,7 @@ struct Loop {
   struct Expression {
     const OpDef* op;
     ParamsPtr params;
-    int output;  // of the op
+    int output;  // output of the op
     std::vector<int> reads;
   };
   int carried = 0;                           // number of values
@@ -180,7 +180,7 @@ struct Branch {};
 // Reading a split stack: before the first step of a block its owner broadcasts it along the axes; the ranks
 // keep it until the block's last step.
 struct Walk {
-  CommunicationCost broadcast = {};  // of all blocks; no axes: the stack is not split
+  CommunicationCost broadcast = {};  // cost of broadcasting all blocks; no axes: the stack is not split
   std::int64_t block_bytes = 0;
 };
 struct CountedLoop : Loop {
@@ -202,7 +202,7 @@ struct Control {
   template <class Kind> Kind* as() { return std::get_if<Kind>(&kind); }
   const Loop* loop() const;  // nullptr: a branch
   Loop* loop();
-  std::int64_t steps() const;  // of a counted loop; 1 otherwise, where the number is unknown
+  std::int64_t steps() const;  // steps of a counted loop; 1 for other loops, whose number is unknown
 };
 
 // "f32[8,4]": short types for the long texts of graphs and programs.

@@ -106,7 +106,7 @@ class JitFunction {
  private:
   struct Call {
     Arguments arguments;             // positional ones, then keyword ones
-    std::vector<std::string> names;  // of the keyword arguments
+    std::vector<std::string> names;  // names of the keyword arguments
     detail::TraceRequest request;
     std::string signature;
   };

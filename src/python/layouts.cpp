@@ -97,7 +97,7 @@ void bind_dtypes(py::module_& m) {
              try {
                return !b.is_none() && read_dtype(b, other) && other.value == a;
              } catch (const py::type_error&) {
-               return false;  // not the name of a dtype
+               return false;  // the name is not a dtype's
              }
            })
       .def("__reduce__", [type](Dtype d) { return py::make_tuple(type, py::make_tuple(name(d))); });

@@ -29,7 +29,7 @@ MatmulOptions options_of(const std::string& algorithm, std::int64_t memory_limit
           memory_limit_bytes};
 }
 
-// A `with` may stand inside of another one of the same object.
+// A `with` may be nested in another one of the same object.
 struct SameBitsScope {
   explicit SameBitsScope(bool chosen) : on(chosen) {}
   bool on;

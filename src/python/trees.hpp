@@ -22,7 +22,7 @@ class Tree {
  public:
   enum class Kind { array, none, tuple, list, dict, named_tuple, dataclass, key, registered, other };
   Kind kind = Kind::none;
-  py::object type;  // of named tuples, dataclasses and registered classes
+  py::object type;  // class of named tuples, dataclasses and registered classes
   // Keys of a dict, fields of a dataclass, auxiliary data of a registered class; for `other` the value
   // itself.
   py::object names;
@@ -52,7 +52,7 @@ void append_leaf_names(const Tree&, const std::string& path, std::vector<std::st
 struct Arguments {
   std::vector<Tree> trees;
   std::vector<Array> leaves;
-  std::vector<std::size_t> first_leaf;  // of each argument, and past the last
+  std::vector<std::size_t> first_leaf;  // index of each argument's first leaf, and past the last
   void add(py::handle argument, Numbers numbers);
   py::tuple rebuilt(const std::vector<Array>& with) const;
 };

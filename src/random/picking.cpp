@@ -24,7 +24,7 @@ int rounds_for(std::int64_t elements) {
 
 // Shuffles the elements of each line along dim; every line with its own random words.
 Array shuffle(Key key, Array x, int dim) {
-  if (itemsize(x.dtype()) > 8)  // the same words for both parts
+  if (itemsize(x.dtype()) > 8)  // both parts use equal random words
     return make_complex(shuffle(key, real(x), dim), shuffle(key, imag(x), dim));
   const Shape shape = x.shape();
   x = moveaxis(x, dim, -1);

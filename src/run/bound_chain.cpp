@@ -23,7 +23,7 @@ kernels::FusedStep bound_step(const FusedChain::Step& step, Dtype selects, const
   return bound;
 }
 
-// The stride of dims [first, last) walked as one dim; nullopt if they have no single stride.
+// The stride of dims [first, last) traversed as one dim; nullopt if they have no single stride.
 std::optional<std::int64_t> one_step(const Shape& shape, const std::vector<std::int64_t>& strides, int first,
                                      int last) {
   std::int64_t step = 0, next = 0;

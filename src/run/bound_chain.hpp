@@ -45,7 +45,7 @@ class BoundEpilogue {
   std::vector<std::array<std::int64_t, 2>> steps_;  // from a row to the next, from a column to the next
   std::vector<const std::byte*> data_;              // for the current run
   std::byte* out_ = nullptr;                        // for the current run
-  std::vector<std::map<Extents, kernels::FusedBlock>> blocks_;  // of each thread, for the current run
+  std::vector<std::map<Extents, kernels::FusedBlock>> blocks_;  // blocks of each thread, for the current run
   LastPass pass_;                                               // empty: everything runs in finish()
 };
 

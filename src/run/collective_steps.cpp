@@ -37,7 +37,7 @@ Group group_of(const Sharding& layout, const Shape& shape, const MeshAxes& axes,
   return group;
 }
 
-// Copies between one device's dense block and its part of the whole group's block.
+// Copies between one device's dense block and its part of the group's combined block.
 void copy_part(std::byte* whole, const Box& whole_box, std::byte* part, const Box& part_box, std::size_t item,
                bool gather) {
   if (is_empty(part_box)) return;

@@ -60,7 +60,8 @@ class CommunicatingStep final : public Step {
   void prepare(Frame& frame) {
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       auto& slot = frame.slots[outputs_[i]];
-      slot = comm::allocate_on_host(locals_[i].bytes);  // so that peers can write their parts into it
+      // Shared on the host, so that peers can write their parts into it.
+      slot = comm::allocate_on_host(locals_[i].bytes);
       out_[i].data = slot.data();
     }
     for (std::size_t i = 0; i < inputs_.size(); ++i) in_[i].data = frame.slots[inputs_[i]].data();

@@ -95,7 +95,7 @@ class LoopStep : public ControlStep {
   std::vector<int> inputs_, outputs_;
   std::size_t carried_;
   std::vector<bool> from_zero_;
-  std::vector<LocalValue> locals_;  // of the carried values
+  std::vector<LocalValue> locals_;  // locals of the carried values
 };
 
 // The rows of a stack that a rank holds, as bytes in its memory.
@@ -132,7 +132,7 @@ class StackReader {
     if (mine_.entry_bytes > 0) ranks_ = comm::hold_group(ids);
   }
 
-  // The entry of a step, from this rank's part of the stack or from the current block of the walk.
+  // The entry of a step, from this rank's part of the stack or from the block that was broadcast last.
   Buffer entry(std::int64_t step, const Buffer& mine) {
     if (ranks_ != nullptr && !held_.has(step)) receive_block_of(step, mine);
     const Buffer& block = ranks_ == nullptr ? mine : block_;
@@ -169,8 +169,8 @@ class StackReader {
   }
 
   Rows mine_, held_;                                 // held: the steps whose entries are at hand
-  std::vector<Range> blocks_;                        // of the ranks among which it is walked
-  std::shared_ptr<const comm::Communicator> ranks_;  // nullptr: it is whole
+  std::vector<Range> blocks_;                        // steps held by each of the ranks that split the stack
+  std::shared_ptr<const comm::Communicator> ranks_;  // the ranks that split the stack; nullptr: it is unsplit
   std::string label_;
   Buffer block_;
 };
@@ -244,7 +244,7 @@ class CountedStep final : public LoopStep {
   std::int64_t length_;
   bool reverse_;
   std::vector<StackReader> read_;
-  std::int64_t block_bytes_ = 0;  // of the blocks of walked stacks
+  std::int64_t block_bytes_ = 0;  // bytes of the current blocks of split stacks
   std::vector<LocalValue> made_;
   std::vector<Rows> made_rows_;
   std::vector<Buffer> views_;

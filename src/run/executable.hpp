@@ -16,9 +16,10 @@ namespace tessera {
 // The values of one run, by value number. A slot is cleared after its last use.
 struct Frame {
   std::vector<Buffer> slots;
-  std::string failure;            // of a kernel that may fail (a singular matrix): agreed when the run ends
-  std::string nan_failure;        // the first NaN found
-  std::vector<int> failed_steps;  // of the program that owns this frame, ascending if they ran in order
+  std::string failure;      // message of a kernel that failed (a singular matrix): agreed when the run ends
+  std::string nan_failure;  // the first NaN found
+  // Failed steps of the program that owns this frame, ascending if they ran in order.
+  std::vector<int> failed_steps;
   FailedValue::Kind failure_kind = FailedValue::lin_alg;
 };
 
@@ -52,7 +53,7 @@ class Step {
   virtual void move_on() {}  // between start and finish: lets the collective start its next round
   virtual bool is_split() const { return false; }  // start and finish are worth separating
   virtual std::int64_t temporary_bytes() const { return 0; }
-  virtual std::vector<const Executable*> parts() const { return {}; }  // of a branch or a loop
+  virtual std::vector<const Executable*> parts() const { return {}; }  // the programs of a branch or a loop
   std::vector<int> frees;                                              // values with their last use here
 };
 
@@ -69,7 +70,7 @@ class Executable {
   std::vector<Buffer> run_inside(std::vector<Buffer> inputs, Frame& outer);
   bool takes_part() const { return takes_part_; }  // this rank holds a block of some value
   bool may_fail() const { return may_fail_; }
-  const std::vector<int>& devices() const { return devices_; }  // of all values, in increasing order
+  const std::vector<int>& devices() const { return devices_; }  // devices of all values, in increasing order
   const Program& program() const { return program_; }
   // The peak memory of this rank: live values and temporaries, without inputs.
   std::int64_t peak_bytes() const { return peak_bytes_; }

@@ -154,7 +154,7 @@ class FusedStep final : public Step {
   std::vector<int> inputs_;
   int output_;
   LocalValue local_;
-  Shape shape_;  // of the chain's result
+  Shape shape_;  // shape of the chain's result
   kernels::FusedProgram program_;
   std::vector<std::vector<std::int64_t>> strides_;
   std::vector<bool> reusable_;

@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-struct Mark {  // of one input on one rank
+struct Mark {  // what ranks compare of one input
   std::uint64_t block = 0, bits = 0;
   std::int64_t held = 0;
 };

@@ -14,12 +14,12 @@ namespace tessera::sparse {
 // The entries that one rank contributes, of any rows. None on a rank outside of the mesh.
 struct LocalEntries {
   std::vector<std::int64_t> rows, columns;
-  Dtype dtype = float32;          // of the values; the same on all ranks
+  Dtype dtype = float32;          // dtype of the values; equal on all ranks
   std::vector<std::byte> values;  // one per entry
 };
 
-// The sharding of a vector with one element per row. ShapeError and ShardingError, from facts that every rank
-// knows.
+// The sharding of a vector with one element per row. ShapeError and ShardingError, from facts that are
+// equal on all ranks.
 Sharding checked_rows(const Shape& shape, const Sharding& sharding);
 // Whether this rank holds rows, and which.
 bool holds_rows(const Sharding& rows);

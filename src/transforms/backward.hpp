@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// The backward passes that are recorded while this object lives, as ranges of serial numbers.
+// The backward passes recorded during the lifetime of this object, as ranges of serial numbers.
 class BackwardPasses {
  public:
   BackwardPasses();

@@ -29,7 +29,7 @@ struct MarkerParams {
   std::int64_t arguments;
   detail::BackwardRule rule;
   std::vector<AxisBinding>
-      axes;  // those that the function saw: its rule may use their names after they are unbound
+      axes;  // axes that the function saw: its rule may use their names after they are unbound
   template <class V> void fields(V&& visit) const { visit("arguments", arguments); }
 };
 std::size_t argument_count(const Params& p) {
@@ -55,7 +55,7 @@ Array with_batch(const Array& x, int dim, std::int64_t size) {
 // of their cotangents.
 detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> dims, std::int64_t size,
                                   std::uint64_t frame, std::span<const AxisBinding> axes) {
-  Array index;  // of the frame that is resolved: collectives of the rule depend on it
+  Array index;  // index in the resolved frame: collectives of the rule depend on it
   for (const auto& binding : axes)
     if (frame != 0 && binding.frame == frame) index = binding.index;
   return

@@ -11,7 +11,7 @@ struct JvpArgs {
   const Node& node;
   std::span<const Array> in;        // the node's inputs
   std::span<const Array> out;       // its outputs
-  std::span<const Array> tangents;  // of its inputs; an Array without a node stands for zeros
+  std::span<const Array> tangents;  // tangents of the inputs; an Array without a node means zeros
   const char* call;                 // "jvp"
 };
 // Tangents of the outputs, with the same convention.

@@ -1,4 +1,4 @@
-// One differentiated call: watches the arguments, lets the function record, walks back.
+// One differentiated call: watches the arguments, runs the function, and records the backward pass.
 #include <tessera/grad.hpp>
 
 #include "ops/build.hpp"

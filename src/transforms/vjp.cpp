@@ -63,8 +63,8 @@ void release(const std::vector<NodePtr>& nodes) {
 
 bool has_tangents(const Array& x) { return is_inexact(x.dtype()); }
 
-// Adds cotangents that reach a value along two paths. Their devices may differ if an uncommitted value went
-// to two meshes.
+// Adds cotangents that reach a value along two paths. Their devices may differ if an uncommitted value was
+// used on two meshes.
 Array accumulated(const Array& sum, const Array& term) {
   if (!sum.node()) return term;
   const auto &a = output_of(sum).sharding, &b = output_of(term).sharding;

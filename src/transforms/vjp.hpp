@@ -1,4 +1,4 @@
-// The recorded part of a computation between arguments and results, and the backward walk through it.
+// The recorded part of a computation between arguments and results, and its backward pass.
 #pragma once
 #include <map>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace tessera::detail {
 
 // Holds the nodes between `arguments` and `results` with their inputs, so that it outlives evaluation.
-// Immutable; supports any number of walks.
+// Immutable; supports any number of backward passes.
 class Tape {
  public:
   // Arguments are aliases (make_alias). `others` depend on the arguments too but have no cotangents. Resets
@@ -29,7 +29,7 @@ class Tape {
  private:
   struct Entry {
     NodePtr node;
-    std::vector<Array> inputs, outputs;  // as rules see them
+    std::vector<Array> inputs, outputs;  // inputs and outputs as rules see them
     // Per input: its entry, or -1 if it does not depend on the arguments; its number among the outputs.
     std::vector<int> producer, output;
   };

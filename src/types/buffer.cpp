@@ -93,14 +93,15 @@ class Pool {
 
  private:
   static constexpr std::size_t huge_page = std::size_t{2} << 20, large_bytes = 2 * huge_page,
-                               largest_page = std::size_t{64} << 10;  // of all systems
+                               // The largest page size of common systems.
+      largest_page = std::size_t{64} << 10;
   static constexpr std::int64_t slack_bytes = std::int64_t{64} << 20;
 
   static std::size_t round_up(std::size_t bytes, std::size_t step) {
     return (bytes + step - 1) / step * step;
   }
 
-#ifdef __SANITIZE_ADDRESS__  // which watches the edges of malloc's blocks
+#ifdef __SANITIZE_ADDRESS__  // the address sanitizer checks the ends of malloc's blocks
   static bool is_mapped(std::size_t) { return false; }
 #else
   static bool is_mapped(std::size_t capacity) { return capacity >= large_bytes; }

@@ -48,7 +48,7 @@ inline std::int64_t common_run(const StridedBox& a, const StridedBox& b) {
 // Calls use(offset in a, offset in b, elements) for each common run, in order.
 template <class F> void for_each_run(const StridedBox& a, const StridedBox& b, F&& use) {
   const std::int64_t run = common_run(a, b);
-  std::size_t outer = a.extents.size();  // these dims are walked
+  std::size_t outer = a.extents.size();  // outer dims, which are iterated
   for (std::int64_t inside = 1; outer > 0 && inside < run;) inside *= a.extents[--outer];
   std::vector<std::int64_t> index(outer, 0);
   std::int64_t at_a = a.offset, at_b = b.offset;

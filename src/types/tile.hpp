@@ -11,7 +11,7 @@ struct Tile {
   std::byte* data = nullptr;
   Dtype dtype;
   Box box;       // in the global index space; box_shape(box) is the tile's shape
-  Shape global;  // shape of the whole array
+  Shape global;  // shape of the global array
 
   Shape shape() const { return box_shape(box); }
   std::int64_t elements() const { return box_elements(box); }

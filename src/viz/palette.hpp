@@ -17,7 +17,7 @@ Rgb palette(int entry);            // matplotlib's tab20b
 Rgb ink_on(Rgb background);        // black or white; JAX's rule, which leaves white on light pink
 Rgb clear_ink_on(Rgb background);  // the one with the higher contrast
 
-// The palette entry of the k-th of n cells: JAX walks the colour map in steps of half its length, so that
+// The palette entry of the k-th of n cells. JAX takes colours in steps of half the colour map, so that
 // neighbours differ.
 int jax_colour(int k, int n);
 

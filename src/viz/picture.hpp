@@ -10,7 +10,7 @@
 
 namespace tessera::viz {
 
-inline constexpr int gap = -1;  // stands for omitted block rows or columns
+inline constexpr int gap = -1;  // marks omitted block rows or columns
 
 struct Panel {
   std::vector<int> numbers;  // per dim: the block that the panel shows; 0 along the drawn dims
@@ -23,7 +23,7 @@ struct Picture {
   int row_dim = -1, column_dim = -1;  // -1: no such dim
   std::vector<Panel> panels;
   std::vector<int> colours;        // [block]: palette entry; -1 for an omitted block
-  std::string intro;               // which dims are drawn; empty if obvious
+  std::string intro;               // text that says which dims are drawn; empty if obvious
   std::vector<std::string> notes;  // on omitted parts
 
   int block(const Panel&, int row,

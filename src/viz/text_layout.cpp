@@ -10,7 +10,7 @@ namespace tessera::viz {
 namespace {
 
 constexpr int most_label_lines = 6;    // before "+N more"
-constexpr int most_uneven_lines = 24;  // of all rows together, if the labels fit
+constexpr int most_uneven_lines = 24;  // most lines of all rows together, if the labels fit
 constexpr int gap_width = 3;
 constexpr double character_aspect = 2.5;  // height divided by width
 
@@ -18,7 +18,7 @@ enum class Naming { full, ranges };
 
 int sum(const std::vector<int>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0); }
 
-// Splits n, which may be negative, as JAX does: -1 is -1 + 0, and an odd remainder goes to the far side.
+// Splits n, which may be negative, as JAX does: -1 is -1 + 0, and an odd remainder is added on the right.
 struct Padding {
   int near = 0, far = 0;
 };
@@ -79,7 +79,7 @@ class Layouter {
   static constexpr int no_wrap = 1 << 30;
   const std::vector<int>& columns() const {
     return picture_.panels.front().columns;
-  }  // the same in every panel
+  }  // panels have equal widths and heights
   const std::vector<int>& rows() const { return picture_.panels.front().rows; }
   int inner_pad() const { return is_coloured_ ? 1 : 0; }  // separates labels on adjacent colours
   bool fits() const {

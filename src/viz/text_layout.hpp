@@ -18,7 +18,7 @@ struct TextCell {
 
 struct TextPanel {
   std::string heading;               // the panel's position in the array; empty if it shows all of it
-  std::vector<int> widths, heights;  // of columns and rows, without frame lines
+  std::vector<int> widths, heights;  // widths of columns and heights of rows, without frame lines
   std::vector<TextCell> cells;       // row-major
 };
 

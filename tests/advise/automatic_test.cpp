@@ -34,7 +34,7 @@ TEST(Automatic, named_layouts_and_committed_arguments_stay) {
   EXPECT_EQ(named.input_shardings()[0], columns);
   const auto committed = jit(product, {.in_shardings = P::automatic}).lower(placed, a).compile();
   EXPECT_EQ(committed.input_shardings()[0], rows);
-  EXPECT_EQ(committed.input_shardings()[1].mesh(), mesh);  // of the committed argument
+  EXPECT_EQ(committed.input_shardings()[1].mesh(), mesh);  // the mesh of the committed argument
   EXPECT_EQ(committed.explanation().layouts.size(), 1U);
 }
 

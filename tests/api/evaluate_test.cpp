@@ -259,7 +259,7 @@ TEST(Memory, parts_of_an_expression_are_not_stored) {
 TEST(Memory, what_has_a_name_is_stored_with_the_rest) {
   const Array x = device_put(full({1000}, 3.f), make_mesh({device_count()}, {"x"}), P());
   const Array twice = x * 2;
-  const Array& bound = x * 3;  // lives as long as its name
+  const Array& bound = x * 3;  // the handle exists until the end of the scope
   Array moved = x * 4;
   const Array sum = twice + bound + 1, other = exp(std::move(moved));
   eval(sum);

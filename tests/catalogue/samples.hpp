@@ -32,7 +32,7 @@ bool know_rows(std::span<const Row> rows);
 // All rows, by table and line.
 const std::vector<Row>& rows();
 
-enum class Smooth { no, once, twice };  // which derivatives finite differences can check
+enum class Smooth { no, once, twice };  // the derivatives that finite differences can check
 
 struct Sample {
   std::string name;  // "linalg_solve_complex": a word, and unique
@@ -40,7 +40,7 @@ struct Sample {
   std::function<Out(In)> call;
   Smooth smooth = Smooth::twice;  // in its float64 and complex128 operands
   std::string laws = {};          // words of the row: "half:no"
-  std::string file = {};          // that calls the function: "linalg.tsv"
+  std::string file = {};          // the table that calls the function: "linalg.tsv"
   std::string named = {};         // letters of the named operands: "nu"
 
   bool has(const std::string& word) const { return (" " + laws + " ").find(" " + word + " ") != laws.npos; }

@@ -83,7 +83,8 @@ INSTANTIATE_TEST_SUITE_P(DividedBy, Thresholds, testing::Values(64, 4096, 1 << 2
 TEST_P(Thresholds, change_the_way_and_not_the_values) {
   const std::pair<std::int64_t, std::int64_t> extents[] = {
       {3, 5}, {15, 17}, {16, 16}, {31, 33}, {63, 65}, {64, 64}, {65, 67}, {129, 127}, {1, 2049}, {181, 183}};
-  const Dtype dtypes[] = {float32, uint8, float64, int32};  // in turn: each program meets each of them
+  // Taken in turn, so that each program uses each dtype.
+  const Dtype dtypes[] = {float32, uint8, float64, int32};
   int n = 0;
   for (const auto& [rows, columns] : extents)
     for (const auto& [says, program] : programs) {
@@ -94,7 +95,7 @@ TEST_P(Thresholds, change_the_way_and_not_the_values) {
       const Array usual = compute(program, x, false);
       eval(usual);
       const LowThresholds low(GetParam());
-      forget_plans();  // they hold what was decided
+      forget_plans();  // plans depend on the thresholds
       expect_same_bits(what, usual, compute(program, x, false));
       expect_same_bits(what + ", jitted", usual, compute(program, x, true));
       if (HasFatalFailure()) return;

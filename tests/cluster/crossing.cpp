@@ -26,8 +26,8 @@ double received_on_wire() {
 }
 
 struct Figures {
-  double predicted = 0, counted = 0;     // of the busiest rank
-  double counted_by_host = 0, wire = 0;  // of this rank's host, all its ranks
+  double predicted = 0, counted = 0;     // bytes of the busiest rank
+  double counted_by_host = 0, wire = 0;  // bytes of all ranks of this rank's host
 };
 
 // Gathers each rank's value on every rank.

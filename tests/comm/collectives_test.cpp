@@ -110,7 +110,7 @@ TEST_P(Collectives, every_kind_of_reduction) {
   using C = std::complex<float>;
   EXPECT_EQ(reduced<C>(all_, ReduceKind::sum, complex64, C(1, static_cast<float>(me_)))[0],
             C(static_cast<float>(r), static_cast<float>(r * (r - 1) / 2)));
-  std::complex<double> power = 1;  // of i
+  std::complex<double> power = 1;  // powers of i
   for (int k = 0; k < r; ++k) power = {-power.imag(), power.real()};
   EXPECT_EQ(reduced<std::complex<double>>(all_, ReduceKind::prod, complex128, {0, 1})[0], power);
 }
@@ -245,7 +245,8 @@ TEST_P(Collectives, large_all_reduces_under_way_do_not_mix_whichever_is_ready_fi
     in_place.wait();
   }
   if (std::string(GetParam().collectives) != "mpi")
-    EXPECT_EQ(sum_a, whole);  // the same bits as blocking; MPI guarantees neither
+    // Equal bits from the blocking and the nonblocking call, though MPI guarantees neither.
+    EXPECT_EQ(sum_a, whole);
   else
     EXPECT_THAT(sum_a, testing::Pointwise(testing::DoubleNear(1e-12), whole));
   for (std::size_t i = 0; i < b.size(); i += 997)

@@ -77,11 +77,11 @@ TEST(Rendezvous, a_chain_that_ends_at_a_rank_that_computes_goes_on) {
 
 TEST(Rendezvous, who_was_there_and_went_on_is_not_waited_for) {
   Host host(2);
-  host.leaves_after(1, 7, 1);  // it was in the first rendezvous of group 7
+  host.leaves_after(1, 7, 1);  // rank 1 was in the first rendezvous of group 7
   host.enters(0, 7, {0, 1}, 1);
   host.enters(1, 8, {0, 1});
   EXPECT_THAT(host.stuck(), IsEmpty());
-  host.enters(0, 7, {0, 1}, 2);  // but not in the second
+  host.enters(0, 7, {0, 1}, 2);  // rank 1 is not in the second one
   EXPECT_THAT(host.stuck(), ElementsAre(0, 1));
 }
 

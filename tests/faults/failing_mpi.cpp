@@ -36,7 +36,7 @@ int own_rank() {
 }
 
 struct Plan {
-  std::string kind;  // of the call that fails
+  std::string kind;  // kind of the call that fails
   long nth = 0;
   int rank = -1;
   bool counts = number("TEST_MPI_COUNT") != 0, shuffles = number("TEST_MPI_SHUFFLE") != 0,

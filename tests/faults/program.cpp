@@ -148,7 +148,7 @@ const std::map<std::string, Body> inside_run = {
        std::vector<double> rows(n), columns(n);
        for (int i = 0; i < n; ++i)
          for (int j = 0; j < n; ++j) rows[i] += host[i * n + j], columns[j] += host[i * n + j];
-       double total = 0;  // of all entries of x y: column sums of x times row sums of y
+       double total = 0;  // sum of all entries of x y: column sums of x times row sums of y
        for (int k = 0; k < n; ++k) total += columns[k] * rows[k];
        const double found = item<double>(sum(astype(product, float64)));
        require(std::abs(found - (total * 0.5 + double(n) * n)) < 1e-6 * found,

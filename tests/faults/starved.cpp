@@ -16,7 +16,7 @@ using namespace tessera;
 
 namespace {
 
-long allocations = 0, fails_at = -1;  // of this rank while armed
+long allocations = 0, fails_at = -1;  // allocations of this rank while armed
 bool armed = false;
 
 bool fails_now() { return armed && ++allocations == fails_at; }

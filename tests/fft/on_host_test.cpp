@@ -111,7 +111,7 @@ TEST(OnHost, goes_on_by_messages_where_a_rank_gets_no_shared_memory) {
   for (const int who : {0, p - 1, p})  // p: all ranks
     for (const auto& where : shardings)
       for (const Shape& shape : {Shape{37, 50, 41}, Shape{5, 131, 140}}) {
-        release_memory();  // what is kept would serve
+        release_memory();  // a kept buffer would satisfy the allocation
         const Refused refused(who == p || process_index() == who);
         for (const bool is_real : {false, true})
           for (const auto place : {fft::keep, fft::transposed})

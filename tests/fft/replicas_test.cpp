@@ -24,7 +24,7 @@ TEST(Replicas, are_equal_to_the_last_bit_whatever_each_rank_has_measured) {
   const int me = process_index();
   const Mesh mesh = make_mesh({device_count()}, {"x"}), own(NdDevices{me}, {"x"});
   for (const std::int64_t n : {60, 1000, 4096, 5040}) {
-    if (me % 2 == 0)  // these ranks have a measured plan of that length, the others do not
+    if (me % 2 == 0)  // even ranks have a measured plan of that length, the others do not
       for (int again = 0; again < 3; ++again) eval({fft::fft(device_put(waves(n), own, P()))});
     for (int again = 0; again < 3; ++again) {
       const auto committed = bits_of(fft::fft(device_put(waves(n), mesh, P()))),

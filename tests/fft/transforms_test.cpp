@@ -131,7 +131,7 @@ TEST(Transforms, real_ones_keep_half) {
     const auto what = "round " + std::to_string(round) + ": " + c.text() + " -> " + text_of(half.sharding());
     EXPECT_EQ(half.dtype(), c.dtype);
     expect_close(half, expected, shape, tolerance(c.dtype), what);
-    if (c.lengths.empty()) {  // and the inverse
+    if (c.lengths.empty()) {  // the inverse transform
       std::vector<std::int64_t> lengths;
       for (const int d : c.dims) lengths.push_back(c.shape[d]);
       const Array again = fft::irfftn(half, fft::FftOptions{.axes = c.dims, .norm = c.norm, .s = lengths});

@@ -46,7 +46,7 @@ TEST(Node, a_chain_of_a_million_is_released_without_recursion) {
   Array last = make_placeholder({Shape{2}, float32}, std::nullopt, nullptr, 0);
   for (int i = 0; i < 1'000'000; ++i) {
     auto node = std::make_shared<Node>();
-    if (i % 2 == 0) node->inputs.push_back(last);  // as in x * x
+    if (i % 2 == 0) node->inputs.push_back(last);  // two inputs that are one node, as in x * x
     node->inputs.push_back(std::move(last));
     node->outputs.resize(1);
     last = Array(std::move(node), 0);

@@ -143,7 +143,7 @@ TEST_F(Npz, what_is_wrong_is_refused_with_path_and_reason) {
   method[0x19a + 10] = 14;
   EXPECT_THAT(refusal(method), HasSubstr("packed by method 14"));
   auto name = numpys;
-  name[30] = 'c';  // of the first member, in its own header
+  name[30] = 'c';  // name of the first member in its local header
   EXPECT_THAT(refusal(name), HasSubstr("the member 'a.npy' has another name in its header"));
   auto overlap = numpys;
   overlap[28] = static_cast<char>(overlap[28] + 8);  // extra bytes of the first member's header

@@ -366,7 +366,7 @@ TEST(svd, of_a_tall_matrix_multiplies_back) {
   std::vector<double> a(2 * m * n), u(a.size()), s(2 * n), vh(2 * n * n);
   std::mt19937 bits(9);
   for (double& value : a) value = static_cast<double>(bits() % 1000) / 500 - 1;
-  for (std::int64_t i = 0; i < m; ++i) a[i * n + 4] = a[i * n];  // of rank 4
+  for (std::int64_t i = 0; i < m; ++i) a[i * n + 4] = a[i * n];  // makes the matrix have rank 4
   ASSERT_FALSE(svd(float64, 2, m, n, false, a.data(), u.data(), s.data(), vh.data()).happened());
   for (std::int64_t b = 0; b < 2; ++b)
     for (std::int64_t i = 0; i < m; ++i)

@@ -234,7 +234,7 @@ TEST(count_bins, counts_as_a_search_of_each_value_does) {
   check_counts_of<double>();
 }
 
-// The row's parts, each searched by a thread of its own; add_up meets there.
+// Searches each part of the row in a thread of its own; add_up is a barrier of the threads.
 template <class T> std::vector<T> selected_by_parts(const std::vector<T>& row,
                                                     std::span<const std::int64_t> positions, int parts) {
   std::vector<std::vector<T>> found(parts, std::vector<T>(positions.size()));

@@ -62,7 +62,7 @@ TEST(Condition, of_a_factor_costs_no_second_factorization_and_of_a_batch_is_one_
 
 TEST(Condition, what_has_no_number) {
   EXPECT_EQ(item<float>(linalg::rcond(zeros({4, 4}))), 0);
-  EXPECT_EQ(item<float>(linalg::rcond(zeros({0, 0}))), 1);  // as LAPACK's
+  EXPECT_EQ(item<float>(linalg::rcond(zeros({0, 0}))), 1);  // LAPACK's value for an empty matrix
   EXPECT_EQ(item<double>(linalg::rcond(array({{1e-320, 0.0}, {0.0, 1e200}}))), 0);
   auto a = random_matrix<double>(5, 5, 1);
   a(2, 3) = std::numeric_limits<double>::quiet_NaN();

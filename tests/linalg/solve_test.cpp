@@ -178,7 +178,7 @@ TEST(Solve, batch_and_matrix_dims_split_together) {
   const Mesh mesh = make_mesh({2, ranks / 2}, {"x", "y"});
   for (const auto& spec : {P("x", "y"), P("x", None, "y"), P("y", "x")})
     for (const std::int64_t batch :
-         {1, 2, 3, 17}) {  // few matrices are factored together, many are scattered
+         {1, 2, 3, 17}) {  // few: ranks factor a matrix together; many: scattered over ranks
       const Sharding layout = NamedSharding(mesh, spec);
       expect_batch_solved<double>(batch, 9, 2, &layout);
     }

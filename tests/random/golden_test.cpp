@@ -20,7 +20,7 @@ constexpr Mode modes[] = {{Threefry::partitionable, ""}, {Threefry::original, ".
 struct Row {
   std::function<Array(const Case&)> draw;
   double ulps = 0;  // 0: bit for bit
-  double size = 0;  // of the numbers that it subtracts
+  double size = 0;  // magnitude of the numbers that the draw subtracts
 };
 
 void check(const std::string& file, const std::map<std::string, Row>& table) {

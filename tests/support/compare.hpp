@@ -13,7 +13,7 @@
 namespace tessera::test {
 
 using Number = std::complex<double>;
-enum class Scale { element, largest };  // what the tolerance is relative to, and at least to 1
+enum class Scale { element, largest };  // the tolerance is relative to this, and at least to 1
 
 inline bool is_nan(const Number& v) { return v != v; }
 inline double size_of(const Number& v) { return std::isfinite(std::abs(v)) ? std::abs(v) : 0; }

@@ -96,7 +96,7 @@ TEST(CheckpointPolicy, computes_again_what_is_not_kept_and_nothing_else) {
   EXPECT_EQ(with(policies::dots_saveable), 0);
   EXPECT_EQ(with(policies::save_anything_except_these_names("scores")), 0);
   EXPECT_EQ(with(policies::dots_with_no_batch_dims_saveable), 1);  // the last one, for exp
-  EXPECT_EQ(with(policies::save_only_these_names("scores")), 2);   // and the first one, for tanh
+  EXPECT_EQ(with(policies::save_only_these_names("scores")), 2);   // also the first product, which tanh reads
   EXPECT_EQ(with(policies::nothing_saveable), 3);
 }
 

@@ -342,7 +342,7 @@ TEST(CustomOp, is_differentiated_by_its_rule) {
     const auto [wanted_a, wanted_b] = grad<0, 1>(g)(a, b);
     expect_values(da, wanted_a, layout_text(x), 1e-10);
     expect_values(db, wanted_b, layout_text(x), 1e-10);
-    const double h = 1e-6;  // and the finite difference
+    const double h = 1e-6;  // compared with the finite difference
     const double difference =
         item<double>(f(a + h * data({5, 4}, float64, 7), b) - f(a - h * data({5, 4}, float64, 7), b)) /
         (2 * h);

@@ -39,7 +39,7 @@ struct ExtentHere {
 void copy_extents(const Shape&, std::span<std::int64_t> extents, std::source_location);
 // ArgumentError unless the numbers match.
 void check_bindings(std::size_t given, std::size_t wanted, const char* call, std::source_location);
-const IndexPart& no_part();  // stands for a part that was not given
+const IndexPart& no_part();  // the value of an index part that was not given
 }  // namespace detail
 
 /// Shape and dtype of an array without its value.
@@ -113,7 +113,7 @@ class Array {
   /// This process's blocks, none on a process outside of the mesh. Computes the value. Collective over the
   /// devices of the array.
   std::vector<Shard> addressable_shards(std::source_location where = std::source_location::current()) const;
-  std::set<Device> devices() const;  ///< that hold a part
+  std::set<Device> devices() const;  ///< the devices that hold a block
   bool is_deleted() const;           ///< whether delete_ or donation took the value
   /// Frees the memory on this rank, for all handles on the array; later uses raise ArgumentError. Memory that
   /// is still viewed remains until the last view is released: Python's views, DLPack tensors, and local()'s

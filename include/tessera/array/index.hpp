@@ -40,7 +40,7 @@ struct Ellipsis {};
 /// selects the true elements: it counts them, collective over all ranks; in a trace use compress(mask, x,
 /// {.size = n}).
 struct IndexPart {
-  enum class Kind { integer, slice, ellipsis, newaxis, array };  ///< which of the five
+  enum class Kind { integer, slice, ellipsis, newaxis, array };  ///< the kind of this part
   /// A number, which removes the dim.
   template <class I>
   requires(std::is_integral_v<I> && !std::is_same_v<I, bool>) IndexPart(I i)
@@ -50,9 +50,9 @@ struct IndexPart {
   IndexPart(NoneType) : kind(Kind::newaxis) {}                ///< newaxis
   IndexPart(const Array& a) : kind(Kind::array), array(a) {}  ///< an integer array, or a mask
   Kind kind;                                                  ///< the kind of this part
-  std::int64_t integer = 0;                                   ///< of Kind::integer
-  Slice slice;                                                ///< of Kind::slice
-  Array array;                                                ///< of Kind::array
+  std::int64_t integer = 0;                                   ///< used by Kind::integer
+  Slice slice;                                                ///< used by Kind::slice
+  Array array;                                                ///< used by Kind::array
 };
 inline constexpr Ellipsis ellipsis{};  ///< all dims that no other part covers
 inline constexpr NoneType newaxis{};   ///< a new dim of extent 1

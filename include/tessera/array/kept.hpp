@@ -17,14 +17,15 @@ namespace tessera {
 template <class T> class KeptValues {
  public:
   using value_type = T;
-  using const_iterator = std::move_iterator<const T*>;  // not contiguous, to prevent an implicit span
+  // Declared as not contiguous, to prevent an implicit span.
+  using const_iterator = std::move_iterator<const T*>;
   /// Values in memory that `keeps` owns.
   KeptValues(std::shared_ptr<const void> keeps, const T* data, std::size_t size)
       : keeps_(std::move(keeps)), data_(data), size_(size) {}
   const T* data() const { return data_; }                               ///< the first value
   std::size_t size() const { return size_; }                            ///< number of values
   bool empty() const { return size_ == 0; }                             ///< whether there are none
-  const T& operator[](std::size_t i) const { return data_[i]; }         ///< not checked
+  const T& operator[](std::size_t i) const { return data_[i]; }         ///< the index is not checked
   const T& front() const { return data_[0]; }                           ///< requires at least one value
   const T& back() const { return data_[size_ - 1]; }                    ///< requires at least one value
   const_iterator begin() const { return const_iterator(data_); }        ///< for loops

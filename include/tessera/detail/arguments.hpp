@@ -54,7 +54,7 @@ template <int... chosen, class... A> struct Arguments<std::integer_sequence<int,
       std::conditional_t<is_chosen<i, chosen...>, Differentiated<T>, const T&>;
 
   std::array<std::size_t, sizeof...(A)> first_leaf{},
-      past_leaf{};  // of each argument, among the watched leaves
+      past_leaf{};  // per argument: the end of its watched leaves
 
   template <int i, class T> Seen<i, T> see(Recording& recording, const T& argument, bool strict) {
     if constexpr (is_chosen<i, chosen...>) {

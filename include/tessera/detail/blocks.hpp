@@ -20,7 +20,7 @@ class Blocks;
 namespace detail {
 
 struct BlockData {
-  void* data = nullptr;  // of the element at index 0 in every dim
+  void* data = nullptr;  // address of the element at index 0 in every dim
   Dtype dtype;
   Shape shape;                        // without margins
   std::vector<std::int64_t> strides;  // in elements

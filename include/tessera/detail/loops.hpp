@@ -15,7 +15,8 @@ namespace tessera::detail {
 bool is_unknown(const Array& x);  // has no readable value: depends on a traced argument, or differs per rank
 bool any_unknown(const std::vector<Array>& leaves);
 void check_predicate(const Array& predicate, const char* call, std::source_location);
-void check_condition(const Array& condition, std::source_location);  // of while_loop: bool, and a scalar
+// Throws unless the condition of while_loop is a bool scalar.
+void check_condition(const Array& condition, std::source_location);
 std::int64_t leading_size(const std::vector<Array>& leaves, std::source_location);
 // The stacked results of the steps; split along the steps as xs.
 std::vector<Array> stack_leaves(const std::vector<std::vector<Array>>& rows, const std::vector<Array>& xs,
@@ -27,7 +28,7 @@ bool is_compiled_loop(std::int64_t steps, const std::vector<Array>& leaves);
 struct LoopSite {
   const char* call;
   std::source_location where;
-  std::vector<std::string> leaf_names;  // of the carried leaves
+  std::vector<std::string> leaf_names;  // names of the carried leaves
 };
 using Leaves = std::vector<Array>;
 using LeafFunction = std::function<Leaves(const Leaves&)>;

@@ -19,9 +19,9 @@ namespace detail {
 
 // One type-erased call of a mapped function.
 struct MappedCall {
-  std::vector<Array> leaves;  // of the arguments
+  std::vector<Array> leaves;  // leaves of the arguments
   TreeShape args;             // a child per argument
-  std::string structure;      // of the arguments, numbers included
+  std::string structure;      // structure of the arguments, numbers included
   TreeShape result;           // set by body
   std::function<std::vector<Array>(const std::vector<Array>& leaves)> body;
 };

@@ -24,7 +24,7 @@ template <class Program> class Programs {
     last_signature = signature;
     return (known_[signature] = {std::make_shared<Program>(std::move(program)), ++asked_}).program;
   }
-  std::string last_signature;  // of the latest compilation
+  std::string last_signature;  // signature of the latest compilation
 
  private:
   struct Entry {

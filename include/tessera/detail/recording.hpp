@@ -35,7 +35,7 @@ class Recording {
   // Error unless there is one result, a real scalar.
   void check_scalar() const;
 
-  std::vector<Array> gradient() const;  // of the scalar: one per watched leaf
+  std::vector<Array> gradient() const;  // the gradient of the scalar: one array per watched leaf
   // One cotangent per result -> one per watched leaf: as gradients for the user, in the operands' layouts, or
   // as cotangents for a rule, where an Array without a node stands for zeros.
   enum Form { as_gradients, as_cotangents };
@@ -49,7 +49,8 @@ class Recording {
   std::vector<Array> aliases() const;
   const char* call_;
   std::source_location where_;
-  std::vector<Array> leaves_, watched_, results_;  // as given; as seen by the function; its results
+  // Leaves as passed in, as the function sees them, and its results.
+  std::vector<Array> leaves_, watched_, results_;
   std::shared_ptr<const Tape> tape_;
 };
 

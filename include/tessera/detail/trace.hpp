@@ -26,7 +26,7 @@ using CompiledPtr = std::shared_ptr<CompiledCore>;
 using TracedPtr = std::shared_ptr<TracedCore>;
 
 struct TraceRequest {
-  std::vector<Array> leaves;       // of the arguments
+  std::vector<Array> leaves;       // leaves of the arguments
   std::vector<int> leaf_argument;  // the argument that each leaf belongs to
   JitOptions options;
   std::source_location where;

@@ -27,7 +27,7 @@ class CheckpointPolicy {
   CheckpointPolicy(Kind kind, std::vector<std::string> names = {}) : kind_(kind), names_(std::move(names)) {}
   /// For the library: whether the results of a recorded op are kept.
   bool keeps(const Node&) const;
-  bool keeps_nothing() const { return kind_ == Kind::nothing; }  ///< as checkpoint without a policy
+  bool keeps_nothing() const { return kind_ == Kind::nothing; }  ///< true for a checkpoint without a policy
 
  private:
   Kind kind_;

@@ -30,7 +30,7 @@ namespace tessera {
 /// Options of advise: the choices, and a bound on the plans.
 struct AdviseOptions {
   std::vector<Mesh> meshes = {};        ///< to choose from; none: one axis over all devices
-  std::int64_t memory_limit_bytes = 0;  ///< of the busiest rank, at its peak; 0: no limit
+  std::int64_t memory_limit_bytes = 0;  ///< peak memory of the busiest rank; 0: no limit
   int best = 3;                         ///< how many answers
   int most_plans = 1000;                ///< plans that are made at most
   /// Arguments that keep the layouts they have, by number of their leaf (trees are flattened).
@@ -39,11 +39,11 @@ struct AdviseOptions {
 
 /// One choice of layouts for all array arguments.
 struct AdvisedLayout {
-  std::vector<Sharding> shardings;     ///< of the array leaves of the arguments, in order
-  double predicted_seconds = 0;        ///< of one call
+  std::vector<Sharding> shardings;     ///< shardings of the arguments' array leaves, in order
+  double predicted_seconds = 0;        ///< seconds of one call
   std::int64_t bytes = 0;              ///< received by the busiest rank
-  std::int64_t peak_bytes = 0;         ///< of memory, of the busiest rank
-  std::string reason;                  ///< what takes the time
+  std::int64_t peak_bytes = 0;         ///< peak memory of the busiest rank
+  std::string reason;                  ///< the part of the program that takes the time
   bool is_within_memory_limit = true;  ///< false: nothing that was tried is
 };
 

@@ -24,8 +24,8 @@ struct CostAnalysis {
 struct MemoryAnalysis {
   std::int64_t argument_bytes = 0;   ///< held by the arguments
   std::int64_t output_bytes = 0;     ///< held by the results
-  std::int64_t temporary_bytes = 0;  ///< of intermediate values, at their peak
-  std::int64_t peak_bytes = 0;       ///< of everything together
+  std::int64_t temporary_bytes = 0;  ///< peak memory of intermediate values
+  std::int64_t peak_bytes = 0;       ///< peak memory of all values together
 };
 
 /// One collective that would run.
@@ -56,9 +56,9 @@ struct PlannedCandidate {
 /// The candidates that the planner compared for one product.
 struct PlannedChoice {
   std::string what;                          ///< "matmul at train.cpp:12"
-  std::vector<PlannedCandidate> candidates;  ///< the first one moves whole operands
+  std::vector<PlannedCandidate> candidates;  ///< candidate 0 moves operands as one message each
 };
-/// A layout that P::automatic stands for.
+/// A layout that was chosen for P::automatic.
 struct ChosenLayout {
   std::string what;                  ///< "argument 0", "result 1", "with_sharding_constraint at train.cpp:12"
   std::optional<Sharding> sharding;  ///< nullopt: none is better than what propagation gives
@@ -67,7 +67,7 @@ struct ChosenLayout {
 struct KeptValue {
   std::string what;        ///< "matmul at train.cpp:12", "argument 0"
   std::string type;        ///< "float32[64,1024]"
-  std::int64_t bytes = 0;  ///< of the busiest rank's block
+  std::int64_t bytes = 0;  ///< bytes of the busiest rank's block
   /// An argument of the program, which occupies its memory anyway.
   bool is_argument = false;
 };
@@ -80,7 +80,7 @@ class Explanation {
   CostAnalysis cost;                           ///< arithmetic and traffic
   MemoryAnalysis memory;                       ///< bytes
   double predicted_seconds = 0;                ///< communication and arithmetic
-  std::vector<ChosenLayout> layouts;           ///< what stands for P::automatic
+  std::vector<ChosenLayout> layouts;           ///< the layouts chosen for P::automatic
   std::string layouts_reason;                  ///< how these were found, and what takes the time
   std::vector<KeptValue> kept;  ///< read by the backward passes of grad, vjp ..., the largest first
   /// Set by explain(f, args...) where other layouts of the arguments would take less than 2/3 of the time.

@@ -23,9 +23,10 @@ class ShardingTree {
   ShardingTree(AutomaticSpec) : sharding_(Sharding::automatic()) {}
   ShardingTree(std::initializer_list<ShardingTree> children) : children_(children) {}
   ShardingTree(std::vector<ShardingTree> children) : children_(std::move(children)) {}
-  bool is_leaf() const { return children_.empty(); }                       ///< whether it is not a list
-  const std::optional<Sharding>& value() const { return sharding_; }       ///< of a leaf; nullopt for None
-  const std::vector<ShardingTree>& children() const { return children_; }  ///< of a list
+  bool is_leaf() const { return children_.empty(); }  ///< whether it is not a list
+  /// The sharding of a leaf; nullopt for None.
+  const std::optional<Sharding>& value() const { return sharding_; }
+  const std::vector<ShardingTree>& children() const { return children_; }  ///< the entries of a list
 
  private:
   std::optional<Sharding> sharding_;

@@ -21,8 +21,8 @@ struct Axes {
   template <AxisNumber I> Axes(I axis) : values{static_cast<int>(axis)} {}  ///< one
   template <AxisNumber I> Axes(std::initializer_list<I> axes)
       : values(axes.begin(), axes.end()) {}                 ///< sum(x, {0, -1})
-  Axes(std::vector<int> axes) : values(std::move(axes)) {}  ///< as many as the vector has
-  std::vector<int> values;                                  ///< as given; empty for all
+  Axes(std::vector<int> axes) : values(std::move(axes)) {}  ///< one axis per entry of the vector
+  std::vector<int> values;                                  ///< the axes as given; empty for all
 };
 
 /// Options of a reduction by name: sum(x, {.axis = 0, .keepdims = true}), sum(x, {.keepdims = true}).

@@ -4,13 +4,13 @@
 
 namespace tessera::fft {
 
-/// How a result lies.
+/// The sharding of a result.
 enum class OutSharding {
   /// Like the operand.
   keep,
-  /// As the last stage leaves it: saves the way back; an inverse from there costs no more.
+  /// The layout of the last stage: saves moving the result back. An inverse from there costs no more.
   transposed,
-  /// As FftOptions::given says.
+  /// The sharding in FftOptions::given.
   given
 };
 
@@ -33,7 +33,7 @@ namespace tessera::random {
 /// The mapping from array positions to bits.
 enum class Threefry {
   partitionable,  ///< JAX's default: an element's bits depend on its position alone
-  original        ///< that of JAX before 0.5 (jax_threefry_partitionable is False)
+  original        ///< the generator of JAX before 0.5 (jax_threefry_partitionable is False)
 };
 
 }  // namespace tessera::random

@@ -63,7 +63,7 @@ struct EinsumExpression {
       : text(std::move(expression)), where(written) {}
   EinsumExpression(const char* expression, std::source_location written = std::source_location::current())
       : text(expression), where(written) {}
-  std::string text;            ///< as written
+  std::string text;            ///< the expression as written
   std::source_location where;  ///< cited by error messages
 };
 /// einsum with the operands in a vector.

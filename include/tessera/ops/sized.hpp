@@ -26,9 +26,10 @@ namespace tessera {
 
 /// The size of a result that depends on values.
 struct SizedOptions {
-  std::optional<std::int64_t> size = {};  ///< of the dim that depends on values; none: reads them
+  /// Extent of the dim that depends on values; none: the values are read.
+  std::optional<std::int64_t> size = {};
   std::optional<double> fill_value =
-      {};  ///< what pads a shorter result; none: 0, for unique and sets the smallest value
+      {};  ///< pads a shorter result; none: 0, or the smallest value for unique and sets
 };
 
 /// @name Elements selected by a mask
@@ -60,7 +61,7 @@ struct SizedOptions {
 struct UniqueAll {
   Array values;   ///< the distinct values, sorted
   Array indices;  ///< the first index of each in the flattened array
-  Array inverse;  ///< of x's shape: index of each element's value
+  Array inverse;  ///< x's shape: index of each element's value
   Array counts;   ///< the number of occurrences of each
 };
 /// The distinct values with their indices and counts (array API's unique_all).

@@ -28,7 +28,7 @@ namespace tessera {
 struct HistogramOptions {
   int bins = 10;                                        ///< equal bins in each dim
   std::optional<std::pair<double, double>> range = {};  ///< ends; none: the smallest and largest value
-  Array weights = {};                                   ///< of x's shape: weight of each value; none: 1
+  Array weights = {};                                   ///< x's shape: weight of each value; none: 1
   bool density = false;  ///< divided by the sum and the bins' widths, so that the integral is 1
 };
 /// {counts, edges}: the number of elements of x in each of equal bins. Counts are int32, with weights they
@@ -43,8 +43,8 @@ struct HistogramOptions {
 /// The result of histogram2d.
 struct Histogram2d {
   Array counts;   ///< (bins of x, bins of y)
-  Array x_edges;  ///< of the rows
-  Array y_edges;  ///< of the columns
+  Array x_edges;  ///< edges of the bins along the rows
+  Array y_edges;  ///< edges of the bins along the columns
 };
 /// The histogram of points (x[i], y[i]).
 Histogram2d histogram2d(const Operand& x, const Operand& y, HistogramOptions options = {});

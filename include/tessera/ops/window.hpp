@@ -28,8 +28,8 @@ struct WindowOptions {
 
 /// Parameters of the conv that conv_transpose transposes; empty lists mean 1, or 0, for every spatial dim.
 struct ConvTransposeOptions {
-  std::vector<int> strides = {};                  ///< of the conv that it transposes
-  std::vector<std::pair<int, int>> padding = {};  ///< of that conv: removed from the result
+  std::vector<int> strides = {};                  ///< strides of the conv that is transposed
+  std::vector<std::pair<int, int>> padding = {};  ///< padding of that conv: removed from the result
   std::vector<int> output_padding = {};           ///< additional elements at the end, fewer than a stride
   int groups = 1;                                 ///< groups of channels that are convolved separately
 };

@@ -25,7 +25,7 @@ std::int64_t size_of_chosen(const Array& mask, const SizedOptions& options, std:
         ": the size of the result depends on values, which are not known while a function is "
         "traced. Say how large it may get, {.size = n}, or keep the shape with where(mask, a, b)");
   const bool fits_int32 =
-      mask.size() <= std::numeric_limits<std::int32_t>::max();  // what count_nonzero returns
+      mask.size() <= std::numeric_limits<std::int32_t>::max();  // the dtype of count_nonzero
   return item<std::int64_t>(fits_int32 ? count_nonzero(mask) : sum(mask, {}, int64), where);
 }
 

@@ -23,7 +23,7 @@ constexpr std::int64_t window_bytes = 4 * best_piece_bytes;
 // r - 1, then r + 2 and r - 2, ...: no rank is the first peer of all others. The first incomplete piece is
 // always in flight on both sides, so pairs cannot wait for each other in a cycle.
 struct Queue {
-  std::vector<std::size_t> order;  // of messages
+  std::vector<std::size_t> order;  // indices of messages, in the order of sending
   std::size_t next_message = 0, next_piece = 0;
   std::int64_t under_way = 0;
 

@@ -218,7 +218,7 @@ struct LeaderReduction {
   const std::byte* in;
   std::byte* out;
   std::int64_t count, bytes;
-  Buffer terms = {}, sums = {};  // of the mates; of the hosts
+  Buffer terms = {}, sums = {};  // terms of the ranks of this host; sums of the hosts
 
   int leader(int host) const { return groups.members[at(host)][0]; }
   int host() const { return groups.host[at(me)]; }

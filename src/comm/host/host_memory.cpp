@@ -32,7 +32,7 @@ namespace {
 constexpr std::size_t least_bytes = std::size_t{64} << 10;  // below this, a message is as fast
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::int64_t slack_bytes = std::int64_t{64} << 20;
-constexpr std::size_t most_mappings = 256;  // of peers' blocks that stay mapped for later reads
+constexpr std::size_t most_mappings = 256;  // peers' blocks that stay mapped for later reads
 
 // Maps a part of a file, aligned to a huge page if it is at least as large as one. nullptr if the system
 // refuses.
@@ -237,7 +237,8 @@ class Blocks {
     void* const copy =
         mmap(nullptr, block.capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy != MAP_FAILED) {
-      unmark(block.data, block.capacity);  // the copy is whole, with the end that nobody asked for
+      // The copy is complete, including the tail that the caller did not request.
+      unmark(block.data, block.capacity);
       std::memcpy(copy, block.data, block.capacity);
       mremap(copy, block.capacity, block.capacity, MREMAP_MAYMOVE | MREMAP_FIXED, block.data);
     } else {  // no memory for a copy: the child must not write to its parent's block

@@ -23,8 +23,9 @@ Buffer allocate_on_host(std::size_t bytes);
 // The address of a byte in such a block, valid in peer processes; plain data, to be sent in messages.
 struct HostAddress {
   std::int64_t process = 0, file = -1, file_serial = 0;  // file -1: no other process can map it
-  std::int64_t serial = 0, start = 0, block_bytes = 0;   // of the block, in the file
-  std::int64_t offset = 0;                               // of the addressed byte, in the block
+  // Serial number, start in the file and size of the block.
+  std::int64_t serial = 0, start = 0, block_bytes = 0;
+  std::int64_t offset = 0;  // offset of the addressed byte in the block
   bool is_visible() const { return file >= 0; }
 };
 HostAddress host_address(const void* place);

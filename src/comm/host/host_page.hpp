@@ -12,7 +12,7 @@ class HostPage {
   HostPage& operator=(const HostPage&) = delete;
   ~HostPage() { close(); }
 
-  static std::string new_name();  // of fixed length; unique on the host
+  static std::string new_name();  // a name of fixed length, unique on the host
   void create(const std::string& name,
               std::size_t bytes);  // by one rank; the others open it afterwards. If /dev/shm is
   void open(const std::string& name, std::size_t bytes);  // missing or full, data() stays nullptr

@@ -20,7 +20,7 @@ namespace tessera::comm {
 
 class SharedSlots {
  public:
-  static constexpr std::size_t most_bytes = 1016;  // of a notice
+  static constexpr std::size_t most_bytes = 1016;  // limit of a notice
 
   // The communicator's board, or nullptr if its ranks cannot all map one block of memory, or
   // TESSERA_COLLECTIVES is mpi. The first call is collective. Must be called inside a Waiting scope.

@@ -8,7 +8,7 @@ namespace tessera::comm {
 
 class Communicator {
  public:
-  int rank() const;  // of this process
+  int rank() const;  // rank of this process
   int size() const;
   const std::vector<int>& device_ids() const;  // in rank order
   int rank_of(int device_id) const;            // -1 when the device is not in the list

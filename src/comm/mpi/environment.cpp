@@ -120,7 +120,7 @@ std::uint64_t number_of_this_job() {
 // All ranks use rank 0's settings; ranks with other settings are reported once.
 Shared share_settings(double timeout_s) {
   const std::string mine = settings_text();
-  const auto texts = gather_texts(world(), mine);  // of a few hundred bytes, once per job
+  const auto texts = gather_texts(world(), mine);  // texts of a few hundred bytes, once per job
   const auto replaced = adopt_settings(texts[0]);
   const auto lists = gather_texts(world(), join(replaced, " "));
   std::vector<std::string> differ(lists);
@@ -395,7 +395,7 @@ int leave(int status, const std::string& what_happened) {
   try {
     check(mpi::Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, control().impl().handle),
           "MPI_Allgather", control());
-  } catch (const CommError& error) {  // the others wait for this rank, which can no longer tell them
+  } catch (const CommError& error) {  // other ranks wait for this one, which can no longer send
     log(LogLevel::error, status == 0 ? std::string(error.kind()) + ": " + error.what() : words);
     abort_job(status == 0 ? error.exit_status() : status);
   }

@@ -11,7 +11,7 @@ namespace tessera::comm {
 
 struct StartOptions {
   std::string build;     // equal on all ranks, or the start is refused
-  double timeout_s = 0;  // of the watchdog; 0: none
+  double timeout_s = 0;  // timeout of the watchdog; 0: none
 };
 
 // Starts MPI, or adopts it when the application has started it (then the application finalizes it).
@@ -36,7 +36,7 @@ struct JobPosition {
   int rank = 0, size = 1;
   int host_rank = 0, host_size = 1;  // among the ranks of the same host
   std::vector<std::string> hosts;    // by rank
-  int cores = 1;                     // of this host, as far as the job may use them
+  int cores = 1;                     // cores of this host that the job may use
 };
 const JobPosition& place_in_job();
 

@@ -6,7 +6,7 @@ namespace tessera::comm {
 
 struct MpiInUse {
   std::string kind;  // openmpi, mpich, mpiabi or none for a library that loads its MPI; else linked
-  std::string path;  // of the library, if it was loaded
+  std::string path;  // path of the library, if it was loaded
 };
 MpiInUse mpi_in_use();
 

@@ -27,7 +27,7 @@ struct PutOff {
     std::vector<std::uint32_t> apart_numbers = {};
   };
   std::array<Known, 64> known = {};  // calls that may be left to it, at their fingerprint modulo 64
-  std::uint64_t fingerprint = 0;     // of the calls since the last agreement
+  std::uint64_t fingerprint = 0;     // hash of the calls since the last agreement
   int calls = 0;
   const Known* last = nullptr;
   struct Data {
@@ -54,9 +54,10 @@ struct Communicator::Impl {
   std::vector<int> rank_of;     // by device id, -1 elsewhere
   std::string name;
   std::shared_ptr<OfSet> set = nullptr;
-  std::shared_ptr<const Communicator> ascending = nullptr;  // of another order: the set's own; nullptr: this
-  std::vector<int> mpi_ranks = {};                          // by rank, the handle's; empty: the same
-  std::shared_ptr<const HostGroups> hosts = nullptr;        // when it was last asked for (host/hosts.hpp)
+  // The communicator of these devices in ascending order; nullptr: this one.
+  std::shared_ptr<const Communicator> ascending = nullptr;
+  std::vector<int> mpi_ranks = {};                    // by rank, the handle's; empty: the same
+  std::shared_ptr<const HostGroups> hosts = nullptr;  // when it was last asked for (host/hosts.hpp)
   int hosts_version = -1;
 
   bool is_reordered() const { return !mpi_ranks.empty(); }

@@ -27,7 +27,7 @@ namespace {
 
 struct TapeState {
   std::unique_ptr<RankTape> tape;
-  bool is_up = false, has_ended = false;  // of a replayed MPI
+  bool is_up = false, has_ended = false;  // state of a replayed MPI
 };
 TapeState& tape_state() {
   static TapeState one;
@@ -342,7 +342,7 @@ int Allgatherv(const void* in, int count, MPI_Datatype type, void* out, const in
                MPI_Datatype out_type, MPI_Comm comm) {
   const auto run = [&] { return MPI_Allgatherv(in, count, type, out, counts, offsets, out_type, comm); };
   if (tape() == nullptr) return run();
-  std::int64_t end = 0;  // blocks lie behind one another
+  std::int64_t end = 0;  // end of the last block, in elements
   for (int r = 0; r < tape()->size_of(comm); ++r) end = std::max<std::int64_t>(end, offsets[r] + counts[r]);
   return blocking(
       tape()->collective(TapeKind::all_gather_v, comm, -1, 0, bytes_of(type, count), bytes_of(out_type, end)),

@@ -21,7 +21,7 @@ extern "C" __attribute__((noinline, visibility("default"))) void tessera_replay_
 namespace tessera::comm {
 namespace {
 
-constexpr std::int64_t most_kept_of_root = 65536;  // of a broadcast, on the rank that sends it
+constexpr std::int64_t most_kept_of_root = 65536;  // bytes of a broadcast that the sending rank records
 
 double tape_clock_s() {
   timespec now{};

@@ -37,7 +37,7 @@ class RankTape {
     TapeEntry entry;
     std::string purpose;
     void* result = nullptr;
-    bool is_strict = false;  // what it sends must be the same
+    bool is_strict = false;  // the replayed program must send equal bytes
   };
 
   RankTape(std::unique_ptr<TapeWriter> writer, std::unique_ptr<TapeReader> reader);

@@ -28,8 +28,8 @@ enum class TapeKind : std::int32_t {
 
 // Plain data, as stored; the purpose and the payload follow it.
 struct TapeEntry {
-  std::uint64_t id = 0;             // the same call of the same program has the same
-  std::uint64_t payload_bytes = 0;  // of what arrived
+  std::uint64_t id = 0;             // equal for the same call of the same program
+  std::uint64_t payload_bytes = 0;  // bytes received
   std::uint64_t sent_hash = 0;
   std::int64_t sent_bytes = 0, result_bytes = 0;
   std::int64_t detail = 0;  // dtype and reduction
@@ -37,7 +37,7 @@ struct TapeEntry {
   TapeKind kind = TapeKind::text;
   std::int32_t peer = -1;  // or the root
   std::int32_t tag = 0;
-  std::int32_t ranks = 0;  // of the communicator
+  std::int32_t ranks = 0;  // number of ranks of the communicator
   std::int32_t purpose_bytes = 0;
   std::int32_t unused = 0;
 };

@@ -19,10 +19,10 @@ using tessera::DisagreementError;
 // Requests that any rank may attach to an agreement: all ranks carry them out next.
 struct Asks {
   bool for_plan = false;          // the rank has no plan yet
-  bool for_failed_value = false;  // the rank knows that an operand has no value
-  bool for_fewer_groups = false;  // it has too many (mpi/idle_groups.hpp); only where an evaluation begins
-  // A hash of what may differ between the ranks, which unite it next if it does. In the answer: whether it
-  // does.
+  bool for_failed_value = false;  // this rank found an operand without a value
+  // The rank has too many communicators (mpi/idle_groups.hpp); only set at the start of an evaluation.
+  bool for_fewer_groups = false;
+  // A hash of what may differ between the ranks. In the answer: whether it differs; then the ranks unite it.
   std::uint64_t apart = 0;
 };
 // Returns when every rank of the communicator brings the same fingerprint: what any of them asks for, the

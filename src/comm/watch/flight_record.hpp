@@ -17,7 +17,7 @@ namespace tessera::comm {
 struct RankContext {
   int rank = 0, ranks = 1;
   std::string host;
-  std::uint64_t job = 0;  // the same on all ranks of a job, different from every other job's
+  std::uint64_t job = 0;  // equal on all ranks of a job, different from every other job's
 };
 
 // Installs the signal handlers for this recorder, until disarm. `folder`: TESSERA_FLIGHT_RECORD; if "", only

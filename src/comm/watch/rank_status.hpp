@@ -16,8 +16,8 @@ struct alignas(64) RankStatus {
   std::atomic<std::int64_t> waiting_since_ns;  // 0: computing
   std::atomic<std::int64_t> expired;           // 1: this rank's wait was too long; 2: the work of a peer was
   std::atomic<std::int64_t> heartbeat_ns;      // the last run of its watchdog: the process is not stopped
-  std::atomic<std::int64_t> progress_ns;       // it last computed, moved bytes of files, or finished a call
-  std::atomic<std::int64_t> last_call_ns;      // it was last inside the library
+  std::atomic<std::int64_t> progress_ns;       // time of the last kernel, file transfer or finished call
+  std::atomic<std::int64_t> last_call_ns;      // time of the last call into the library
   std::atomic<std::int64_t>
       own_mpi_since_ns;  // start of an MPI call of the program's own that it is inside of; 0: none
   std::array<char, 24> own_mpi_call;

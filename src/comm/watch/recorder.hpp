@@ -20,7 +20,7 @@ struct Call {
 constexpr std::size_t kept_calls = 64;
 
 struct Recorder {
-  std::mutex mutex;  // of the ring: locked by the main thread, and by the watchdog when it reports
+  std::mutex mutex;  // guards the ring: locked by the main thread, and by the watchdog when it reports
   std::array<Call, kept_calls> ring;
   std::int64_t calls = 0;
   int depth = 0;

@@ -34,8 +34,8 @@ struct Attendance {
     std::atomic<std::int64_t> rendezvous_count;
   };
   std::atomic<std::uint64_t> version;
-  std::atomic<std::uint64_t> group;  // of the rendezvous that the rank is in; 0: none
-  std::atomic<std::int64_t> number;  // of that rendezvous within its group
+  std::atomic<std::uint64_t> group;  // group of the current rendezvous; 0: none
+  std::atomic<std::int64_t> number;  // number of that rendezvous within its group
   std::array<std::atomic<std::uint64_t>, most_host_ranks / 64> members;
   std::array<Attended, kept> attended;
 
@@ -45,7 +45,7 @@ struct Attendance {
 
 // Counts the rendezvous of a communicator.
 struct RendezvousCount {
-  std::uint64_t group = 0;  // the same on all members; 0: not determined yet
+  std::uint64_t group = 0;  // equal on all members; 0: not determined yet
   HostRanks members{};      // on this host
   std::int64_t rendezvous_count = 0;
 };

@@ -111,7 +111,7 @@ std::string describe_own_mpi_call(const RankStatus& here) {
          ", a call of its own to the MPI library; it ";
 }
 
-// Facts that no rank of this host can know.
+// States which facts no rank of this host can observe.
 std::string limits_of_sight(const Watchdog& watchdog) {
   std::string text;
   if (watchdog.hosts > 1)

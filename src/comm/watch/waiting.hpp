@@ -56,7 +56,7 @@ void stop_watchdog();
 void claim_place(void* places, int place, int rank);
 // Called when this rank's program has failed: a deadline of its own ends the job, with its own message.
 void stay_out_of_circles();
-// Called when this rank's program has ended without an error: it waits as long as the others live.
+// Called when this rank's program has ended without an error: waits until the other ranks end.
 void wait_patiently();
 
 // Calls `expired` on a thread of its own unless it is destroyed within `seconds`.

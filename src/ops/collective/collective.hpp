@@ -10,14 +10,14 @@
 namespace tessera {
 
 struct CollectiveParams {
-  std::uint64_t frame = 0;                 // of a vmap; 0: manual axes
+  std::uint64_t frame = 0;                 // frame of a vmap; 0: manual axes
   std::vector<int> axes;                   // manual mesh axes, first major
   std::int64_t size = 1;                   // ranks (or examples) along them
   std::string names;                       // 'x', 'y'
   Groups groups;                           // empty: all ranks are one group
   int dim = 0, other = 0;                  // gathered, scattered or split dim; all_to_all: concatenated dim
   std::vector<std::pair<int, int>> pairs;  // ppermute: (source, destination); pbroadcast: (source, -1)
-  Array index = {};  // of the frame: an operand besides x, so that the op depends on the frame
+  Array index = {};  // index in the frame: a second operand, so that the op depends on the frame
 
   std::int64_t group_size() const {
     return groups.empty() ? size : static_cast<std::int64_t>(groups[0].size());

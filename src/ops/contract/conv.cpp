@@ -20,7 +20,7 @@ namespace {
 struct ConvParams {
   std::vector<std::int64_t> strides, dilation, before, after;  // per spatial dim; before, after: padding
   std::int64_t groups;
-  std::vector<std::int64_t> taps = {};  // of the weights that conv_weights makes
+  std::vector<std::int64_t> taps = {};  // extents of the weights that conv_weights makes
   template <class V> void fields(V&& visit) const {
     visit("strides", strides);
     visit("dilation", dilation);
@@ -158,7 +158,7 @@ Array with_dim_cut(const Array& x, std::size_t dim, std::int64_t size) {  // (b 
   return reshape(x, Shape(std::move(extents)));
 }
 
-// Sums in an order of their own, that of a ReproducibleScope: `other` stands in for the op.
+// Sums in the fixed order of a ReproducibleScope: `other` replaces the op.
 bool is_ordered(const OpDef& op) { return op.same_bits == SameBits::made_for_it; }
 template <const OpDef& other>
 std::vector<Array> ordered(const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) {

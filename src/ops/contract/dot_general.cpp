@@ -240,7 +240,7 @@ const OpDef dot_op{
 const Registered registered_dot(dot_op);
 const HasParts parts_of_dot_op(dot_op, Parts::all_dims);
 
-// In a ReproducibleScope: the contracted dims are whole on the rank that adds them up.
+// The record of a ReproducibleScope: the rank that adds holds all of the contracted dims.
 OpDef ordered_record() {
   OpDef op = dot_op;
   op.runs = Kernel{kernel<true>};

@@ -123,7 +123,7 @@ class Einsum {
 
   struct Pair {
     DotDims dims;
-    Labels labels;  // of the result
+    Labels labels;  // labels of the result
   };
   Pair pair_of(std::size_t i, std::size_t j) const {
     const LabelledTerm &a = terms_[i], &b = terms_[j];

@@ -16,7 +16,7 @@ inline constexpr int first_ellipsis_dim = 1000;
 struct EinsumText {
   std::vector<EinsumLabels> terms;  // one label per dim of each operand
   EinsumLabels output;
-  std::map<int, std::int64_t> sizes;  // of each label: 1 if all its dims are
+  std::map<int, std::int64_t> sizes;  // extent of each label: 1 if all its dims have extent 1
 };
 
 // ArgumentError for an invalid expression, ShapeError for extents that differ.

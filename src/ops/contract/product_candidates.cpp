@@ -86,7 +86,7 @@ std::optional<Candidate> in_pieces(const ProductQuestion& q, const ProductBlocks
   const Shape needed =
       (plan.dim_a >= 0 ? blocks.a.shard_shape(q.args.in[0].shape) : blocks.b.shard_shape(q.args.in[1].shape));
   const std::int64_t extent = needed[plan.dim_a >= 0 ? plan.dim_a : plan.dim_b];
-  std::int64_t whole_bytes = 0, cut_bytes = 0;  // of blocks that are fetched at once, or in pieces
+  std::int64_t whole_bytes = 0, cut_bytes = 0;  // bytes of blocks fetched in one piece, and in several pieces
   for (int i = 0; i < 2; ++i)
     if (operands[i].moves) (dims[i] >= 0 ? cut_bytes : whole_bytes) += operands[i].block_bytes;
   if (!in_one && cut_bytes == 0) return std::nullopt;  // no operand needs fetching in pieces

@@ -24,10 +24,10 @@ struct ProductQuestion {
   std::int64_t panels_at_once;  // per fetched operand: one if it is read in place; else one that
                                 // is multiplied, one that is received and one that is sent
   const Mesh& mesh;
-  std::int64_t ranks_of_a_host;  // that share its network link
+  std::int64_t ranks_of_a_host;  // ranks that share its network link
 };
 
-std::int64_t bytes_of(const Sharding& layout, const Type& type);  // of the largest block
+std::int64_t bytes_of(const Sharding& layout, const Type& type);  // bytes of the largest block
 
 // The cost of fetching one operand.
 struct Fetched {
@@ -41,7 +41,8 @@ struct ProductBlocks {
   std::array<Fetched, 2> operands;
   std::string shared_over = {};  // mesh axes that would otherwise be idle
   MeshAxes shared_axes = {};
-  std::int64_t gathered_bytes = 0, summed_bytes = 0;  // of the result: one of the two, if axes are shared
+  // Bytes of the result: one of the two, if axes are shared.
+  std::int64_t gathered_bytes = 0, summed_bytes = 0;
 };
 MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim);  // each axis once
 ProductBlocks make_blocks(const ProductQuestion&, const Sharding& a, const Sharding& b, const Sharding& c);
@@ -64,6 +65,6 @@ struct Candidate {
   std::optional<ProductPlan> plan = {};  // nullopt: the operands are moved, then the kernel runs
 };
 
-std::vector<Candidate> all_candidates(const ProductQuestion&);  // starts with operands moved whole
+std::vector<Candidate> all_candidates(const ProductQuestion&);  // candidate 0 moves each operand in one piece
 
 }  // namespace tessera

@@ -86,7 +86,7 @@ void set_pieces(const ProductQuestion& q, ProductPlan& plan, std::int64_t width)
 std::vector<std::int64_t> piece_ends(std::int64_t extent, const std::vector<std::int64_t>& marks,
                                      const std::vector<std::int64_t>& hard, std::int64_t width) {
   std::vector<std::int64_t> ends;
-  std::int64_t start = 0, joined_from = 0;  // of the current part; of the parts joined so far
+  std::int64_t start = 0, joined_from = 0;  // start of the current part, and of the parts joined so far
   const auto close = [&](std::int64_t end) {
     if (end > joined_from) ends.push_back(end);
     joined_from = end;

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::int64_t part_of_blocks = 9;  // with BLAS's own buffers, less than 15 % of the blocks
 constexpr std::int64_t least_limit = std::int64_t{4} << 20;
-constexpr std::int64_t simple_bytes = std::int64_t{8} << 20;  // operands up to this size are moved whole
+// Operands up to this size are moved in one piece.
+constexpr std::int64_t simple_bytes = std::int64_t{8} << 20;
 
 bool lies_on_one_host(const Mesh& mesh) {
   if (mesh.is_abstract() || settings().collectives == "mpi") return false;
@@ -26,7 +27,7 @@ bool fits(const ProductQuestion& q, const Candidate& candidate) {
   return candidate.told.temporary_bytes <= (is_simple ? std::max(simple_bytes, q.limit) : q.limit);
 }
 
-// The cheapest candidate. Moving an operand whole wins if it fits, because other consumers may reuse it.
+// The cheapest candidate. Moving an operand in one piece wins if it fits: other consumers may reuse it.
 std::size_t cheapest(const ProductQuestion& q, const std::vector<Candidate>& list) {
   const auto pinned = q.dims.options.algorithm;
   std::vector<std::size_t> open;

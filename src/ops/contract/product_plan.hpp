@@ -34,8 +34,8 @@ struct ProductPlan {
   Cut cut = Cut::inner;
   int dim_a = -1, dim_b = -1, dim_c = -1;  // the dim that is cut, if an operand has it
   std::int64_t pieces = 1, width = 0;      // the most of any rank; of the widest piece
-  double flops = 0;                        // of one rank
-  std::vector<std::int64_t> ends = {};     // of the pieces, in the global dim, ascending
+  double flops = 0;                        // flops of one rank
+  std::vector<std::int64_t> ends = {};     // ends of the pieces in the global dim, ascending
   MeshAxes summed_over = {};               // along which ranks hold terms of one block of the result
   template <class V> void fields(V&& visit) const {
     visit("cut", cut);

@@ -16,8 +16,8 @@ struct RingSumPlan {
   DotDims dims;
   MeshAxes axes;                           // along which the terms are summed
   int dim_a = -1, dim_b = -1, dim_c = -1;  // the dim whose blocks are kept
-  std::int64_t pieces = 1;                 // of a block, sent one after the other
-  double flops = 0;                        // of one rank
+  std::int64_t pieces = 1;                 // pieces of a block, sent one after the other
+  double flops = 0;                        // flops of one rank
   template <class V> void fields(V&& visit) const {
     visit("axes", axes);
     visit("dim", dim_c);

@@ -162,7 +162,7 @@ namespace {
 
 struct RangeParams {
   std::int64_t size;
-  int dim;  // of the result, along which values increase
+  int dim;  // dim of the result along which values increase
   Shape shape;
   Dtype dtype;
   double start, step;

@@ -1,5 +1,5 @@
-// Scalars: 0-d leaves whose value every rank knows. A weak one keeps full precision until it is combined with
-// an array.
+// Scalars: 0-d leaves whose value every rank holds. A weak one keeps full precision until it is combined
+// with an array.
 #pragma once
 #include <complex>
 #include <optional>

@@ -68,7 +68,7 @@ void run_effect(const CommunicationArgs& args) {
   happen(params_of(args.local.params), std::move(values), 0, args.fixed_axes.empty() ? -1 : args.me);
 }
 
-// The batch dim goes in front; the token has none, so the effects run in the order of the examples.
+// The batch dim is moved to the front; the token has none, so effects run in the order of the examples.
 Batched batch_effect(const BatchArgs& args) {
   auto p = params_of(*args.node.params);
   // A loop or branch that differs by example has a token per example; all are equal.

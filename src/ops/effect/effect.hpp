@@ -30,7 +30,7 @@ inline std::uint64_t field_hash(const EffectPtr& e) { return hash_bytes(e->text.
 inline bool same_field(const EffectPtr& a, const EffectPtr& b) { return a == b; }
 inline std::string field_text(const EffectPtr& e) { return e->text; }
 
-// Collects the effects that are recorded while it lives. `before`: the token that the first one reads.
+// Collects the effects recorded during its lifetime. `before`: the token that the first effect reads.
 class EffectScope {
  public:
   explicit EffectScope(Array before = Array());

@@ -33,7 +33,7 @@ enum class DtypeRule {
   choice,      // a bool, then any: the promoted dtype of the latter
 };
 
-// Must live as long as the program: records point to it.
+// Must outlive all graphs: records point to it.
 class ElementwiseOp {
  public:
   // Named after its kernel unless `name` is given.

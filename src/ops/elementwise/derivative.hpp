@@ -45,7 +45,7 @@ template <class... F> Derivative linear_in_first(F...) { return {cotangents_by<F
 template <class F, class G> Derivative linear_in_each(F, G) {
   return {cotangents_by<F, G>, Linear::in_either};
 }
-// Zero wherever it is defined.
+// The derivative of steps (floor, sign): zero wherever it is defined.
 inline Derivative piecewise_constant() {
   return {[](const VjpArgs& v) { return Cotangents(v.in.size()); }};
 }

@@ -91,7 +91,7 @@ template <class R> class Line {
     return {inner_ * mine.size() * plan_.rows, mine.size() * plan_.rows, 1, plan_.rows,
             -mine.start * plan_.rows};
   }
-  Strides row_strides() const {  // of element (k1, j2)
+  Strides row_strides() const {  // strides of element (k1, j2)
     const auto mine = plan_.my_rows(me_);
     return {inner_ * mine.size() * plan_.columns, mine.size() * plan_.columns, plan_.columns, 1,
             -mine.start * plan_.columns};

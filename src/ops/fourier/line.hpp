@@ -24,7 +24,7 @@ struct LineParams {
   int dim = 0;
   std::int64_t length = 0;  // c2r: points of the result
   double scale = 1;
-  double flops = 0;  // of one rank; follows from the rest and the operand
+  double flops = 0;  // flops of one rank; derived from the other members and the operand
   kernels::FftPlanning planning = kernels::FftPlanning::measured;
   template <class V> void fields(V&& visit) const {
     visit("kind", kind), visit("sign", sign), visit("dim", dim), visit("length", length),

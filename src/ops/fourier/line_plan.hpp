@@ -21,8 +21,8 @@ struct Patch {
 struct LinePlan {
   LineMethod method = LineMethod::six_steps;
   std::int64_t points = 0;                     // N
-  std::int64_t in_points = 0, out_points = 0;  // of the dim: N, or N / 2 + 1 on the halved side
-  std::int64_t rows = 1, columns = 1;          // r and m; r * m is N, or M for the chirp
+  std::int64_t in_points = 0, out_points = 0;  // points of the dim: N, or N / 2 + 1 on the halved side
+  std::int64_t rows = 1, columns = 1;  // factors r and m of the length: r * m is N, or M for the chirp
   int ranks = 1;
   std::int64_t batch = 1;  // lines on each rank
 

@@ -21,7 +21,7 @@ namespace {
 
 using kernels::FftKind;
 
-constexpr std::int64_t least_bytes = 65536;  // of a block: below this, messages are as fast
+constexpr std::int64_t least_bytes = 65536;  // size of a block below which messages are as fast
 
 // A box composed of parts in the blocks of several ranks.
 class Parts final : public kernels::FftTile {
@@ -56,7 +56,7 @@ class Parts final : public kernels::FftTile {
  private:
   struct Part {
     Box box;          // in the tile
-    std::byte* data;  // of its first element
+    std::byte* data;  // address of the first element
     std::vector<std::int64_t> strides;
   };
 

@@ -27,7 +27,7 @@ struct OnHostParams {
   int halved = -1;  // dim of r2c and c2r
   double scale = 1;
   std::vector<std::pair<Sharding, std::vector<int>>> stages;  // layout, dims that are unsplit there
-  double flops = 0;                                           // of one rank; follows from the rest
+  double flops = 0;  // flops of one rank; derived from the other members
   template <class V> void fields(V&& visit) const {
     visit("kind", kind), visit("sign", sign), visit("halved", halved), visit("scale", scale),
         visit("stages", stages);

@@ -1,4 +1,4 @@
-// Fourier transforms of a ReproducibleScope: one dim after the other, each line whole on a rank.
+// Fourier transforms of a ReproducibleScope: one dim after the other, each line complete on one rank.
 #pragma once
 #include "graph/op.hpp"
 #include "ops/fourier/fft_op.hpp"

@@ -18,7 +18,7 @@ using kernels::FftKind;
 
 constexpr double butterfly_seconds = 0.4e-9;  // per element and log2 of the points: only ratios matter
 constexpr std::int64_t small_block_bytes =
-    65536;                          // what one rank may hold of a small array, however unbalanced
+    65536;                          // bytes of a small array that one rank may hold, however unbalanced
 constexpr std::int64_t unfair = 4;  // the growth allowed for the largest block otherwise
 
 // Among equal costs the nearest dim wins: P('x', 'y', None) -> P('x', None, 'y') -> P(None, 'x', 'y'), and an

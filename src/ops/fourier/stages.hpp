@@ -20,13 +20,13 @@
 namespace tessera {
 
 struct FftStage {
-  Sharding layout;        // of its operand and of its result
+  Sharding layout;        // layout of the stage's operand and result
   std::vector<int> dims;  // transformed there, in the order of FftParams::dims
   bool across = false;    // its single dim stays split
 };
 struct FftStages {
   std::vector<FftStage> stages;  // the first may have another layout than the operand: reshard
-  Sharding out;                  // of the last stage
+  Sharding out;                  // layout that the last stage produces
 };
 
 // `to`: the result's final layout (its cost counts); nullopt: the last stage's layout.

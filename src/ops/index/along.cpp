@@ -16,7 +16,7 @@ namespace {
 
 struct AlongParams {
   int dim;
-  std::int64_t extent;  // of the result of a scatter
+  std::int64_t extent;  // extent of a scatter's result along the dim
   template <class V> void fields(V&& visit) const {
     visit("dim", dim);
     visit("extent", extent);

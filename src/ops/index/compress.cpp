@@ -211,7 +211,7 @@ std::vector<CommunicationCost> cost(const PlacementArgs& args, const Placement& 
   return {{"all-to-all", axes[batch], rows}};
 }
 
-// Slice i of x went to the position given by the number of chosen slices before it.
+// Slice i of x is stored at the position given by the number of chosen slices before it.
 Cotangents vjp(const VjpArgs& v) {
   const auto& p = params_of(*v.node.params);
   const Array &mask = v.in[0], &x = v.in[1], &g = v.cotangents[0];

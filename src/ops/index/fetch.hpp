@@ -1,4 +1,4 @@
-// Reading elements of other ranks by lists that only the reading rank knows.
+// Reading elements of other ranks by lists that only the reading rank has.
 #pragma once
 #include <tessera/dtype.hpp>
 

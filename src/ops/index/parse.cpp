@@ -18,7 +18,7 @@ class Parser {
     parts = with_ellipsis_expanded(std::move(parts));
     std::vector<std::int64_t> extents;
     std::vector<std::size_t> advanced;  // positions among the parts
-    std::vector<int> dims_before;       // of the result, before each part
+    std::vector<int> dims_before;       // number of result dims before each part
     std::size_t d = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const auto& part = parts[i];

@@ -12,7 +12,7 @@ namespace tessera {
 struct ParsedIndex {
   std::vector<std::int64_t> start, step;
   Shape count;
-  std::vector<int> integer_dims;  // of x
+  std::vector<int> integer_dims;  // dims of x indexed by plain integers
   Shape shape;
   std::vector<Array> arrays;
   std::vector<int> array_dims;

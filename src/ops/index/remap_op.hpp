@@ -19,12 +19,12 @@ inline std::uint64_t field_hash(const RemapPiece& p) {
 std::string field_text(const RemapPiece&);
 
 struct RemapParams {
-  Shape shape;                     // of the result
+  Shape shape;                     // shape of the result
   std::vector<RemapPiece> pieces;  // disjoint in the result
   ScalarValue fill = {};           // for elements that no piece covers
   std::vector<int> unsplit = {};   // dims of the result that a reshape removes next (x[3]): not split
   std::optional<Sharding> layout =
-      {};  // of the result; default: that of the operand that makes the cheapest exchange
+      {};  // layout of the result; default: the operand's layout that makes the exchange cheapest
   template <class V> void fields(V&& visit) const {
     visit("shape", shape);
     visit("pieces", pieces);

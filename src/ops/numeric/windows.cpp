@@ -80,7 +80,7 @@ Array shifted_by(const Array& x, std::int64_t offset, int dim, Boundary boundary
 // ---- pooling ----
 struct Reducer {
   Array (*combine)(const Operand&, const Operand&);
-  double neutral;  // of floating point; extrema of integers use the ends of their range
+  double neutral;  // neutral element of floating point; extrema of integers use the ends of their range
 };
 Reducer reducer_of(const std::string& kind) {
   constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -19,7 +19,7 @@ class AutomaticLayouts {
     std::string name;  // "argument 0", "with_sharding_constraint at train.cpp:12"
     Type type;
     Mesh mesh;
-    bool may_stay_open;  // as a choice: no layout is imposed
+    bool may_stay_open;  // whether imposing no layout is one of the choices
   };
   // mesh: for P::automatic without one, where the array has none either.
   explicit AutomaticLayouts(std::function<Mesh()> mesh) : mesh_(std::move(mesh)) {}
@@ -39,7 +39,7 @@ class AutomaticLayouts {
   std::vector<std::optional<Sharding>> chosen_;
 };
 
-// Those of the open trace; nullptr outside of one.
+// The automatic layouts of the open trace; nullptr outside of a trace.
 AutomaticLayouts* open_layouts();
 class AutomaticScope {
  public:

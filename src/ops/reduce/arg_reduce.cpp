@@ -167,7 +167,7 @@ OpDef arg_record(const char* name) {
   op.batch = [](const BatchArgs& args) -> Batched {
     auto p = params_of(*args.node.params);
     Array x = batch_first(args.in[0], args.dims[0]);
-    if (p.dim == all_dims) {  // of each row of the batch
+    if (p.dim == all_dims) {  // the arg-reduction of each row of the batch
       x = reshape(x, Shape{args.size, args.size == 0 ? 0 : x.size() / args.size});
       p.dim = 0;
     }

@@ -78,7 +78,7 @@ OpDef sum_record() {
   op.linear = Linear::in_first;
   return op;
 }
-// In a ReproducibleScope the tree `other` stands in for it.
+// In a ReproducibleScope the tree op `other` replaces it.
 template <const OpDef& other> OpDef with_tree(OpDef op) {
   op.instead = [](const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) {
     return tree_instead(other, params->as<ReduceParams>(), in[0]);

@@ -109,7 +109,7 @@ Sharding without_dim(const Mesh& mesh, DimAxesList dims, int dim) {
   return Sharding::from_dim_axes(mesh, dims);
 }
 
-// Few nodes go to every rank; of many lines each rank joins a share, a dim that stays being cut for it.
+// Few nodes are sent to every rank; of many lines each rank joins a share: a remaining dim is split.
 DimAxesList where_nodes_meet(DimAxesList dims, const Type& nodes, int dim, const Sharding& layout) {
   constexpr std::int64_t few_bytes = 16 << 10;
   const MeshAxes axes = std::exchange(dims[dim], {});

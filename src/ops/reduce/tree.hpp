@@ -8,7 +8,7 @@ namespace tessera {
 // for other dtypes, whose sums are exact.
 std::vector<Array> tree_instead(const OpDef& tree, const ReduceParams&, const Array& x);
 
-// The record: `own` is that of the op in whose stead it stands, for types, gradient and batches.
+// The record of a tree op. `own`: the record of the op that it replaces, for types, gradient and batches.
 OpDef tree_record(OpDef own, const char* name, ReduceKind);
 
 // The share of an op in such a sum: the nodes of a rank's part, the root from all nodes, or all on a rank.

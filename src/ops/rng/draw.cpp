@@ -11,7 +11,7 @@ struct DrawParams {
   Shape shape;
   Dtype dtype;
   Threefry mode;
-  double minval = 0, maxval = 1;  // of uniform, and of the uniform from which a normal is made
+  double minval = 0, maxval = 1;  // range of uniform, and of the uniform that a normal is computed from
   std::int64_t least = 0;         // for integers
   std::uint64_t span = 0;
   Slab slab = {};

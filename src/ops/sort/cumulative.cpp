@@ -95,8 +95,8 @@ void communicate(const CommunicationArgs& args) {
     combine_rows(kind, out.dtype, before.data(), out.data, view);
 }
 
-// In a ReproducibleScope: each rank goes on where the one before it ends, so that lines are added up from
-// their first element to their last.
+// The kernel of a ReproducibleScope: each rank continues from the sum of the rank before it, so that lines
+// are added from their first element to their last.
 void talk_in_order(const CommunicationArgs& args) {
   const auto& a = args.local;
   const auto& p = params_of(a.params);
@@ -178,7 +178,7 @@ OpDef cumulative_record(const char* name, Cotangents (*vjp)(const VjpArgs&)) {
   };
   return op;
 }
-// In a ReproducibleScope `other` stands in for it.
+// In a ReproducibleScope `other` replaces it.
 template <const OpDef& other> OpDef with_order(OpDef op) {
   op.instead = [](const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) -> std::vector<Array> {
     if (!is_inexact(in[0].dtype())) return {};

@@ -30,7 +30,7 @@ void select_lines(const KernelArgs& a, const kernels::RowParts& parts) {
                        a.params.as<SelectParams>().positions, parts, a.out[0].data);
 }
 
-// The operand as it lies; the result is whole along the last dim.
+// Keeps the operand's layout; the result is unsplit along the last dim.
 Placement place_selected(const PlacementArgs& args) {
   const int ndim = args.in[0].shape.ndim();
   auto dims = args.shardings[0] ? args.shardings[0]->dim_axes(ndim)
@@ -101,7 +101,7 @@ const OpDef select_op{
     .runs = Lower{.write = lower_select,
                   .kernel = [](const KernelArgs& a) { select_lines(a, {}); },
                   .communicate = select_together},
-    // The cotangents go where a stable sort takes the elements from.
+    // Cotangents are added at the positions that a stable sort takes the elements from.
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const Array places = sorted_positions(v.in[0]);
       std::vector<Array> from;

@@ -84,7 +84,7 @@ Placement place(const PlacementArgs& args) {
 
 // The traffic of each rank if split lines are sorted in their layout, to choose the cheaper layout.
 struct Split {
-  MeshAxes axes;  // that split the lines
+  MeshAxes axes;  // axes that split the lines
   SortTraffic traffic;
 };
 Split split_of(const Type& keys, const Sharding& layout, bool has_payload) {
@@ -135,7 +135,7 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   const auto whole = with_whole_lines(keys.shape, placement.inputs[0]);
   const auto parts = devices_along(placement.inputs[0].mesh(), split.axes);
   const auto leaves = [&](std::int64_t bytes) { return bytes * (parts - 1) / parts; };
-  std::int64_t block_bytes = 0;  // of all operands and results
+  std::int64_t block_bytes = 0;  // block bytes of all operands and results
   for (const int v : inputs) block_bytes += shard_bytes(builder.value(v).type, placement.inputs[0]);
   for (const auto& type : types) block_bytes += shard_bytes(type, placement.outputs[0]);
   if (!whole || leaves(split.traffic.exchange_bytes) + split.traffic.count_bytes <= leaves(block_bytes))

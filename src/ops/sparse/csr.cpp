@@ -226,7 +226,7 @@ void dot_together(const CommunicationArgs& args) {
                         exchange.others(), width_of(a.in[1].shape()), a.out[0].data);
 }
 
-// In a ReproducibleScope a row is added up in the order of its columns, whoever has them.
+// The product of a ReproducibleScope: adds a row in the order of its columns, whichever rank holds them.
 void dot_in_order(const KernelArgs& a, const std::byte* others) {
   const auto& plan = pattern_of(a.params).plan;
   const auto& x = a.in[1];

@@ -43,8 +43,8 @@ struct SparsePattern {
   std::int64_t rows = 0, columns = 0, entries = 0;
   std::int64_t width = 0;                       // the most entries that one rank holds
   std::int64_t most_taken = 0, most_given = 0;  // elements that the busiest rank takes and gives
-  std::uint64_t digest = 0;                     // of all entries' positions on all ranks
-  Sharding sharding;                            // of a vector with an element per row
+  std::uint64_t digest = 0;                     // hash of all entries' positions on all ranks
+  Sharding sharding;                            // sharding of a vector with an element per row
   SparsePlan plan;
 
   std::vector<int> axes() const { return sharding.dim_axes(1)[0]; }

@@ -78,7 +78,7 @@ Array reduced_last(const Array& x, const std::vector<int>& dims) {
 Array elements_at(const Array& sorted, const Array& at) {
   const auto last = static_cast<double>(sorted.shape().back() - 1);
   const Array i = astype(clip(at, 0.0, last), int64);
-  if (i.ndim() == 1) return take(sorted, i, sorted.ndim() - 1);  // the same positions in every line
+  if (i.ndim() == 1) return take(sorted, i, sorted.ndim() - 1);  // equal positions in every line
   return take_along_axis(sorted, i, -1);
 }
 

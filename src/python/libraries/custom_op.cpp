@@ -53,7 +53,7 @@ void take_result(py::handle given, const detail::BlockData& block, std::size_t n
   py::module_::import("numpy").attr("copyto")(into, result);
 }
 
-// The place of the first result's block in the whole array.
+// The index of the first result's block in the global array.
 py::tuple index_of(const detail::BlockData& block) {
   py::tuple index(block.shape.size());
   for (std::size_t d = 0; d < block.shape.size(); ++d)

@@ -31,8 +31,8 @@ struct Spread {
 
 struct Row {
   std::string name, kind;
-  std::int64_t calls = 0;          // of the rank with the most calls
-  double bytes = 0, crossing = 0;  // of all ranks
+  std::int64_t calls = 0;          // calls of the rank with the most calls
+  double bytes = 0, crossing = 0;  // sum over all ranks
   double flops = 0, accessed = 0;  // of all ranks
   Spread seconds;
 };

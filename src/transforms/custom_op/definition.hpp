@@ -14,10 +14,10 @@ namespace tessera {
 struct CustomOp::Definition {
   CustomOpOptions options;
   RuleText rule;
-  RuleText without_margins;  // the same sentence, in which dims marked ~ have the extent of their factor
-  std::uint64_t serial;      // tells definitions of one name and sentence apart, on this rank
-  std::uint64_t hash;        // of what all ranks must have in common
-  const char* name;          // lives as long as the program
+  RuleText without_margins;  // the rule in which dims marked ~ have the extent of their factor
+  std::uint64_t serial;      // distinguishes definitions of one name and rule, on this rank
+  std::uint64_t hash;        // hash of what all ranks must have in common
+  const char* name;          // never freed
 };
 
 using CustomOpPtr = std::shared_ptr<const CustomOp::Definition>;
@@ -58,8 +58,8 @@ struct Margin {
 // Margins for examples of these shapes.
 std::vector<Margin> margins_of(const CustomOp::Definition&, std::span<const Shape> in,
                                std::span<const Shape> out);
-// The extents that the operands' factors have: those of dims with margins without what stands around them.
-// ShapeError where nothing is left.
+// The extents of the operands' factors: for dims with margins, the extent without the margins. ShapeError
+// if nothing is left.
 std::vector<Shape> without_margins(const CustomOp::Definition&, std::span<const Shape> in);
 // Fetches the margins of all operands, then calls the kernel.
 std::vector<int> write_with_margins(ProgramBuilder&, const Node&, std::span<const int> in);

@@ -120,7 +120,7 @@ std::vector<Array> apply(const CustomOpParams& p, std::size_t level, Mode mode, 
       results.emplace_back();
     else if (mode == Mode::jvp || has[i])
       results.push_back(with_batch(value, dim, size));
-    else if (dim != not_batched)  // what all examples share gets the sum of their cotangents
+    else if (dim != not_batched)  // an operand shared by all examples gets the sum of their cotangents
       results.push_back(sum(value, dim));
     else
       results.push_back(value * static_cast<double>(size));

@@ -10,7 +10,7 @@
 namespace tessera::custom {
 namespace {
 
-// Operands and results of the first example, and how far the next ones stand from it.
+// Operands and results of the first example, and the strides to the next ones.
 struct Side {
   std::vector<detail::BlockData> blocks;
   std::vector<std::vector<std::int64_t>> bytes_apart;  // [operand][batch level]
@@ -47,7 +47,7 @@ void add_tile(Side& side, const Tile& tile, const std::vector<bool>& has) {
   side.bytes_apart.push_back(std::move(apart));
 }
 
-// The tile holds a window: the block is what stands between the margins.
+// Points the block past the margins: the tile holds the block with its margins.
 void set_margin(detail::BlockData& block, const Margin& margin, const detail::BlockData& result) {
   const auto d = margin.dim, r = margin.output_dim;
   const Halo& halo = *margin.halo;

@@ -22,7 +22,7 @@ struct Tick {
 // Round numbers in [low, high], at most `most` of them, in steps of 1, 2 or 5 times a power of ten; on a
 // logarithmic axis powers of ten, and if there is only one, also its multiples by 2 and 5.
 std::vector<Tick> ticks_of(const Axis&, int most);
-// As many ticks as fit without overlapping labels: side by side (`across`), or one above the other.
+// Returns as many ticks as fit without overlapping labels: side by side (`across`), or one above the other.
 std::vector<Tick> ticks_that_fit(const Axis&, bool across);
 
 struct ChartFrame {

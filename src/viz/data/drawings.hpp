@@ -14,7 +14,7 @@ namespace tessera::viz {
 std::string image_svg(const DataGrid&, const ValueRange&, const ImageOptions&, std::int64_t rows,
                       std::int64_t columns);
 
-using Points = std::vector<std::pair<double, double>>;  // not finite: a gap
+using Points = std::vector<std::pair<double, double>>;  // a point that is not finite is a gap
 struct DrawnCurve {
   std::string label;
   Points points;

@@ -20,7 +20,7 @@
 namespace tessera::viz {
 namespace {
 
-constexpr std::int64_t most_points = 4000;  // of a curve
+constexpr std::int64_t most_points = 4000;  // most points drawn of a curve
 
 void check_ending(const std::string& path, const std::vector<std::string>& endings) {
   for (const auto& ending : endings)

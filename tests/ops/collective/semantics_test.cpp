@@ -136,7 +136,7 @@ TEST(CollectiveCosts, sums_that_are_added_travel_together) {
     ++count;
   EXPECT_EQ(count, 1u) << text;
   EXPECT_THAT(text, HasSubstr("bytes=" + std::to_string(2 * (device_count() - 1) * 4 / device_count())))
-      << text;  // of one number, not of four
+      << text;  // the all-reduce has one number, not four
 }
 
 // A value that differs between ranks must not be applied to the terms of a sum.

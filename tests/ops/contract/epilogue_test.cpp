@@ -33,7 +33,7 @@ Array numbers(const Shape& shape, Dtype dtype, int seed) {
 using Operands = std::vector<Array>;
 struct Sample {
   const char* name;
-  std::vector<Shape> shapes;  // of a, b, and what the chain reads
+  std::vector<Shape> shapes;  // shapes of a, of b, and of the chain's other operands
   std::function<Array(const Operands&, const std::function<Array(Array)>& made)>
       run;  // made: called on each product
 };

@@ -15,7 +15,7 @@ namespace tessera::test {
 // All (7, 5).
 struct Operands {
   Array n;  // integers with repetition
-  Array x;  // they as floats
+  Array x;  // the elements as floats
   Array u;  // floats, no two alike
   Array z;  // u with NaN, its last column nothing else
 };

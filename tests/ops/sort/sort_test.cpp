@@ -102,7 +102,7 @@ TEST(ElementsOfSorted, are_those_of_sort_on_any_sharding) {
     c.x = moveaxis(astype(c.x, round % 2 ? float32 : float64), c.dim, last);
     const auto n = c.x.shape()[last];
     const Array sorted = sort(c.x, -1), found = elements_of_sorted(c.x, {0, n / 2, n - 1});
-    const auto text = program_of(found);  // what is found may be gathered, not the lines
+    const auto text = program_of(found);  // the indices found may be gathered, the lines may not
     EXPECT_GE(text.find("all-gather"), text.find("elements_of_sorted(")) << c.text << text;
     const Array expected =
         concatenate({sorted(ellipsis, slice(0, 1)), sorted(ellipsis, slice(n / 2, n / 2 + 1)),
