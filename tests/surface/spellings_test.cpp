@@ -129,6 +129,15 @@ TEST(names, pow_ravel_stddev) {
   EXPECT_EQ(stddev(grid(), {.keepdims = true}).shape(), (Shape{1, 1}));
   EXPECT_FLOAT_EQ(item<float>(stddev(array({1.f, 3.f}), {}, false, 1)), std::sqrt(2.f));
 }
+TEST(names, dtype_of_sums_by_name) {
+  const Array x = array({1.f, 3.f});
+  EXPECT_EQ(sum(x, {.dtype = float64}).dtype(), float64);
+  EXPECT_EQ(prod(x, {.axis = 0, .keepdims = true, .dtype = int32}).shape(), Shape{1});
+  EXPECT_EQ(item<int>(prod(x, {.dtype = int32})), 3);
+  EXPECT_EQ(sum(x, AxisOptions{.keepdims = true}).shape(), Shape{1});
+  EXPECT_EQ(var(grid(), {}).shape(), Shape{});
+  EXPECT_EQ(sum(grid(), {0, 1}).shape(), Shape{});
+}
 TEST(names, named_sharding_is_a_type_too) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const NamedSharding rows(mesh, P("x"));

@@ -1,21 +1,39 @@
 /// @file
-/// Reductions with their options by name: sum(x, {.axis = 0, .keepdims = true}).
+/// Reductions with their options by name: sum(x, {.axis = 0, .keepdims = true}), sum(x, {.dtype = float64}).
+/// Options here are never plain integers: GCC 12 reads {.correction = 1} as the axes {1}.
 ///
 /// Each is the function of ops/reduce.hpp with the same axes. They are templates so that a braced list
 /// without names, sum(x, {}) or sum(x, {0, 1}), still means axes.
 #pragma once
 #include <concepts>
+#include <optional>
 
 #include <tessera/ops/reduce.hpp>
 
 namespace tessera {
 
-/// sum(x, axis, keepdims).
-template <std::same_as<AxisOptions> O = AxisOptions> [[nodiscard]] Array sum(const Operand& x, O options) {
+/// Options of sum and prod by name.
+struct SumOptions {
+  Axes axis = {};                   ///< one or several; all unless given
+  bool keepdims = false;            ///< reduced axes are kept with extent 1
+  std::optional<Dtype> dtype = {};  ///< x is converted to it first; none: as in sum
+};
+
+namespace detail {
+template <class O>
+concept OptionsOfSum = std::same_as<O, SumOptions> || std::same_as<O, AxisOptions>;
+}
+
+/// sum(x, axis, dtype, keepdims).
+template <detail::OptionsOfSum O = SumOptions> [[nodiscard]] Array sum(const Operand& x, O options) {
+  if constexpr (std::same_as<O, SumOptions>)
+    if (options.dtype) return sum(x, options.axis, *options.dtype, options.keepdims);
   return sum(x, options.axis, options.keepdims);
 }
-/// prod(x, axis, keepdims).
-template <std::same_as<AxisOptions> O = AxisOptions> [[nodiscard]] Array prod(const Operand& x, O options) {
+/// prod(x, axis, dtype, keepdims).
+template <detail::OptionsOfSum O = SumOptions> [[nodiscard]] Array prod(const Operand& x, O options) {
+  if constexpr (std::same_as<O, SumOptions>)
+    if (options.dtype) return prod(x, options.axis, *options.dtype, options.keepdims);
   return prod(x, options.axis, options.keepdims);
 }
 /// mean(x, axis, keepdims).
