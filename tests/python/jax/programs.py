@@ -1,4 +1,4 @@
-"""The functions of functions.py, sciences.py and packages.py by JAX alone and by tj.jit: the same values, gradients included.
+"""The functions of functions.py, sciences.py, breadth.py and packages.py by JAX alone and by tj.jit: the same values, gradients included.
 
 programs.py [--expect FILE] [--no-packages] [name ...]: what is not installed is left out and told. Arrays are split over the ranks where their first extent
 allows it. FILE keeps JAX's values: the first run with a file computes them, those with other numbers of ranks read them, so that not
@@ -16,6 +16,7 @@ import jax
 
 from functions import made, mesh, programs
 import sciences  # noqa: F401
+import breadth  # noqa: F401
 from packages import packages
 
 failing = {}  # name -> the reason
@@ -44,7 +45,7 @@ class Expected:
         if name in self.known:
             return self.known[name]
         values = [np.asarray(x) for x in jax.tree_util.tree_leaves(jax.jit(function)(*arguments))]
-        if self.is_new and name not in ("psum", "ring", "shard_map_gradient"):
+        if self.is_new and name not in ("psum", "ring", "shard_map_gradient", "shard_map_ring"):
             self.known[name] = values
         return values
 

@@ -132,6 +132,15 @@ class Types(unittest.TestCase):
         moved = reshard(put(weights), P(None, "x"))
         np.testing.assert_array_equal(np.asarray(moved), weights)
 
+    def test_a_mesh_of_the_same_form_without_explicit_axes_is_another(self):
+        if n == 1:
+            self.skipTest("extents of one device are divided")
+        with jax.set_mesh(jax.make_mesh((n,), ("x",), axis_types=(AxisType.Auto,))) if hasattr(jax, "set_mesh") else self.skipTest("before set_mesh"):
+            automatic = jax.make_mesh((n,), ("x",), axis_types=(AxisType.Auto,))
+            odd = tj.device_put(np.arange(4.0 * n + 1, dtype="f"), NamedSharding(automatic, P("x")))  # no explicit axes could split it
+            found = tj.jit(lambda x: jnp.sin(x) + 1)(odd)
+            np.testing.assert_allclose(ts.device_get(found), np.sin(np.arange(4.0 * n + 1)) + 1, rtol=1e-5, atol=1e-5)
+
     def test_new_arrays_take_the_place_that_is_named(self):
         found, specs = self.run_typed(lambda: jnp.zeros((2 * n, 3), out_sharding=P("x")) + 1) if "out_sharding" in jnp.zeros.__code__.co_varnames else (None, [("x",)])
         self.assertEqual(specs, [("x",)])

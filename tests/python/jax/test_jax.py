@@ -55,6 +55,23 @@ class Jit(unittest.TestCase):
         f(split(rows[:, :2]))
         self.assertEqual(len(traces), 2)
 
+    def test_a_compiled_function_is_called_with_arguments_of_its_types_alone(self):
+        lowered = tj.jit(lambda x, n: x * n, static_argnums=1).lower(jax.ShapeDtypeStruct((12, 5), np.float32), 3)
+        compiled = lowered.compile()
+        same(compiled(split(rows)), rows * 3)
+        self.assertEqual(lowered.out_info.shape, (12, 5))
+        with self.assertRaisesRegex(TypeError, r"leaf 0 .* is float32\[6, 5\], and the function was compiled for float32\[12, 5\]"):
+            compiled(rows[:6])
+        with self.assertRaisesRegex(TypeError, "tree of arguments"):
+            compiled(rows, rows)
+
+    def test_shapes_are_evaluated_with_static_arguments(self):
+        self.assertEqual(tj.jit(lambda x, kind: x.astype(kind), static_argnames="kind").eval_shape(rows, kind=np.dtype("int8")).dtype, np.int8)
+
+    def test_a_static_argument_without_hash_is_named(self):
+        with self.assertRaisesRegex(ValueError, "Non-hashable static arguments .* argument 1 of type list"):
+            tj.jit(lambda x, n: x, static_argnums=1)(rows, [3])
+
     def test_static_arguments_by_number_are_static_by_name_too(self):
         f = tj.jit(lambda x, n: x[:n], static_argnums=1)
         self.assertEqual(f(split(rows), 3).shape, (3, 5))

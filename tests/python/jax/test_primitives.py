@@ -136,6 +136,39 @@ class Values(unittest.TestCase):
         numbers = (((1,), (0,)), ((), ()))
         self.compare(lambda x, y, s, t: lax.scaled_dot(x, y, lhs_scale=s, rhs_scale=t, dimension_numbers=numbers, preferred_element_type=jnp.float32), a, b, *scales, tolerance=1e-2)
 
+    def test_the_largest_are_in_xla_s_order_of_floats(self):
+        x = np.array([3.0, np.nan, 1.0, np.inf, -2.0, np.nan, -0.0, 0.0, -np.inf], "f")
+        x[5] = -x[5]
+        self.compare(lambda v: lax.top_k(v, 9), x)
+        self.compare(lambda v: lax.top_k(-v, 4), x)
+        self.compare(lambda v: jnp.partition(v, 3, axis=0)[3], np.stack([x, x[::-1]], 1))
+        self.compare(lambda v: lax.top_k(v.astype(jnp.bfloat16), 5), x)
+        self.compare(lambda v: lax.top_k(v.astype(int), 2), x[6:8])
+
+    def test_keys_of_other_generators_give_jax_s_bits(self):
+        for impl in ("rbg", "unsafe_rbg"):
+            for kind in ("uint8", "uint16", "uint32"):
+                self.compare(lambda s: jax.random.bits(jax.random.key(s, impl=impl), (7,), kind), 5)  # noqa: B023
+            self.compare(lambda s: jax.random.normal(jax.random.split(jax.random.key(s, impl=impl), 3)[1], (4, 3)), 5)  # noqa: B023
+        for words in ([11, 22, 33, 44], [11, 22, 0xffffffff, 0xffffffff]):  # the counter's carry
+            self.compare(lambda k: lax.rng_bit_generator(k, (3, 2)), np.array(words, "uint32"))
+
+    def test_a_function_with_its_own_rule_for_vmap_is_called(self):
+        double = jax.custom_batching.custom_vmap(lambda x: x * 2)
+        double.def_vmap(lambda size, mapped, x: (x * 3, mapped[0]))
+        self.compare(lambda x: (double(x), jax.vmap(double)(x), jax.jit(jax.vmap(lambda v: double(v) + 1))(x)), np.arange(5, dtype="f"))
+
+    def test_sparse_matrices_are_multiplied(self):
+        from jax.experimental import sparse
+        dense = np.where(rng.uniform(size=(11, 7)) < 0.3, rng.standard_normal((11, 7)), 0).astype("f")
+        b = rng.standard_normal((7, 4)).astype("f")
+        stored = sparse.BCOO.fromdense(jnp.asarray(dense))
+        rows = sparse.BCSR.from_bcoo(stored)
+        self.compare(lambda d, y: sparse.BCOO((d, stored.indices), shape=(11, 7)) @ y, np.asarray(stored.data), b)
+        self.compare(lambda d, y: sparse.BCSR((d, rows.indices, rows.indptr), shape=(11, 7)) @ y, np.asarray(rows.data), b)
+        self.compare(jax.grad(lambda d, y: jnp.sum((sparse.BCOO((d, stored.indices), shape=(11, 7)) @ y) ** 2)), np.asarray(stored.data), b, tolerance=1e-4)
+        self.compare(lambda m, y: (sparse.BCOO.fromdense(m, nse=40) @ sparse.BCOO.fromdense(y, nse=28)).todense(), dense, b)
+
     def test_tokens_order_nothing_and_change_nothing(self):
         self.compare(lambda x: (lax.after_all(lax.create_token()), x * 2)[1], np.ones(3, "f"))
 

@@ -1,5 +1,6 @@
 """A program of JAX alone, as its users write it: data split over all devices, training, a transform, a collective. unchanged.py runs it twice."""
 import inspect
+import os
 import random
 import sys
 from functools import partial
@@ -47,6 +48,34 @@ print("sum of squares", f"{float(sum_of_squares(image)):.1f}", f"{float(jnp.sum(
 # Without a seed: the ranks draw what one process would.
 drawn = np.random.normal(size=24) + np.random.default_rng().normal(size=24) + random.random()
 print("drawn", bool(jnp.all(jnp.isfinite(jax.device_put(drawn, split)))))
+doubled = jax.make_array_from_callback((24, 24), split, lambda at: image[at] * 2)  # the callback's blocks are arrays of all devices
+print("from arrays", f"{float(doubled.sum()):.0f}", [s.index for s in doubled.addressable_shards])
+blocks = [jax.device_put(image[4 * d.id:4 * d.id + 4], d) for d in jax.devices()]
+print("from blocks", f"{float(jax.make_array_from_single_device_arrays((4 * len(blocks), 24), split, blocks).sum()):.0f}")
+odd = jnp.arange(7.0)
+odd = jax.device_put(odd, split) if "tessera" in sys.modules else odd  # JAX asks for an extent that the devices divide
+print("odd", odd + 1, jax.jit(jnp.cumsum)(odd))
+compiled = jax.jit(lambda x, n: x * n, static_argnums=1).lower(jax.ShapeDtypeStruct((24, 24), jnp.float32), 3).compile()
+print("ahead", f"{float(compiled(image).sum()):.0f}", jax.jit(jnp.sin).trace(image).lower().compile()(image).shape)
+print("trace", jax.make_jaxpr(lambda x: x * 2)(odd))
+pairs = {"a": jnp.arange(6.0 * len(blocks)).reshape(-1, 6), "b": jnp.ones(len(blocks))}
+mapped = jax.pmap(lambda p, *, by: (p["a"] * by, lax.psum(p["b"], "i")), axis_name="i", out_axes=(1, None))(pairs, by=jnp.arange(1.0 * len(blocks)))
+print("mapped", mapped[0].shape, f"{float(mapped[0].sum()):.0f}", mapped[1])
+
+
+class Cycle:
+    """Garbage that holds an array and is collected only by Python's collector."""
+
+    def __init__(self, held):
+        self.held, self.itself = held, self
+
+
+start = jnp.ones(4)
+for n in range(40):
+    Cycle(held := start * n)
+    others = [[] for _ in range(300 * int(os.environ.get("OMPI_COMM_WORLD_RANK", 0)))]  # ranks make different numbers of objects
+    start = float((held + start).sum()) / 4 * jnp.ones(4) % 7
+print("cycles", start[0])
 # Every device's block is this process's: what it prints is the same with one process per device.
 print("blocks", [(s.device.id, s.index[0].start or 0, float(s.data[0, 0]), s.replica_id) for s in image.addressable_shards])
 

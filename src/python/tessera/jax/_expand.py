@@ -1,5 +1,6 @@
 """Primitives by JAX's own description of them in simpler primitives."""
 import functools
+import sys
 
 import jax
 
@@ -16,11 +17,23 @@ def _jaxpr(function, avals, x64):
 def meaning_of(primitive, avals, params):
     """What a primitive's own implementation does, as a jaxpr; None if it is none in terms of other primitives."""
     types = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
-    try:
-        jaxpr = jax.make_jaxpr(lambda *operands: primitive.impl(*operands, **params))(*types)
-    except Exception:
-        return None
-    return None if any(e.primitive is primitive for e in jaxpr.jaxpr.eqns) else jaxpr
+    for described in (described_beside(primitive), primitive.impl):
+        try:
+            jaxpr = jax.make_jaxpr(lambda *operands: described(*operands, **params))(*types)  # noqa: B023
+        except Exception:
+            continue
+        if not any(e.primitive is primitive for e in jaxpr.jaxpr.eqns):
+            return jaxpr
+    return None
+
+
+def described_beside(primitive):
+    """The function that jax.experimental.sparse lowers a primitive by, where evaluating it is left to that lowering."""
+    for name in ("bcoo", "bcsr", "coo", "csr"):
+        module = sys.modules.get(f"jax.experimental.sparse.{name}")
+        if hasattr(module, f"_{primitive.name}_impl"):
+            return getattr(module, f"_{primitive.name}_impl")
+    return None
 
 
 def expand(function, avals, operands):

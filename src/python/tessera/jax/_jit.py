@@ -10,6 +10,8 @@ from jax.tree_util import tree_flatten, tree_unflatten
 
 from .. import _core
 from . import _layouts, _values
+from ._compiled import Lowered, Traced
+from ._garbage import passed
 from ._interpret import evaluate
 from ._references import HoldsReferences, is_reference
 from ._sharded import ShardedArray, wrapped
@@ -59,6 +61,8 @@ class Jit:
                 self.clear_cache()
                 return self._inline(args, kwargs)
         results = found[-1]
+        if self._wraps:
+            passed()
         return results.unflatten(map(results.wrap, found, results.avals) if self._wraps else found[:-1])
 
     def _called_again(self, args, kwargs):
@@ -68,16 +72,32 @@ class Jit:
         return None if program is None else program.call_leaves(leaves)
 
     def lower(self, *args, **kwargs):
-        """The ops that are recorded for these arguments: as_text(), compile()."""
-        program, leaves = self._program(args, kwargs)
-        return program.lower(*leaves)
+        """The ops that are recorded for these arguments, or their types: as_text(), compile()."""
+        program, leaves = self._program(*jax.tree_util.tree_map(_values.stand_in, (args, kwargs)))
+        if program is None:
+            return self._as_jax().lower(*args, **kwargs)
+        dynamic, named = self._without_statics(args, kwargs)
+        return Lowered(program.lower(*leaves), lambda a, k: self(*self._with_statics(a, args), **k, **{n: v for n, v in kwargs.items() if n not in named}),
+                       dynamic, named, lambda: self._as_jax().trace(*args, **kwargs))
 
     def trace(self, *args, **kwargs):
-        """JAX's own trace: .jaxpr."""
-        return jax_jit(self._fun, static_argnums=self._static_numbers or None, static_argnames=self._static_names or None).trace(*args, **kwargs)
+        """JAX's own trace: .jaxpr; its lower() is this function's."""
+        return Traced(self._as_jax().trace(*args, **kwargs), lambda: self.lower(*args, **kwargs))
 
     def eval_shape(self, *args, **kwargs):
-        return jax.eval_shape(self._fun, *args, **kwargs)
+        return self._as_jax().eval_shape(*args, **kwargs)
+
+    def _as_jax(self):
+        return jax_jit(self._fun, static_argnums=self._static_numbers or None, static_argnames=self._static_names or None)
+
+    def _without_statics(self, args, kwargs):
+        """The arguments that a compiled function takes."""
+        numbers = {n % len(args) if n < 0 else n for n in self._static_numbers} if args else ()
+        return tuple(a for n, a in enumerate(args) if n not in numbers), {k: v for k, v in kwargs.items() if k not in self._static_names}
+
+    def _with_statics(self, dynamic, args):
+        numbers, rest = {n % len(args) if n < 0 else n for n in self._static_numbers} if args else (), iter(dynamic)
+        return [a if n in numbers else next(rest) for n, a in enumerate(args)]
 
     def clear_cache(self):
         self._programs.clear()
@@ -89,7 +109,7 @@ class Jit:
     # ---- inside of a trace of JAX, and with mutable references: JAX's own jit ----
     def _inline(self, args, kwargs):
         if not hasattr(self, "_inner"):
-            self._inner = jax_jit(self._fun, static_argnums=self._static_numbers or None, static_argnames=self._static_names or None)
+            self._inner = self._as_jax()
         return self._inner(*args, **kwargs)
 
     def _program(self, args, kwargs):
@@ -99,6 +119,7 @@ class Jit:
         if self._static_numbers or self._static_names:
             numbers = {n % len(args) if n < 0 else n for n in self._static_numbers}
             statics = (tuple((n, args[n]) for n in sorted(numbers) if n < len(args)), tuple((k, kwargs[k]) for k in sorted(kwargs) if k in self._static_names))
+            _check_hashable(statics)
             args = tuple(None if n in numbers else a for n, a in enumerate(args))
             kwargs = {k: v for k, v in kwargs.items() if k not in self._static_names}
         leaves, tree = tree_flatten((args, kwargs))
@@ -110,7 +131,7 @@ class Jit:
                 if types is None:
                     types = [None] * len(leaves)
                 if type(leaf) is ShardedArray:
-                    types[n], leaves[n] = "weak" if leaf.aval.weak_type else _layouts.partial_sharding_of(leaf.aval), leaf.__tessera_array__
+                    types[n], leaves[n] = _note_of_type(leaf.aval), leaf.__tessera_array__
                 else:
                     types[n], leaves[n] = _note_of(leaf), _values.array_of(leaf)
         key = (tree, statics, None if types is None else tuple(types), trace_context())
@@ -184,6 +205,14 @@ def _statics(fun, numbers, names):
     return numbers, names
 
 
+def _check_hashable(statics):
+    for name, value in (*statics[0], *statics[1]):
+        try:
+            hash(value)
+        except TypeError as error:
+            raise ValueError(f"Non-hashable static arguments are not supported: argument {name!r} of type {type(value).__name__} is marked as static, but {error}") from None
+
+
 def _note_of(leaf):
     """What the array of a leaf does not say of it: that it is weakly typed, a key, or a partial sum by its type."""
     kind = type(leaf)
@@ -194,6 +223,12 @@ def _note_of(leaf):
             return leaf.dtype
         return "weak" if leaf.aval.weak_type else None
     return None
+
+
+def _note_of_type(aval):
+    if aval.weak_type:
+        return "weak"
+    return _layouts.typed_sharding_of(aval) if _layouts.is_ambiguous["yes"] else _layouts.partial_sharding_of(aval)
 
 
 def _aval(x, note):

@@ -11,7 +11,9 @@ from .. import _core
 
 
 is_one_process = {"yes": False}  # what the runner shows a program: one process with all devices
-_seen = {}  # (names, sizes, ranks) -> the mesh of JAX that had them last: whether its axes are explicit is known to it alone
+# (names, sizes, ranks) -> the meshes of JAX that have them, by whether their axes are explicit, which no array of tessera knows.
+_seen = {}
+is_ambiguous = {"yes": False}  # whether there are both kinds of a mesh: what is explicit then stands in the types of arrays
 
 
 @functools.lru_cache(maxsize=256)
@@ -45,7 +47,9 @@ def mesh_of(mesh):
     if max(ranks, default=0) >= _core.device_count():
         raise ValueError(f"a mesh of {len(ranks)} devices ({dict(zip(mesh.axis_names, shape))}), but the job has {_core.device_count()} ranks")
     if not is_abstract:
-        _seen[names, shape, ranks] = mesh
+        kinds = _seen.setdefault((names, shape, ranks), {})
+        kinds[_has_explicit_axes(mesh)] = mesh
+        is_ambiguous["yes"] |= len(kinds) > 1
     return _mesh(names, shape, ranks)
 
 
@@ -82,16 +86,18 @@ def has_free_dims(sharding):
     return isinstance(sharding, NamedSharding) and any(p is PartitionSpec.UNCONSTRAINED for p in getattr(sharding.spec, "partitions", sharding.spec))
 
 
-def _jax_mesh(names, shape, ranks):
-    known = _seen.get((names, shape, ranks))
-    if known is None:
+def _jax_mesh(names, shape, ranks, is_explicit):
+    kinds = _seen.setdefault((names, shape, ranks), {})
+    if not kinds:
         devices = jax.devices()
-        known = _seen[names, shape, ranks] = jax.sharding.Mesh(np.array([devices[r] for r in ranks], object).reshape(shape), names)
-    return known
+        kinds[False] = jax.sharding.Mesh(np.array([devices[r] for r in ranks], object).reshape(shape), names)
+    if len(kinds) > 1 and is_explicit is None:
+        is_explicit = _has_explicit_axes(jax.sharding.get_abstract_mesh())
+    return kinds.get(is_explicit) or next(iter(kinds.values()))
 
 
-def jax_sharding_of(x):
-    """Where an array of tessera is, in JAX's words."""
+def jax_sharding_of(x, is_explicit=None):
+    """Where an array of tessera is, in JAX's words. Whether its mesh's axes are explicit, where both kinds are known, says its type."""
     if not x.committed:
         return jax.sharding.SingleDeviceSharding(jax.devices()[0])
     s = x.sharding
@@ -99,7 +105,7 @@ def jax_sharding_of(x):
         return jax.sharding.SingleDeviceSharding(jax.devices()[next(iter(x.devices())).id])
     mesh = s.mesh
     ranks = tuple(d.id for d in np.asarray(mesh.devices, object).flat)
-    return NamedSharding(_as_here(_jax_mesh(tuple(mesh.axis_names), tuple(mesh.shape[n] for n in mesh.axis_names), ranks)), PartitionSpec(*_parts(s.spec)))
+    return NamedSharding(_as_here(_jax_mesh(tuple(mesh.axis_names), tuple(mesh.shape[n] for n in mesh.axis_names), ranks, is_explicit)), PartitionSpec(*_parts(s.spec)))
 
 
 def _as_here(mesh):

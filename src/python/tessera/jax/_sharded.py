@@ -27,7 +27,7 @@ class ShardedArray(jax.Array):
     weak_type = property(lambda self: self.aval.weak_type)
     nbytes = property(lambda self: self.size * self.dtype.itemsize)
     itemsize = property(lambda self: self.dtype.itemsize)
-    sharding = property(lambda self: _layouts.jax_sharding_of(self.__tessera_array__))
+    sharding = property(lambda self: _layouts.jax_sharding_of(self.__tessera_array__, _layouts.typed_sharding_of(self.aval) is not None))
     committed = _committed = property(lambda self: self.__tessera_array__.committed)
     is_fully_replicated = property(lambda self: not self.committed or self.__tessera_array__.is_fully_replicated)
     is_fully_addressable = property(lambda self: True)
@@ -47,8 +47,9 @@ class ShardedArray(jax.Array):
         """Those of all devices, alike on every rank: a program without jax.distributed sees one process. Afterwards this rank's."""
         x = self.__tessera_array__
         if _layouts.is_one_process["yes"]:
-            return [_Shard(device, index, x.sharding.replica_id(x.shape, device), self) for device, index in x.sharding.devices_indices_map(x.shape).items()]
-        return [_Shard(s.device, s.index, s.replica_id, self, s.data) for s in x.addressable_shards]
+            return [_Shard(device, index_of(index, x.shape), x.sharding.replica_id(x.shape, device), self)
+                    for device, index in x.sharding.devices_indices_map(x.shape).items()]
+        return [_Shard(s.device, index_of(s.index, x.shape), s.replica_id, self, s.data) for s in x.addressable_shards]
 
     global_shards = addressable_shards
 
@@ -149,6 +150,11 @@ class ShardedArray(jax.Array):
 
     def __reduce__(self):
         return jax.numpy.asarray, (self._value,)
+
+
+def index_of(index, shape):
+    """A block's slices as JAX has them: a dim that is not split is slice(None)."""
+    return tuple(slice(None) if s.indices(n) == (0, n, 1) else s for s, n in zip(index, shape))
 
 
 class _Shard:

@@ -121,6 +121,17 @@ def array_of(value):
     return of_numpy(host.astype(dtypes.canonicalize_dtype(host.dtype)) if host.dtype != dtypes.float0 else host)
 
 
+def stand_in(leaf):
+    """An array of the type that a leaf only names: zeros, which nobody computes."""
+    if not isinstance(leaf, (jax.ShapeDtypeStruct, core.ShapedArray)):
+        return leaf
+    from . import _layouts
+    zeros = _core.zeros(shape_of(leaf), dtype_of(leaf))
+    sharding = getattr(leaf, "sharding", None)
+    of_mesh = isinstance(sharding, jax.sharding.NamedSharding) and not isinstance(sharding.mesh, jax.sharding.AbstractMesh)
+    return _core.device_put_leaf(zeros, _layouts.sharding_of(sharding)) if of_mesh else zeros
+
+
 def to_numpy(x):
     """The whole value on every rank. Collective."""
     host = _create._as_numpy(x._host())

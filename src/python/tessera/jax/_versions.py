@@ -58,6 +58,23 @@ def trace_of(function, args, kwargs, **options):
     return traced.jaxpr, jax.tree_util.tree_structure(traced.out_info)
 
 
+def allow_uneven():
+    """Extents that the axes of a sharding do not divide are split all the same: JAX's own checks of them are left out."""
+    from jax._src import pjit, sharding
+    check, shape = pjit.pjit_check_aval_sharding, sharding._common_shard_shape
+
+    def largest_block(of, extents):
+        try:
+            return shape(of, extents)
+        except ValueError:
+            ways = sharding.get_num_ways_dim_sharded(of._to_xla_hlo_sharding(len(extents)))[0]
+            return tuple(-(-n // p) for n, p in zip(extents, ways))
+
+    sharding._common_shard_shape = largest_block
+    if "allow_uneven_sharding" in inspect.signature(check).parameters:
+        pjit.pjit_check_aval_sharding = lambda *args, **options: check(*args, **{**options, "allow_uneven_sharding": True})
+
+
 def is_literal(variable):
     return isinstance(variable, core.Literal)
 

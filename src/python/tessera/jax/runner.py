@@ -12,8 +12,10 @@ import sys
 
 from .. import _core, debug
 from . import _eager, _jit, _layouts, _setup, _sharded, _values, rules, tutorials  # noqa: F401
+from ._garbage import collect_by_count
 from ._interpret import NotCarried
 from ._lines import calling_place, text_of
+from ._versions import allow_uneven
 
 import jax
 import numpy as np
@@ -27,9 +29,20 @@ def _jit_replaced(fun=None, /, **options):
 
 
 def _make_array_from_callback(shape, sharding, data_callback, dtype=None, **_):
-    """Every rank's block by the callback: of what is no NumPy array, its values."""
-    made = _core.make_array_from_callback(tuple(shape), _layouts.sharding_of(sharding), lambda index: _host(data_callback(index), dtype))
-    return _sharded.wrapped(made, None)
+    """Every rank's block by the callback. Blocks that are arrays of all ranks are asked for by all of them, block by block."""
+    shape, layout = tuple(shape), _layouts.sharding_of(sharding)
+    of_block = lambda index: data_callback(_sharded.index_of(index, shape))  # noqa: E731
+    if _layouts.is_one_process["yes"]:
+        indices = list(dict.fromkeys(_bounds(index, shape) for index in layout.devices_indices_map(shape).values()))
+        first = of_block(_slices(indices[0])) if indices else None
+        if _sharded.is_ours(first):
+            blocks = {at: _host(of_block(_slices(at)), dtype) for at in indices}
+            of_block = lambda index: blocks[_bounds(index, shape)]  # noqa: E731
+    return _sharded.wrapped(_core.make_array_from_callback(shape, layout, lambda index: _host(of_block(index), dtype)), None)
+
+
+def _slices(bounds):
+    return tuple(slice(begin, end) for begin, end in bounds)
 
 
 def _host(block, dtype=None):
@@ -50,7 +63,7 @@ def _make_array_from_single_device_arrays(shape, sharding, arrays, **_):
     by_index = {}
     for array, (_, index) in zip(arrays, sharding.addressable_devices_indices_map(tuple(shape)).items()):
         by_index[_bounds(index, shape)] = array
-    return _make_array_from_callback(shape, sharding, lambda index: _values.to_numpy(_values.array_of(by_index[_bounds(index, shape)])))
+    return _make_array_from_callback(shape, sharding, lambda index: by_index[_bounds(index, shape)])
 
 
 def _bounds(index, shape):
@@ -109,34 +122,48 @@ def _pmap(fun=None, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted
 _pmapped = {}
 
 
+def _leaf_axes(axes, tree):
+    """The axis of each leaf, as a list: an axis of a prefix of the tree stands for all leaves below it."""
+    is_none = lambda axis: axis is None  # noqa: E731
+    spread = jax.tree_util.tree_map(lambda axis, part: [(axis,)] * len(jax.tree_util.tree_leaves(part)), axes, tree, is_leaf=is_none)
+    return [axis for (axis,) in jax.tree_util.tree_leaves(spread, is_leaf=lambda leaf: isinstance(leaf, tuple) and len(leaf) == 1 and (leaf[0] is None or isinstance(leaf[0], int)))]
+
+
 def _pmap_call(fun, name, in_axes, out_axes, static, devices, args, kwargs):
     static = {static} if isinstance(static, int) else set(static)
     axes = [in_axes] * len(args) if isinstance(in_axes, int) or in_axes is None else list(in_axes)
     fixed = {n % len(args): args[n] for n in static}
-    rest = [(a, axes[n]) for n, a in enumerate(args) if n not in fixed]
-    leaf_axes = [(leaf, axis) for a, axis in rest for leaf in jax.tree_util.tree_leaves(a)]
-    size = next(np.shape(leaf)[axis] for leaf, axis in leaf_axes if axis is not None)
-    key = (fun, name, size, str(in_axes), str(out_axes), tuple(fixed.items()))
+    mapped = tuple(a for n, a in enumerate(args) if n not in fixed), kwargs
+    leaves, tree = jax.tree_util.tree_flatten(mapped)
+    leaf_axes = _leaf_axes((tuple(a for n, a in enumerate(axes) if n not in fixed), 0 if kwargs else {}), mapped)
+    leaf_axes = [axis if axis is None or axis >= 0 else axis + np.ndim(leaf) for axis, leaf in zip(leaf_axes, leaves)]
+    sizes = {np.shape(leaf)[axis] for leaf, axis in zip(leaves, leaf_axes) if axis is not None}
+    if len(sizes) != 1:
+        raise ValueError(f"pmap: the arguments have {sorted(sizes) or 'no'} examples along their mapped axes, which have to be as many in each")
+    key = (fun, name, *sizes, tree, tuple(leaf_axes), str(out_axes), tuple(fixed.items()))
     if key not in _pmapped:
-        _pmapped[key] = _pmap_made(fun, name, size, [axis for _, axis in rest], out_axes, fixed, len(args), devices)
-    return _pmapped[key](*[a for a, _ in rest], **kwargs)
+        _pmapped[key] = _pmap_made(fun, name, *sizes, tree, leaf_axes, out_axes, fixed, len(args), devices)
+    return _pmapped[key](*leaves)
 
 
-def _pmap_made(fun, name, size, axes, out_axes, fixed, count, devices):
+def _pmap_made(fun, name, size, tree, axes, out_axes, fixed, count, devices):
     from jax.sharding import Mesh, PartitionSpec as P
     devices = list(devices or jax.devices())[:size]
     if len(devices) < size:
         raise ValueError(f"pmap: {size} examples, and the job has {len(jax.devices())} ranks")
     mesh = Mesh(np.array(devices, object), (name,))
     spec = lambda axis: P() if axis is None else P(*[None] * axis, name)  # noqa: E731
+    is_none = lambda axis: axis is None  # noqa: E731
 
-    def one(*blocks, **kwargs):
-        values = iter([b if axis is None else jax.tree_util.tree_map(lambda x: jax.numpy.squeeze(x, axis), b) for b, axis in zip(blocks, axes)])  # noqa: B023
+    def one(*blocks):
+        args, kwargs = tree.unflatten([b if axis is None else jax.numpy.squeeze(b, axis) for b, axis in zip(blocks, axes)])
+        values = iter(args)
         result = fun(*[fixed[n] if n in fixed else next(values) for n in range(count)], **kwargs)
-        return jax.tree_util.tree_map(lambda x: jax.numpy.expand_dims(x, out_axes), result)
+        leaves, results = jax.tree_util.tree_flatten(result)
+        return results.unflatten([x if axis is None else jax.numpy.expand_dims(x, axis) for x, axis in zip(leaves, _leaf_axes(out_axes, result))])
 
-    def whole(*args, **kwargs):
-        return shard_map(lambda *a: one(*a, **kwargs), mesh=mesh, in_specs=tuple(spec(a) for a in axes), out_specs=spec(out_axes), check_vma=False)(*args)
+    def whole(*leaves):
+        return shard_map(one, mesh=mesh, in_specs=tuple(map(spec, axes)), out_specs=jax.tree_util.tree_map(spec, out_axes, is_leaf=is_none), check_vma=False)(*leaves)
     from jax import shard_map
     return _jit_replaced(whole)
 
@@ -175,8 +202,12 @@ def install():
     """jax and its modules, with tessera behind them. Nothing changes for what was imported by name before."""
     _layouts.is_one_process["yes"] = True
     _draw_alike()
+    if "JAX_PPRINT_USE_COLOR" not in os.environ:  # mpirun gives every rank a terminal, whatever the job's output goes to
+        jax.config.update("jax_pprint_use_color", False)
     _eager.install()
     _eager.take_all()
+    collect_by_count()
+    allow_uneven()
     jax.jit = _jit_replaced
     jax.pmap = _pmap
     jax.make_array_from_callback = _make_array_from_callback

@@ -3,9 +3,8 @@ from .._interpret import evaluate, rule
 
 
 
-
-def _call(*operands, jaxpr=None, call_jaxpr=None, fun_jaxpr=None, **_):
-    return evaluate(next(j for j in (jaxpr, call_jaxpr, fun_jaxpr) if j is not None), *operands)
+def _call(*operands, jaxpr=None, call_jaxpr=None, fun_jaxpr=None, call=None, **_):
+    return evaluate(next(j for j in (jaxpr, call_jaxpr, fun_jaxpr, call) if j is not None), *operands)
 
 
 rule("jit", "pjit", "closed_call", "core_call", "remat2", "remat", "checkpoint", "xla_call", "custom_vjp_call_jaxpr", "core_closed_call", "custom_jvp_call_jaxpr", "call",

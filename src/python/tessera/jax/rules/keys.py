@@ -7,7 +7,7 @@ import numpy as np
 
 from ... import _core as c
 from .._expand import expand
-from .._interpret import evaluate, rule
+from .._interpret import evaluate, refuse, rule
 from .._values import number_like
 
 
@@ -141,15 +141,19 @@ _philox = (0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85)
 
 @rule("rng_bit_generator")
 def rng_bit_generator(key, shape, dtype, algorithm, eqn, **_):  # noqa: A002
-    """Philox-4x32-10 of a counter (Salmon et al., 2011): the key is (key, counter) in 64-bit words, as XLA's default on the CPU."""
+    """Philox-4x32-10 of a counter (Salmon et al., 2011), XLA's default on the CPU: (key, counter) in 64-bit words. Of a counter of one
+    word the other one is the key's."""
+    if "THREE_FRY" in str(algorithm):
+        refuse("the algorithm RNG_THREE_FRY of rng_bit_generator: keys of jax.random have the same rounds")
     words = key if key.dtype.name == "uint32" else c.reshape(c.bitcast_convert_type(key, "uint32"), [-1])
-    size = math.prod(shape) * np.dtype(dtype).itemsize
+    width = np.dtype(dtype).itemsize
+    size = math.prod(shape) * max(width, 4)  # of narrower numbers each is the low end of a word
     blocks = -(-size // 16)
     at = c.arange_integers(0, blocks, 1, "uint64")
     low64 = c.bitwise_or(_wide(words[2]), c.bitwise_left_shift(_wide(words[3]), c.full((), 32, "uint64")))
     count = c.add(at, low64)
     carry = c.astype(c.less(count, low64), "uint64")
-    high64 = c.bitwise_or(_wide(words[4]), c.bitwise_left_shift(_wide(words[5]), c.full((), 32, "uint64"))) if words.shape[0] > 4 else c.zeros((), "uint64")
+    high64 = c.bitwise_or(_wide(words[4]), c.bitwise_left_shift(_wide(words[5]), c.full((), 32, "uint64"))) if words.shape[0] > 4 else c.bitwise_or(_wide(words[0]), c.bitwise_left_shift(_wide(words[1]), c.full((), 32, "uint64")))
     high = c.add(c.broadcast_to(high64, (blocks,)), carry)
     x = [c.astype(count, "uint32"), c.astype(c.bitwise_right_shift(count, c.full((), 32, "uint64")), "uint32"),
          c.astype(high, "uint32"), c.astype(c.bitwise_right_shift(high, c.full((), 32, "uint64")), "uint32")]
@@ -160,11 +164,8 @@ def rng_bit_generator(key, shape, dtype, algorithm, eqn, **_):  # noqa: A002
         x = [c.bitwise_xor(c.bitwise_xor(top(b), x[1]), k[0]), c.astype(b, "uint32"), c.bitwise_xor(c.bitwise_xor(top(a), x[3]), k[1]), c.astype(a, "uint32")]
         k = [c.add(k[0], c.full((), _philox[2], "uint32")), c.add(k[1], c.full((), _philox[3], "uint32"))]
     bits = c.reshape(c.stack(x, 1), [-1])
-    width = np.dtype(dtype).itemsize
     if width == 8:
         bits = c.bitcast_convert_type(c.reshape(bits, [-1, 2]), "uint64")
-    elif width < 4:
-        bits = c.reshape(c.bitcast_convert_type(bits, f"uint{8 * width}"), [-1])
     new_low = c.add(low64, c.full((), blocks, "uint64"))
     new_high = c.add(high64, c.astype(c.less(new_low, low64), "uint64"))
     parts = [words[0], words[1]]

@@ -1,7 +1,9 @@
 """Reductions, running combinations, orders."""
+import numpy as np
+
 from ... import _core as c
 from .._interpret import evaluate, rule
-from .._values import dtype
+from .._values import dtype, number_like
 from .arithmetic import is_complex, maximum, minimum
 
 
@@ -160,12 +162,21 @@ def sort(*operands, dimension, is_stable, num_keys):
     return [c.take_along_axis(x, order, dimension) for x in operands]
 
 
+def _by_total_order(x, k):
+    """The largest of floats as XLA orders them: a NaN below all others if its sign is set (jnp.partition's last ones), -0 below 0."""
+    bits = c.bitcast_convert_type(x, f"int{x.dtype.itemsize * 8}")
+    low_bits = c.full((), np.iinfo(bits.dtype.name).max, bits.dtype)
+    in_order = lambda b: c.where(c.less(b, number_like(0, b)), c.bitwise_xor(b, low_bits), b)  # noqa: E731  its own inverse
+    values, places = c.top_k(in_order(bits), k)
+    return c.bitcast_convert_type(in_order(values), x.dtype), places
+
+
 @rule("top_k", "approx_top_k")
 def top_k(x, k, axis=-1, reduction_dimension=None, is_max_k=True, operand_index=None, **_):
     axis = (axis if reduction_dimension is None else reduction_dimension) % x.ndim
     last = x if axis == x.ndim - 1 else c.moveaxis(x, axis, -1)
     if is_max_k:
-        values, places = c.top_k(last, k)
+        values, places = _by_total_order(last, k) if last.dtype.kind == "f" else c.top_k(last, k)
     else:
         places = c.argsort(last, -1)[(Ellipsis, slice(0, k))]
         values = c.take_along_axis(last, places, -1)

@@ -1,0 +1,73 @@
+"""The stages of a jitted function ahead of its calls, in JAX's words: traced, lowered, compiled."""
+import jax
+from jax.tree_util import tree_flatten, tree_structure
+
+
+class Traced:
+    """JAX's own trace, whose lower() is tessera's: .jaxpr, .out_info and the like are JAX's."""
+
+    def __init__(self, traced, lower):
+        self._traced, self._lower = traced, lower
+
+    def lower(self, **_):
+        """The ops that are recorded for the types of the trace."""
+        return self._lower()
+
+    def __getattr__(self, name):
+        return getattr(self._traced, name)
+
+
+class Lowered:
+    """The ops of a program: as_text(), and compile(), which plans it."""
+
+    def __init__(self, lowered, call, args, kwargs, of_jax):
+        self._lowered, self._call, self._args, self._kwargs, self._of_jax = lowered, call, args, kwargs, of_jax
+
+    def compile(self, compiler_options=None):  # noqa: A003
+        """The plan, which calls with arguments of the same types run."""
+        return Compiled(self._lowered.compile(), self._call, self._args, self._kwargs)
+
+    def cost_analysis(self):
+        return self._lowered.compile().cost_analysis()
+
+    def as_text(self, dialect=None, **_):
+        return self._lowered.as_text()
+
+    def __getattr__(self, name):
+        return getattr(self._lowered if hasattr(self._lowered, name) else self._of_jax(), name)
+
+
+class Compiled:
+    """A planned program: calls, as_text(), explanation(), cost_analysis(), memory_analysis()."""
+
+    def __init__(self, compiled, call, args, kwargs):
+        self._compiled, self._call = compiled, call
+        self._types, self._tree = _types_of(args, kwargs), tree_structure((args, kwargs))
+
+    def __call__(self, *args, **kwargs):
+        tree = tree_structure((args, kwargs))
+        if tree != self._tree:
+            raise TypeError(f"a compiled function is called with the tree of arguments {tree}, and was compiled for {self._tree}")
+        for n, (found, wanted) in enumerate(zip(_types_of(args, kwargs), self._types)):
+            if found != wanted:
+                raise TypeError(f"leaf {n} of a compiled function's arguments is {_text(found)}, and the function was compiled for {_text(wanted)}")
+        return self._call(args, kwargs)
+
+    @property
+    def in_tree(self):
+        return self._tree
+
+    def __getattr__(self, name):
+        return getattr(self._compiled, name)
+
+
+def _types_of(args, kwargs):
+    return [(tuple(a.shape), str(a.dtype)) for a in map(_type_of, tree_flatten((args, kwargs))[0])]
+
+
+def _type_of(leaf):
+    return leaf if hasattr(leaf, "shape") and hasattr(leaf, "dtype") else jax.api_util.shaped_abstractify(leaf)
+
+
+def _text(of):
+    return f"{of[1]}{list(of[0])}"
