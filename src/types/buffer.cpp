@@ -31,14 +31,11 @@ class Pool {
   }
 
   std::byte* take(std::size_t bytes, std::size_t& capacity) {
+    const std::size_t fresh = bytes < 4096 ? (bytes + 63) / 64 * 64 : shared_capacity(bytes, 64);
+    if (auto* const data = take_kept(bytes, fresh, capacity)) return data;
+    if (is_bounded()) make_room(fresh);
     const std::scoped_lock lock(mutex_);
-    if (const auto kept = free_.take(bytes)) {
-      capacity = kept->capacity;
-      mark_taken(kept->block, bytes, capacity);
-      count(static_cast<std::int64_t>(capacity));
-      return kept->block;
-    }
-    capacity = bytes < 4096 ? (bytes + 63) / 64 * 64 : shared_capacity(bytes, 64);
+    capacity = fresh;
     auto* data = from_system(capacity);
     if (data == nullptr) {
       drop_all();
@@ -51,7 +48,7 @@ class Pool {
     return data;
   }
 
-  // Keeps at most as many bytes as were in use at the peak.
+  // Keeps at most as many bytes as were in use at the peak; under a bound, as many as it leaves.
   void give(std::byte* data, std::size_t capacity) {
     const std::scoped_lock lock(mutex_);
     use_.live_bytes -= static_cast<std::int64_t>(capacity);
@@ -78,6 +75,21 @@ class Pool {
   void on_drop(void (*drop_other)()) {
     const std::scoped_lock lock(mutex_);
     drop_other_ = drop_other;
+  }
+
+  void set_bound(std::int64_t bytes) {
+    bound_ = bytes;
+    if (bytes > 0) make_room(0);
+  }
+  std::int64_t bound() const { return bound_.load(std::memory_order_relaxed); }
+  bool is_bounded() const { return bound() > 0; }
+  std::int64_t over_bound(std::size_t fresh) {
+    const std::scoped_lock lock(mutex_);
+    return excess(fresh);
+  }
+  void shrink(std::int64_t by) {
+    const std::scoped_lock lock(mutex_);
+    shrink_by(by);
   }
 
   MemoryUse use() {
@@ -132,6 +144,34 @@ class Pool {
     else
       munmap(data, round_up(capacity, largest_page));
   }
+  std::byte* take_kept(std::size_t bytes, std::size_t fresh, std::size_t& capacity) {
+    const std::scoped_lock lock(mutex_);
+    const auto kept = free_.take(bytes, is_bounded() ? fresh : 2 * bytes + 1);
+    if (!kept) return nullptr;
+    capacity = kept->capacity;
+    mark_taken(kept->block, bytes, capacity);
+    count(static_cast<std::int64_t>(capacity));
+    return kept->block;
+  }
+  std::int64_t excess(std::size_t fresh) const {
+    if (!is_bounded()) return 0;
+    return std::max<std::int64_t>(0, use_.live_bytes + free_.bytes() + other_pooled_bytes_ +
+                                         static_cast<std::int64_t>(fresh) - bound());
+  }
+  void shrink_by(std::int64_t bytes) {
+    free_.shrink(std::max<std::int64_t>(0, free_.bytes() - bytes), 0,
+                 [](const auto& found) { to_system(found.block, found.capacity); });
+  }
+  // The other pool takes its own lock first, and is emptied outside of this one.
+  void make_room(std::size_t fresh) {
+    void (*drop_other)() = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      shrink_by(excess(fresh));
+      if (excess(fresh) > 0 && other_pooled_bytes_ > 0) drop_other = drop_other_;
+    }
+    if (drop_other != nullptr) drop_other();
+  }
   void count(std::int64_t capacity) {
     use_.live_bytes += capacity;
     use_.peak_bytes = std::max(use_.peak_bytes, use_.live_bytes);
@@ -144,6 +184,7 @@ class Pool {
   FreeList<std::byte*> free_;
   MemoryUse use_;
   std::int64_t other_pooled_bytes_ = 0;
+  std::atomic<std::int64_t> bound_ = 0;  // 0: none
   void (*drop_other_)() = nullptr;
 };
 
@@ -205,6 +246,15 @@ void count_other_memory(std::int64_t live_change, std::int64_t pooled_change) {
   pool().count_other(live_change, pooled_change);
 }
 void on_release_pooled_memory(void (*drop)()) { pool().on_drop(drop); }
+PoolBound::PoolBound(std::int64_t bytes) : before_(pool().bound()) {
+  pool().set_bound(before_ > 0 ? std::min(before_, bytes) : bytes);
+}
+PoolBound::~PoolBound() { pool().set_bound(before_); }
+std::size_t most_reused(std::size_t bytes, std::size_t capacity) {
+  return pool().is_bounded() ? capacity : 2 * bytes + 1;
+}
+std::int64_t bytes_over_bound(std::size_t fresh) { return pool().over_bound(fresh); }
+void shrink_malloc_pool(std::int64_t by) { pool().shrink(by); }
 void stop_reusing_memory() noexcept { reuses_memory = false; }
 bool memory_is_reused() noexcept { return reuses_memory.load(std::memory_order_relaxed); }
 #ifdef TESSERA_VERIFY

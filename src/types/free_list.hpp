@@ -29,9 +29,11 @@ template <class Block> class FreeList {
   };
 
   // Takes the smallest block that wastes less than half of itself.
-  std::optional<Found> take(std::size_t bytes) {
+  std::optional<Found> take(std::size_t bytes) { return take(bytes, 2 * bytes + 1); }
+  // Takes the smallest block of `bytes` to `most` bytes.
+  std::optional<Found> take(std::size_t bytes, std::size_t most) {
     const auto kept = free_.lower_bound(bytes);
-    if (kept == free_.end() || kept->first / 2 > bytes) return std::nullopt;
+    if (kept == free_.end() || kept->first > most) return std::nullopt;
     return remove(kept);
   }
   // Returns whether the block is kept. Called in destructors: if the list has no memory for its own entry,

@@ -121,11 +121,13 @@ class Blocks {
     const std::scoped_lock lock(mutex_);
     Block block;
     if (is_child_) return block;
-    if (const auto kept = kept_.take(bytes)) {
+    const std::size_t capacity = capacity_for(bytes);
+    if (const auto kept = kept_.take(bytes, most_reused(bytes, capacity))) {
       block = kept->block;
       count_other_memory(0, -static_cast<std::int64_t>(block.capacity));
     } else {
-      const std::size_t capacity = shared_capacity(bytes, 4096);
+      if (bytes_over_bound(capacity) > 0) drop_all();
+      if (const auto over = bytes_over_bound(capacity); over > 0) shrink_malloc_pool(over);
       block = make(capacity);
       if (block.data == nullptr && !kept_.empty()) {  // kept blocks also use up files and mappings
         drop_all();
@@ -183,10 +185,13 @@ class Blocks {
                    [] { instance().after_fork_in_child(); });
   }
 
+  static std::size_t capacity_for(std::size_t bytes) {
+    const std::size_t shared = shared_capacity(bytes, 4096);
+    return shared < huge_page ? shared : (shared + huge_page - 1) / huge_page * huge_page;
+  }
   Block make(std::size_t capacity) {
     static const std::int64_t page = sysconf(_SC_PAGESIZE);
     const bool is_huge = capacity >= huge_page;
-    if (is_huge) capacity = (capacity + huge_page - 1) / huge_page * huge_page;
     const auto bytes = static_cast<std::int64_t>(capacity), step = is_huge ? std::int64_t{huge_page} : page;
     std::int64_t start = file_ ? file_->place_for(bytes, step) : -1;
     if (start < 0) {  // no file yet, or it is full because of the system's limit on file lengths
