@@ -236,12 +236,15 @@ double Forecast::factorization_seconds(const Program& program, const Instruction
   const Mesh grid = abstract_mesh({shape.rows, shape.columns}, {"rows", "columns"});
   const GroupOnHosts down = group_on_hosts(grid, {0}, machine_.topology),
                      along = group_on_hosts(grid, {1}, machine_.topology);
+  GroupOnHosts alone = down;  // one column searches for its pivots while the others' ranks use no link
+  alone.blocks /= down.sharing, alone.pairs /= down.sharing, alone.sharing = 1;
+  for (auto& ranks : alone.inside_ranks) ranks /= down.sharing;
   const std::int64_t block = factor::block_for(n, shape.columns, factor::widest_block(n));
   const double scale = flops * 3 / (2 * std::pow(static_cast<double>(n), 3));  // an LU has 2/3 n^3
   const auto panel = [&](std::int64_t start, double width) {  // its factors, and their way along a row
     const double rows = static_cast<double>(n - start) / shape.rows;
     double seconds = rows * width * width / machine_.flops_per_s;
-    if (kind.has_pivots && shape.rows > 1) seconds += width * gather(machine_, down, 16 + 2 * width * item);
+    if (kind.has_pivots && shape.rows > 1) seconds += width * gather(machine_, alone, 16 + 2 * width * item);
     return seconds + (shape.columns > 1 ? broadcast(machine_, along, rows * width * item) : 0);
   };
   double all = 0;

@@ -10,6 +10,8 @@
 namespace tessera {
 namespace {
 
+constexpr std::int64_t most_followed_pivots = 8;
+
 class GridSteps {
  public:
   GridSteps(StepWriter& writer, const Mesh& mesh, std::int64_t n, double item, double flops,
@@ -67,14 +69,17 @@ class GridSteps {
     const auto w = static_cast<double>(width);
     w_.compute(rows * w * w / w_.rates().flops_per_s, only(owner));
     if (grid_.rows > 1 && has_pivots_) {
-      // Two columns' searches for a pivot are followed: ranks may be late for the first; the panel's others
-      // take as long as the second.
+      // The first columns' searches for a pivot are followed: ranks may be late for the first, and the links
+      // busy with rows of the panel before; the panel's others take as long as the last of these.
       const auto search = w_.all_gather(column(owner), 16 + 2 * w * item_);
-      w_.communicate("all-gather", search);
-      const int mark = w_.mark();
-      w_.communicate("all-gather", search);
-      w_.repeat(mark, std::max(0.0, w - 2));
-      w_.note("the searches for a panel's pivots: two are followed, the others take as long as the second");
+      const int followed = static_cast<int>(std::min<std::int64_t>(width, most_followed_pivots));
+      int mark = -1;
+      for (int k = 0; k < followed; ++k) {
+        if (k == followed - 1) mark = w_.mark();
+        w_.communicate("all-gather", search);
+      }
+      w_.repeat(mark, w - followed);
+      w_.note("the searches for a panel's pivots: eight are followed, the others take as long as the last");
     }
     return w_.begin("broadcast", w_.broadcast(rows_, rows * w * item_, owner));
   }
