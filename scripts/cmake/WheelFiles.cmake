@@ -2,6 +2,7 @@
 set_target_properties(tessera_python PROPERTIES INSTALL_RPATH "$ORIGIN/lib")
 set_target_properties(tessera_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
 set(python_files ${PROJECT_SOURCE_DIR}/src/python)
+target_sources(tessera_shared PRIVATE ${CMAKE_CURRENT_LIST_DIR}/wheel_symbols.cpp)  # for systems older than this one
 install(TARGETS tessera_python LIBRARY DESTINATION tessera COMPONENT wheel)
 install(TARGETS tessera_cli RUNTIME DESTINATION tessera/bin COMPONENT wheel)
 install(TARGETS tessera_shared EXPORT tessera-wheel LIBRARY DESTINATION tessera/lib COMPONENT wheel)

@@ -57,6 +57,9 @@ def _is_left_out(value, default):
     return value is default or value is None or type(value).__name__ == "_NoValueType"
 
 
+_parameters = {"a_min": "min", "a_max": "max"}  # NumPy 2.1 has both names, tessera and the standard the second
+
+
 def _arguments(function, args, options):
     """The arguments without those that are NumPy's defaults, the required ones by position."""
     try:
@@ -74,7 +77,7 @@ def _arguments(function, args, options):
         elif parameter.kind is parameter.POSITIONAL_ONLY or (parameter.default is parameter.empty and not named):
             positional.append(value)
         elif not _is_left_out(value, parameter.default):
-            named[name] = value
+            named[_parameters.get(name, name)] = value
     return positional, named
 
 
