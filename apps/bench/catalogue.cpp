@@ -238,7 +238,7 @@ void sparse_product() {
                  7);
 }
 
-// In a ReproducibleScope beside the same without; it may take `most` times as long.
+// Compares a run in a ReproducibleScope with one outside; it may take `most` times as long.
 void price(const std::string& name, const std::function<Array()>& f, double most) {
   bench::compare(
       name,

@@ -15,8 +15,8 @@ Cpus cpus_of_this_node();
 
 // The most tasks on a node, from SLURM_TASKS_PER_NODE such as "32(x3),16"; 0 if it is invalid.
 int most_tasks_per_node(const std::string& text);
-// How mpirun maps the tasks of an allocation to a node: a rank per so many cores if there are enough, else
-// per hardware thread, and no binding if ranks must share.
+// How mpirun maps the tasks of an allocation to a node: a rank per `cpus_per_task` cores if there are
+// enough, else per hardware thread, and no binding if ranks must share.
 std::vector<std::string> mapping(int tasks, int cpus_per_task, const Cpus& node);
 
 // The type for `srun --mpi`, from the output of `srun --mpi=list` and the name of the MPI library; "" if

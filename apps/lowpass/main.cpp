@@ -74,7 +74,7 @@ void write_pgm(const std::string& path, const Array& x) {
   if (!file.flush()) throw IoError("lowpass: cannot write " + path);
 }
 
-// The filter by definition at one point: the sum over the whole array with its kernel, a product of cosine
+// The filter by definition at one point: the sum over all elements with its kernel, a product of cosine
 // sums.
 double by_definition(const std::vector<double>& x, const Shape& shape, double cutoff,
                      const std::vector<std::int64_t>& at) {

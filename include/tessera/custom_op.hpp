@@ -67,7 +67,7 @@ template <class T> class BlockView {
   std::int64_t extent(std::size_t dim) const { return block_->shape[dim]; }
   /// Elements from one index of a dim to the next; 1 along the last dim.
   std::int64_t stride(std::size_t dim) const { return strides_[dim]; }
-  /// The place of index 0 in the whole array.
+  /// The global index of the block's index 0.
   std::int64_t start(std::size_t dim) const { return block_->start[dim]; }
   const Shape& global_shape() const { return block_->global; }  ///< the shape of the global array
   /// One index for each dim.

@@ -274,7 +274,7 @@ template <class Tree> class Batches {
     std::int64_t i_;
   };
   Iterator begin() const { return {this, 0}; }     ///< the first batch
-  Iterator end() const { return {this, count_}; }  ///< behind the last
+  Iterator end() const { return {this, count_}; }  ///< the iterator past the last batch
 
  private:
   Tree dealt_;

@@ -132,7 +132,7 @@ class Sharding {
   std::vector<std::vector<int>> dim_axes(int ndim) const;
   /// The inverse of dim_axes.
   static Sharding from_dim_axes(const Mesh&, const std::vector<std::vector<int>>& dim_axes);
-  static Sharding replicated(const Mesh&);  ///< the whole array on every device of the mesh
+  static Sharding replicated(const Mesh&);  ///< every device of the mesh holds the array
   /// For the planner: P::automatic, on the mesh of the arrays used with it.
   static Sharding automatic();
   bool is_automatic() const;      ///< whether its spec is P::automatic
@@ -153,7 +153,7 @@ std::ostream& operator<<(std::ostream&, const Sharding&);
 /// NamedSharding rows(mesh, P("x")), Sharding rows(mesh, P("x")) and auto rows = NamedSharding(mesh, P("x"))
 /// mean the same. ShardingError, naming the line, spec, mesh and axis: an axis used twice, an unknown axis.
 using NamedSharding = Sharding;
-/// The whole array on one device.
+/// One device holds the array.
 Sharding SingleDeviceSharding(Device, std::source_location where = std::source_location::current());
 
 /// An array of device sets that can be reshaped like an array. Prints as [[{0 1}] [{2 3}]]. Errors

@@ -12,7 +12,7 @@ namespace tessera {
 // Computes values that are not computed yet and stores them in the nodes. Collective over the devices of the
 // values (all devices for an uncommitted one).
 void evaluate(const std::vector<Array>&);
-void forget_plans();  // the next evaluation makes them anew; on all ranks alike
+void forget_plans();  // the next evaluation plans anew; to be called on all ranks
 // ArgumentError for an array that left the function in which it was traced, with its origin.
 namespace detail {
 void check_not_leaked(const Array&);
@@ -25,7 +25,7 @@ enum class Agreed {
   all_ready,  // every rank has its plan
   not_ready,  // some rank has none, or no memory for it: all ranks call make_ready()
   later,      // each rank continues by itself
-  failed      // some rank knows that an operand has no value: all ranks call share_failures()
+  failed      // some rank found an operand without a value: all ranks call share_failures()
 };
 struct Asked {
   const Graph& graph;

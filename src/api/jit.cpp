@@ -94,7 +94,7 @@ void check_in_sharding(const Array& leaf, const Sharding& wanted, int argument) 
   throw ShardingError(text.str());
 }
 
-// The layout that stands for P::automatic; committed arguments keep their layouts and do not ask.
+// The layout chosen for P::automatic; committed arguments keep their layouts.
 std::optional<Sharding> chosen_layout(const char* of, std::size_t number, const Array& x,
                                       const Sharding& asked, bool may_stay_open) {
   auto* layouts = open_layouts();

@@ -7,8 +7,8 @@ namespace tessera {
 
 // TESSERA_MEM_LIMIT, or this rank's share of its host's memory.
 std::int64_t memory_share();
-// The reason why this rank cannot allocate so many bytes besides its live memory; "" if it can. Decided for
-// this rank alone: see make_ready().
+// The reason why this rank cannot allocate `bytes` in addition to its live memory; "" if it can. Decided
+// for this rank alone: see make_ready().
 std::string memory_refusal(std::int64_t bytes, const std::string& what);
 // The same question before each run; makes no system calls while there is ample room.
 bool exceeds_memory(std::int64_t bytes);

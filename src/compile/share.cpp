@@ -6,8 +6,8 @@
 namespace tessera {
 namespace {
 
-// The params that determine the result besides op, inputs and layouts; nullptr for kinds of instructions that
-// are not shared.
+// The params that determine the result together with op, inputs and layouts; nullptr for kinds of
+// instructions that are not shared.
 const Params* shared_params(const Instruction& i) {
   static const ParamsPtr none = no_params();
   return std::visit(overloaded{[](const KernelCall& k) -> const Params* { return k.params.get(); },

@@ -27,7 +27,7 @@ using Value = decltype(Printed::value);
   throw ArgumentError(call_text() + ": " + quoted(format) + " " + why);
 }
 
-// Parses a placeholder from behind its opening brace to behind the closing one.
+// Parses a placeholder from after its opening brace to after the closing one.
 FormatPart placeholder_at(const std::string& format, std::size_t& i) {
   const auto end = format.find('}', i);
   const bool is_short = end == i;

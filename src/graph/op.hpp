@@ -252,7 +252,7 @@ inline constexpr std::uint32_t longest_pending_chain = 2000;
 // devices. Every input must hold an array.
 std::vector<Array> record_all(const OpDef&, ParamsPtr, std::vector<Array> inputs);
 Array record(const OpDef&, ParamsPtr, std::vector<Array> inputs);
-// The op itself, also where a ReproducibleScope has others in its stead.
+// Records the op itself, even where a ReproducibleScope would replace it.
 std::vector<Array> record_itself(const OpDef&, ParamsPtr, std::vector<Array> inputs);
 
 // Rewrites the committed inputs' shardings on one mesh (that of the first, or a common refinement of their

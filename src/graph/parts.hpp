@@ -11,7 +11,7 @@
 namespace tessera {
 
 enum class Parts {
-  none,            // its kernel looks at positions, or nobody has said
+  none,            // its kernel reads positions, or the op is not registered
   unreduced_dims,  // dims of its rule that it does not reduce: indices refer to positions in the reduced ones
   beside_lines,    // all but the dim that it works along, which its params name
   all_dims,        // all dims of its rule

@@ -28,8 +28,8 @@ class AsRecorded {
 void check_same_bits(const OpDef&, const Params&, const std::vector<Array>& inputs,
                      const std::vector<Output>& outputs);
 
-// By the op's sentence, with the dims whole that it sums in floating point: their axes go to another dim,
-// where it moves least, or nowhere.
+// The placement by the op's rule, with the dims unsplit that it sums in floating point: their axes move to
+// the dim where that costs least, or are dropped.
 Placement place_whole_sums(const Rule&, const PlacementArgs&);
 
 }  // namespace tessera

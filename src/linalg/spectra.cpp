@@ -36,8 +36,8 @@ Array with_whole_matrices(const Array& r) {
   return with_sharding_constraint(r, Sharding::from_dim_axes(r.sharding().mesh(), dims));
 }
 
-// a = u diag(s) vh. A ReproducibleScope refuses the SVD of a split matrix: there it is that of the triangle
-// of a = q r, or of a^H = q r, which becomes whole.
+// a = u diag(s) vh. A ReproducibleScope refuses the SVD of a split matrix: it is computed from the triangle
+// of a = q r, or of a^H = q r, which is replicated.
 factor::SvdParts reduced_svd(const Array& a) {
   if (!is_reproducible()) return factor::svd(a, false);
   const bool is_wide = rows_of(a) < columns_of(a);

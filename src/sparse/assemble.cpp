@@ -120,7 +120,7 @@ SparsePlan rows_of(const LocalEntries& own, Range rows, Range own_columns) {
   return plan;
 }
 
-// Each rank tells the owners of missing columns which of their elements it will fetch.
+// Each rank sends the owners of missing columns the indices of the elements that it will fetch.
 void find_peers(const comm::Communicator& comm, std::int64_t columns, SparsePlan& plan) {
   const auto per_rank = std::max<std::int64_t>(block_size(columns, comm.size()), 1);
   FetchList list;

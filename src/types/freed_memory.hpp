@@ -19,7 +19,7 @@ inline void unmark([[maybe_unused]] std::byte* block, [[maybe_unused]] std::size
 }
 
 inline void mark_freed([[maybe_unused]] std::byte* block, [[maybe_unused]] std::size_t capacity) {
-  unmark(block, capacity);  // the end that nobody asked for is poisoned while the block is in use
+  unmark(block, capacity);  // the unrequested tail is poisoned while the block is in use
 #ifdef TESSERA_VERIFY
   constexpr std::size_t shown = std::size_t{1} << 20;  // filling more costs more than it helps
   std::memset(block, 0xff, std::min(capacity, shown));

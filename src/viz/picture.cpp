@@ -42,7 +42,7 @@ std::string join(const std::vector<std::string>& parts, const char* separator) {
   return all;
 }
 
-// Shape (8, 6, 4): down dim 0 (8 in 4 blocks), across dim 2 (4 in 2 blocks); dim 1 (6) is whole
+// Shape (8, 6, 4): down dim 0 (8 in 4 blocks), across dim 2 (4 in 2 blocks); dim 1 (6) is unsplit
 std::string introduce(const Picture& picture) {
   const BlockGrid& grid = picture.grid;
   if (grid.shape.ndim() == 0) return "Shape (): one element, on every device";

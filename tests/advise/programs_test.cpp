@@ -32,7 +32,7 @@ Advice advised(const test::Program& program, const Mesh& mesh, int most_plans) {
 void compare(const test::Program& program, const Mesh& mesh) {
   const auto all = advised(program, mesh, 100'000);
   EXPECT_TRUE(all.is_exhaustive);
-  if (all.plans <= 40) return;  // what is planned whole needs no search
+  if (all.plans <= 40) return;  // a program with so few plans is planned exhaustively
   const int few = std::min(all.plans * 2 / 3, 200);
   const auto found = advised(program, mesh, few);
   const double ratio = found.best[0].predicted_seconds / all.best[0].predicted_seconds;

@@ -1,4 +1,4 @@
-// Many orders of the same devices, and sets of devices that nobody uses any more.
+// Many orders of the same devices, and sets of devices that are no longer used.
 #include <gtest/gtest.h>
 #include <tessera/tessera.hpp>
 
@@ -143,7 +143,7 @@ TEST_P(Orders, each_call_sees_the_ranks_in_order) {
   }
 }
 
-// One after the other under way, in orders of one set: their rounds do not meet each other.
+// Several collectives in flight, in orders of one set: their messages do not match each other's.
 TEST_P(Orders, of_one_set_travel_at_the_same_time) {
   const auto forwards = hold_group(world().device_ids());
   const auto backwards = hold_group({world().device_ids().rbegin(), world().device_ids().rend()});
@@ -265,7 +265,7 @@ TEST_F(FewGroups, what_one_rank_holds_stays_on_all) {
   }
 }
 
-// A part of the ranks frees what lies within it; ranks outside are not asked.
+// A subset of the ranks frees the groups inside it; other ranks take no part.
 TEST_F(FewGroups, a_part_of_the_ranks_frees_its_own) {
   const int ranks = world().size(), me = world().rank();
   if (ranks < 4 || ranks > 7) GTEST_SKIP() << "needs 4 to 7 ranks";

@@ -1,4 +1,4 @@
-// Cosine and sine transforms: layouts, inverses, dtypes and refusals. Values stand in tests/catalogue.
+// Cosine and sine transforms: layouts, inverses, dtypes and refusals. Values are tested in tests/catalogue.
 #include <tessera/fft.hpp>
 #include <tessera/runtime.hpp>
 

@@ -1,4 +1,4 @@
-// Shifts of split arrays, dtypes and rejected arguments. Values stand in tests/catalogue.
+// Shifts of split arrays, dtypes and rejected arguments. Values are tested in tests/catalogue.
 #include <gmock/gmock.h>
 
 #include "fft/reference.hpp"

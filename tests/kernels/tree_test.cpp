@@ -1,4 +1,4 @@
-// Sums as trees over positions: against the tree's own recursion, whole and from parts.
+// Sums as trees over positions: compared with the tree's recursion, at once and from parts.
 #include "kernels/reduce/tree.hpp"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ TEST(Tree, of_nothing_is_the_identity) {
   EXPECT_EQ(value, 1);
 }
 
-// Every block of a product, however it is stored, has the bits that it has in the whole one.
+// Every block of a product, however it is stored, has the bits of the undivided product.
 template <class T> void expect_blocks_alike(Dtype dtype) {
   std::mt19937 random(5);
   for (int round = 0; round < 40; ++round) {

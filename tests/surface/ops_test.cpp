@@ -1,4 +1,4 @@
-// Spellings of operands, axes and options; every function once stands in the tables of tests/catalogue.
+// Spellings of operands, axes and options. The tables of tests/catalogue call every function once.
 #include "surface/gives.hpp"
 
 namespace tessera::test {

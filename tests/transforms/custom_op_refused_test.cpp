@@ -127,7 +127,7 @@ TEST(CustomOpErrors, rules_of_transformations_are_checked) {
       {"its batch gives float32[3] as result 0; it must be float32[4,3]"});
 }
 
-// A kernel that fails where its block holds a number of the whole array.
+// A kernel that fails on the rank whose block holds a given row of the array.
 CustomOp failing(std::int64_t row, int what) {
   return custom_op({.name = "failing",
                     .rule = "i -> i",

@@ -1,4 +1,4 @@
-// vmap over trees and axes, names of examples, and refusals. Single functions stand in tests/catalogue.
+// vmap over trees and axes, names of examples, and refusals. Single functions are tested in tests/catalogue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

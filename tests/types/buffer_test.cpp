@@ -21,7 +21,7 @@ TEST_F(Pool, a_block_given_back_is_taken_by_the_next_of_its_size) {
   EXPECT_EQ(Buffer::allocate(3 * mib).data(), first);
 }
 
-// Under the address sanitizer the end of a block that nobody asked for is poisoned.
+// Under the address sanitizer the unrequested tail of a block is poisoned.
 TEST_F(Pool, a_block_with_an_end_that_nobody_asked_for_is_given_back_and_taken_again) {
   const std::byte* first = Buffer::allocate(5001).data();
   for (const std::size_t bytes : {std::size_t{4999}, std::size_t{4001}, std::size_t{5001}}) {

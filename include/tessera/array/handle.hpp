@@ -101,7 +101,7 @@ class Array {
   int ndim() const;              ///< number of dimensions
   std::int64_t size() const;     ///< number of elements of the global array
   Dtype dtype() const;           ///< element type
-  bool is_weakly_typed() const;  ///< whether it takes the other operand's dtype, as plain numbers do
+  bool is_weakly_typed() const;  ///< whether an op gives it the other operand's dtype, as plain numbers
   std::int64_t nbytes() const;   ///< bytes of the global array; sharding().memory_bytes() for one device
   /// The layout of the value. An uncommitted array that is read is computed on every rank, so its sharding is
   /// shown as replicated over all devices.

@@ -18,7 +18,7 @@ struct SliceBound {
   SliceBound(std::int64_t bound) : value(bound) {}  ///< a number
   std::optional<std::int64_t> value;                ///< nullopt for None
 };
-/// start:stop:step, as in Python: bounds out of range are clamped, a negative step goes backwards.
+/// start:stop:step, as in Python: bounds out of range are clamped, a negative step runs backwards.
 struct Slice {
   std::optional<std::int64_t> start, stop, step;  ///< nullopt if None was given
 };

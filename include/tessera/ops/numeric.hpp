@@ -41,7 +41,7 @@ namespace tessera {
 [[nodiscard]] Array convolve(const Operand& a, const Operand& v, const std::string& mode = "full");
 /// sum of a[n + k] conj(v[n]), as numpy.correlate; otherwise as convolve.
 [[nodiscard]] Array correlate(const Operand& a, const Operand& v, const std::string& mode = "valid");
-/// The Kronecker product: each element of a times the whole of b.
+/// The Kronecker product: each element of a times all of b.
 [[nodiscard]] Array kron(const Operand& a, const Operand& b);
 /// The vector product along the last axis, of extent 3 in both.
 [[nodiscard]] Array cross(const Operand& a, const Operand& b);

@@ -11,7 +11,7 @@ namespace tessera::comm {
 
 enum class Collective { all_reduce, all_gather, reduce_scatter };
 
-// Whether the own algorithm is faster. `bytes`: the whole reduced value, or one rank's block for all_gather.
+// Whether the own algorithm is faster. `bytes`: the reduced value, or one rank's block for all_gather.
 bool use_own(Collective, int ranks, std::int64_t bytes);
 
 void own_all_reduce(const Communicator&, ReduceKind, Dtype, const void* in, void* out, std::int64_t count);

@@ -22,7 +22,7 @@ constexpr std::string_view tape_magic = "tessera recording 1\n";
   throw IoError("the recording " + path + " " + why);
 }
 
-// The head as one text: names and values, each ended by a NUL, behind the number of its bytes.
+// The head as one text: the number of its bytes, then names and values, each ended by a NUL.
 std::string packed(const TapeHead& head) {
   std::string text;
   for (const auto& [name, value] : head) text.append(name).append(1, '\0').append(value).append(1, '\0');

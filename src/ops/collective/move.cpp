@@ -345,7 +345,7 @@ const OpDef pbroadcast_op{
 
 namespace {
 
-// out = in[index * n : (index + 1) * n] along dim, for a scalar index that the rank knows.
+// out = in[index * n : (index + 1) * n] along dim, for a scalar index that the rank holds.
 const OpDef own_block_op{
     .name = "own_block",
     .halves = moves_halves,

@@ -76,8 +76,8 @@ void kernel(const KernelArgs& a) {
     transform<double>(a);
 }
 
-// The operand where it is wanted: its lines whole, the axes that cut them on the longest other dim that has
-// an index for each rank; on none where there is no such dim.
+// The operand's layout for ordered transforms: lines are unsplit, and the axes that split them move to the
+// longest other dim that has an index for each rank, or are dropped if there is none.
 DimAxes with_whole_lines(DimAxes dims, const Shape& shape, int dim, const Mesh& mesh) {
   const MeshAxes axes = std::exchange(dims[dim], {});
   if (axes.empty()) return dims;

@@ -1,4 +1,4 @@
-// diff, meshgrid, isclose and median where values are special. Others stand in tests/catalogue.
+// diff, meshgrid, isclose and median of special values. Usual values are tested in tests/catalogue.
 #include <limits>
 
 #include "support/layouts.hpp"

@@ -1,4 +1,4 @@
-// Options of NumPy's functions: what they refuse and move. Their values stand in tests/catalogue.
+// Options of NumPy's functions: refusals and traffic. Their values are tested in tests/catalogue.
 #include "comm/watch/traffic.hpp"
 #include "support/layouts.hpp"
 

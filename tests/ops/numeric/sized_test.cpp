@@ -74,8 +74,8 @@ TEST(Compress, along_an_axis) {
 
 TEST(Unique, values_places_and_numbers) { EXPECT_EQ(unique(zeros({0})).shape(), Shape{0}); }
 
-// Integers of a known, short range are looked up; what lies outside of the range, or of int32, is not among
-// them.
+// Integers of a known, short range use a table; values outside the range, or outside int32, are not
+// members.
 template <class T> void expect_members(const std::vector<T>& among) {
   std::vector<T> values(301);
   for (std::size_t i = 0; i < values.size(); ++i)

@@ -1,4 +1,4 @@
-// Special functions outside of their domains: values inside stand in tests/catalogue.
+// Special functions outside of their domains. Values inside are tested in tests/catalogue.
 #include <tessera/ops/special.hpp>
 
 #include "ops/numeric/operands.hpp"
