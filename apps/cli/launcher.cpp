@@ -38,8 +38,9 @@ std::vector<std::string> exported(const Launcher& launcher) {
   for (const auto& [name, value] : launcher.settings) names.insert(name);
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry, name = text.substr(0, text.find('='));
-    const bool threads = name == "OPENBLAS_NUM_THREADS" || name == "OMP_NUM_THREADS";
-    if (threads || (name.starts_with("TESSERA_") && !is_of_launcher(name))) names.insert(name);
+    const bool of_all =
+        name == "OPENBLAS_NUM_THREADS" || name == "OMP_NUM_THREADS" || name == "PYTHONHASHSEED";
+    if (of_all || (name.starts_with("TESSERA_") && !is_of_launcher(name))) names.insert(name);
   }
   std::vector<std::string> words;
   for (const auto& name : names) words.insert(words.end(), {"-x", name});
@@ -78,6 +79,8 @@ std::string output_of(const std::string& command) {
 Launcher mpirun_here(int ranks) {
   Launcher launcher{{}, {mpi_program()}};
   add_threads(launcher, in_slurm() ? cpus_per_task() : 1);
+  // Ranks that go through a set of names have to do so in one order, on other hosts too.
+  if (std::getenv("PYTHONHASHSEED") == nullptr) launcher.settings.emplace_back("PYTHONHASHSEED", "0");
   auto& words = launcher.words;
   if (is_hydra(mpi_program())) {  // Hydra forwards every environment variable and binds no process
     if (ranks > 0) words.insert(words.end(), {"-n", std::to_string(ranks)});

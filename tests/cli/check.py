@@ -91,15 +91,15 @@ listed = 'case "$*" in --mpi=list) echo "srun: MPI types are..."; echo "srun: pm
 for name, text in {"srun": listed, "sbatch": 'echo "Submitted batch job 42: $1"'}.items():
     (place / name).write_text("#!/bin/sh\n" + text + "\n")
     (place / name).chmod(0o755)
-outside = {name: "" for name in os.environ if name.startswith(("SLURM_", "OMPI_", "TESSERA_", "OPENBLAS_", "OMP_"))}
+outside = {name: "" for name in os.environ if name.startswith(("SLURM_", "OMPI_", "TESSERA_", "OPENBLAS_", "OMP_", "PYTHONHASHSEED"))}
 for name in outside:
     os.environ.pop(name)
 job = {"SLURM_JOB_ID": "7", "SLURM_TASKS_PER_NODE": "4(x2)", "SLURM_CPUS_PER_TASK": "2"}
 only_srun = {"PATH": f"{place}:/nowhere", **job}
 check("what would be started", ["run", "-n", 2, "--dry-run", "./p", "two words"], 0,
-      "OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 mpirun -x OMP_NUM_THREADS -x OPENBLAS_NUM_THREADS -n 2 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 ./p 'two words'\n")
+      "OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONHASHSEED=0 mpirun -x OMP_NUM_THREADS -x OPENBLAS_NUM_THREADS -x PYTHONHASHSEED -n 2 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 ./p 'two words'\n")
 check("ranks of an allocation keep their cores", ["run", "--dry-run", "./p"], 0, "mpirun", test=lambda s: "yield" not in s and "oversubscribe" not in s, **job)
-check("threads of an allocation", ["run", "--dry-run", "./p"], 0, "OPENBLAS_NUM_THREADS=2 OMP_NUM_THREADS=2 TESSERA_THREADS=2 mpirun -x", **job)
+check("threads of an allocation", ["run", "--dry-run", "./p"], 0, "OPENBLAS_NUM_THREADS=2 OMP_NUM_THREADS=2 TESSERA_THREADS=2 PYTHONHASHSEED=0 mpirun -x", **job)
 check("more tasks than cores are not bound", ["run", "--dry-run", "./p"], 0, "--bind-to none ./p", **job | {"SLURM_TASKS_PER_NODE": "100000"})
 check("one's own binding", ["run", "--dry-run", "./p"], 0, test=lambda s: "--bind-to" not in s and "--map-by" not in s, **job, OMPI_MCA_hwloc_base_binding_policy="none")
 check("srun where there is no mpirun", ["run", "-n", 8, "--dry-run", "./p"], 0,

@@ -1,5 +1,6 @@
-// Functions that tessera.jax needs besides the public ones: factorizations in JAX's form, and callbacks of
-// the program that return values.
+// Functions that tessera.jax needs besides the public ones: factorizations in JAX's form, callbacks of the
+// program that return values, and barriers of recomputation.
+#include <tessera/detail/recording.hpp>
 #include <tessera/linalg.hpp>
 
 #include <cstring>
@@ -79,6 +80,14 @@ void bind_jax(py::module_& m) {
         return factor::pivots_to_permutation(pivots.array, rows);
       },
       "Which row of the matrix stands at each row of its factor.");
+  part.def(
+      "computed_together",
+      [](const std::vector<Value>& values) {
+        const auto arrays = arrays_of(values);
+        return detail::computed_after(arrays, arrays, here());
+      },
+      "The values, none of which is used before all of them are there: what is computed from them is not "
+      "shared with what was computed from them before.");
   part.def("host_call", &host_call,
            "The results of a Python function of whole values: called by every rank, or by the first alone.");
 }

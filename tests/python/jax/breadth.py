@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import jax.scipy
 from jax import lax
+from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import PartitionSpec as P
 
 from functions import a, add, f32, images, mesh, square, spd
@@ -102,7 +103,7 @@ add("named_maps", lambda x: (jax.vmap(lambda p: (p - lax.pmean(p, "i"), lax.pmax
                              jax.vmap(lambda p: lax.all_to_all(p, "j", 0, 0), axis_name="j")(x[:16]), jax.vmap(lambda t: t["a"] + t["b"], in_axes=({"a": 0, "b": None},))({"a": x, "b": x[0]})), a)
 _policies = jax.checkpoint_policies
 for _name, _policy in dict(dots=_policies.dots_saveable, names=_policies.save_only_these_names("mid"), nothing=_policies.nothing_saveable, both=_policies.save_from_both_policies(_policies.dots_saveable, _policies.everything_saveable)).items():
-    add("checkpoint_" + _name, lambda w, x, policy=_policy: jax.grad(jax.checkpoint(lambda v: jnp.sum(jax.ad_checkpoint.checkpoint_name(jnp.sin(jnp.tanh(x @ v) @ v.T), "mid") ** 2), policy=policy))(w), f32(16, 16) * 0.3, a, tolerance=1e-3)
+    add("checkpoint_" + _name, lambda w, x, policy=_policy: jax.grad(jax.checkpoint(lambda v: jnp.sum(checkpoint_name(jnp.sin(jnp.tanh(x @ v) @ v.T), "mid") ** 2), policy=policy))(w), f32(16, 16) * 0.3, a, tolerance=1e-3)
 
 
 @jax.custom_batching.custom_vmap

@@ -56,7 +56,7 @@ odd = jnp.arange(7.0)
 odd = jax.device_put(odd, split) if "tessera" in sys.modules else odd  # JAX asks for an extent that the devices divide
 print("odd", odd + 1, jax.jit(jnp.cumsum)(odd))
 compiled = jax.jit(lambda x, n: x * n, static_argnums=1).lower(jax.ShapeDtypeStruct((24, 24), jnp.float32), 3).compile()
-print("ahead", f"{float(compiled(image).sum()):.0f}", jax.jit(jnp.sin).trace(image).lower().compile()(image).shape)
+print("ahead", f"{float(compiled(jnp.ones((24, 24))).sum()):.0f}", jax.jit(jnp.sin).trace(image).lower().compile()(image).shape)
 print("trace", jax.make_jaxpr(lambda x: x * 2)(odd))
 pairs = {"a": jnp.arange(6.0 * len(blocks)).reshape(-1, 6), "b": jnp.ones(len(blocks))}
 mapped = jax.pmap(lambda p, *, by: (p["a"] * by, lax.psum(p["b"], "i")), axis_name="i", out_axes=(1, None))(pairs, by=jnp.arange(1.0 * len(blocks)))

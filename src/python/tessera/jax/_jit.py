@@ -22,11 +22,12 @@ Array = _core.Array
 
 class _Results:
     """The tree of a program's results, and what else is known of them: part of the program."""
-    __slots__ = ("tree", "avals", "unflatten", "wrap")
+    __slots__ = ("tree", "avals", "unflatten", "wrap", "are_plain")
 
     def __init__(self, tree, avals):
         self.tree, self.avals, self.unflatten = tree, avals, tree.unflatten
         self.wrap = wrapped if any(_values.is_key(a) for a in avals) else ShardedArray
+        self.are_plain = [not _values.is_key(a) and _note_of_type(a) is None and _layouts.typed_sharding_of(a) is None for a in avals]
 
 
 def _names(given):
@@ -63,13 +64,18 @@ class Jit:
         results = found[-1]
         if self._wraps:
             passed()
-        return results.unflatten(map(results.wrap, found, results.avals) if self._wraps else found[:-1])
+        return results.unflatten(map(results.wrap, found, results.avals, results.are_plain) if self._wraps else found[:-1])
 
     def _called_again(self, args, kwargs):
         """The results of a call with a tree of arrays that was seen before; None for all others."""
         leaves, tree = tree_flatten((args, kwargs))
         program = self._recent.get((tree, trace_context()))
-        return None if program is None else program.call_leaves(leaves)
+        if program is None:
+            return None
+        try:
+            return program.call_leaves([leaf._plain for leaf in leaves])
+        except AttributeError:
+            return program.call_leaves(leaves)
 
     def lower(self, *args, **kwargs):
         """The ops that are recorded for these arguments, or their types: as_text(), compile()."""
@@ -134,6 +140,8 @@ class Jit:
                     types[n], leaves[n] = _note_of_type(leaf.aval), leaf.__tessera_array__
                 else:
                     types[n], leaves[n] = _note_of(leaf), _values.array_of(leaf)
+        if types is not None and all(note is None for note in types):
+            types = None
         key = (tree, statics, None if types is None else tuple(types), trace_context())
         program = self._programs.get(key)
         if program is None:

@@ -17,8 +17,9 @@ except ImportError:  # newer versions have no such table
 class ShardedArray(jax.Array):
     """jax.Array whose value is an array of tessera: .__tessera_array__. Reading values is collective over all ranks."""
 
-    def __init__(self, x, aval):
+    def __init__(self, x, aval, is_plain=False):
         self.__tessera_array__, self.aval = x, aval
+        self._plain = x if is_plain else None  # where x says all of it: neither weakly typed nor of a type with a sharding
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -200,13 +201,13 @@ def aval_of(x):
     return core.ShapedArray(tuple(x.shape), _values.numpy_dtype(x.dtype.name))
 
 
-def wrapped(x, aval):
+def wrapped(x, aval, is_plain=False):
     """An array of tessera as JAX's: of keys a key array of JAX."""
     if not isinstance(x, _core.Array):
         return x
     if aval is not None and _values.is_key(aval):
         return prng.PRNGKeyArray(aval.dtype._impl, ShardedArray(x, aval_of(x)))
-    return ShardedArray(x, aval_of(x) if aval is None else aval)
+    return ShardedArray(x, aval_of(x) if aval is None else aval, is_plain)
 
 
 # A function of jax.numpy takes a tessera array for what it stands for.

@@ -1,14 +1,23 @@
 """Primitives that call a jaxpr."""
+from ... import _core as c
 from .._interpret import evaluate, rule
-
 
 
 def _call(*operands, jaxpr=None, call_jaxpr=None, fun_jaxpr=None, call=None, **_):
     return evaluate(next(j for j in (jaxpr, call_jaxpr, fun_jaxpr, call) if j is not None), *operands)
 
 
-rule("jit", "pjit", "closed_call", "core_call", "remat2", "remat", "checkpoint", "xla_call", "custom_vjp_call_jaxpr", "core_closed_call", "custom_jvp_call_jaxpr", "call",
+rule("jit", "pjit", "closed_call", "core_call", "xla_call", "custom_vjp_call_jaxpr", "core_closed_call", "custom_jvp_call_jaxpr", "call",
      "composite", "remat_opt", "custom_vmap_call", "compute_on", "eval_jaxpr", "custom_dce_call")(_call)
+
+
+@rule("checkpoint", "remat", "remat2")
+def checkpoint(*operands, jaxpr, prevent_cse=True, differentiated=False, **_):
+    """In the backward pass it computes again what the policy did not keep: when the cotangents are there, and not shared with the forward pass."""
+    prevents = any(prevent_cse) if isinstance(prevent_cse, (tuple, list)) else prevent_cse
+    if differentiated and prevents and operands:
+        operands = c.jax.computed_together(list(operands))
+    return evaluate(jaxpr, *operands)
 
 
 @rule("custom_jvp_call")
