@@ -14,6 +14,7 @@
 #include "stream/stages.hpp"
 #include "stream/store.hpp"
 #include "types/buffer.hpp"
+#include "types/other_memory.hpp"
 
 namespace tessera::io {
 namespace {
@@ -38,7 +39,6 @@ Plan agreed_plan(const Team& team, Request request) {
   request.number = ++state<Plans>().count;
   std::optional<Plan> plan;
   team.together([&] { plan.emplace(stream::plan_of(request)); });
-  release_pooled_memory();  // freed blocks of other sizes would come on top of the slabs
   return std::move(*plan);
 }
 
@@ -59,8 +59,10 @@ class PlanRun {
   PlanRun(const PlanRun&) = delete;
   PlanRun& operator=(const PlanRun&) = delete;
 
-  // The values; of one whose slabs go to `target` nothing is kept.
+  // The values; of one whose slabs go to `target` nothing is kept. Freed blocks of other sizes do not come on
+  // top of the slabs.
   std::vector<Array> run(stream::SlabSink* target) && {
+    const PoolBound bound(memory_use().live_bytes + plan_.facts.limit_bytes);
     for (const auto& planned : plan_.stages) run_stage(planned, target);
     return std::move(results_);
   }
@@ -98,13 +100,15 @@ class PlanRun {
   std::map<stream::ValueId, Array> known_;
 };
 
-// Whether the first value has the streamed dim in the stage that computes it.
-bool comes_in_slabs(const Plan& plan) {
-  for (const auto& planned : plan.stages)
-    for (std::size_t i = 0; i < planned.outcomes.size(); ++i)
-      if (planned.outcomes[i].result == 0)
-        return planned.stage.roles.role(planned.stage.wanted[i].value).kind == stream::Role::slab;
-  return false;
+// The slabs of the first value, if it has the streamed dim in the stage that computes it.
+std::optional<stream::SlabShape> slabs_of_result(const Plan& plan) {
+  for (const auto& [stage, outcomes] : plan.stages)
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const Array& x = stage.wanted[i].value;
+      if (outcomes[i].result == 0 && stage.roles.role(x).kind == stream::Role::slab)
+        return stream::SlabShape{stage.dims->dim_in(stage.roles.dim_class, x), stage.length};
+    }
+  return std::nullopt;
 }
 
 std::string seconds_text(double seconds) {
@@ -145,22 +149,20 @@ void store(const std::string& path, const Array& value, const StoreOptions& opti
            std::source_location where) {
   const Call call("store", where);
   usable({value});
-  const auto format = stream::store_format(path, options.name);
-  const Team team(agreed_call({value}, " to " + quoted(path) + ", name " + quoted(options.name) +
-                                           ", memory_limit " + std::to_string(options.memory_limit) +
-                                           ", slab " + std::to_string(options.slab)));
+  const auto format = stream::store_format(path, options, value);
+  const Team team(agreed_call({value}, " to " + quoted(path) + stream::options_text(options)));
   std::optional<Plan> plan;
   if (stream::reads_files(collect({value}, false)))
-    plan.emplace(agreed_plan(team, {{value}, true, options.memory_limit, options.slab}));
+    plan.emplace(agreed_plan(
+        team,
+        {{value}, true, options.memory_limit, options.slab, 0, stream::chunks_of_target(format, options)}));
   const std::string folder = stream::spill_folder(path);
-  if (plan && comes_in_slabs(*plan)) {
-    stream::StoredFile file(team, call_text(), path, format, options.name, value);
-    PlanRun(team, *plan, 1, folder).run(&file);
-    return file.commit();
+  if (const auto slabs = plan ? slabs_of_result(*plan) : std::nullopt) {
+    const auto target = stream::store_target(team, path, format, options, value, *slabs);
+    PlanRun(team, *plan, 1, folder).run(target.get());
+    return target->commit();
   }
-  const Array whole = plan ? PlanRun(team, *plan, 1, folder).run(nullptr)[0] : value;
-  if (format == stream::StoreFormat::npy) return save_npy(path, whole, where);
-  save_hdf5(path, options.name, whole, {.mode = Hdf5Mode::replace}, where);
+  stream::save_whole(path, format, options, plan ? PlanRun(team, *plan, 1, folder).run(nullptr)[0] : value);
 }
 
 StreamPlan explain_compute(const std::vector<Array>& values, const ComputeOptions& options,
@@ -171,8 +173,10 @@ StreamPlan explain_compute(const std::vector<Array>& values, const ComputeOption
 StreamPlan explain_store(const std::string& path, const Array& value, const StoreOptions& options,
                          std::source_location where) {
   const Call call("explain_store", where);
-  stream::store_format(path, options.name);
-  return explained({usable({value}), true, options.memory_limit, options.slab});
+  usable({value});
+  const auto format = stream::store_format(path, options, value);
+  return explained(
+      {{value}, true, options.memory_limit, options.slab, 0, stream::chunks_of_target(format, options)});
 }
 
 std::string to_string(const StreamPlan& plan) {

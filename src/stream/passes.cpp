@@ -58,7 +58,8 @@ class Walk {
     for (const auto& x : pass.partials) roots.push_back(recorder.part_of(x));
     for (const auto i : pass.results) {
       Array slab = recorder.of(wanted_[i].value);
-      if (const NodePtr& sort = wanted_[i].sorted) slab = record_again(*sort, sort->params, {slab})[0];
+      if (const NodePtr& sort = wanted_[i].sorted)
+        slab = cast_to(record_again(*sort, sort->params, {slab})[0], sort->outputs[0].type.dtype);
       results.push_back(std::move(slab));
     }
     running_.clear();

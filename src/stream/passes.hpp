@@ -6,17 +6,23 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "stream/recorder.hpp"
 
 namespace tessera::stream {
 
+// The extents of a chunk of a target; {}: the blocks of the slabs are chunks.
+struct TargetChunks {
+  std::vector<std::int64_t> extents;
+};
 // A value that is asked for, and where it goes if it has the streamed dim.
 struct Wanted {
   Array value;
-  bool is_stored = false;    // slabs are written; otherwise they are kept and joined
-  NodePtr sorted = nullptr;  // slabs are sorted as this node sorts all of it
+  bool is_stored = false;                   // slabs are written; otherwise they are kept and joined
+  NodePtr sorted = nullptr;                 // slabs are sorted as this node sorts all of it
+  std::optional<TargetChunks> chunks = {};  // of a target in chunks
 };
 
 // The work of a walk on what it records.

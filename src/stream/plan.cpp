@@ -15,7 +15,8 @@
 namespace tessera::stream {
 namespace {
 
-constexpr std::int64_t tile_bytes_at_most = 1 << 20;  // of a temporary file, which its writer puts together
+constexpr std::int64_t tile_bytes_at_most = 1 << 20;    // of a temporary file, which its writer puts together
+constexpr std::int64_t chunk_bytes_at_most = 64 << 20;  // of a Zarr array, whose chunks are chosen here
 
 std::int64_t block_bytes(const Type& type, const Sharding& layout) {
   return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
@@ -74,7 +75,7 @@ class Planner : public Walker {
           static_cast<double>(extent_) / static_cast<double>(std::max<std::int64_t>(1, slab.size()));
       const auto bytes = bytes_of(values[values.size() - wanted.size() + i]);
       if (wanted_[wanted[i]].is_stored)
-        written += bytes + std::min(bytes, tile_bytes_at_most);
+        written += writing_bytes(wanted_[wanted[i]], bytes);
       else if (slab.start == 0)
         held_ += static_cast<std::int64_t>(2 * share * static_cast<double>(bytes)) + bytes;
     }
@@ -88,6 +89,15 @@ class Planner : public Walker {
   static std::int64_t bytes_of(const Array& x) {
     const auto& own = output_of(x);
     return own.sharding ? block_bytes(own.type, *own.sharding) : x.nbytes();
+  }
+  // The slab's block, and what writing it takes: a tile; or the parts of chunks that other ranks write, and a
+  // chunk put together and packed.
+  static std::int64_t writing_bytes(const Wanted& wanted, std::int64_t block) {
+    if (!wanted.chunks) return block + std::min(block, tile_bytes_at_most);
+    const auto& extents = wanted.chunks->extents;
+    const auto width = static_cast<std::int64_t>(itemsize(wanted.value.dtype()));
+    return 2 * block +
+           2 * (extents.empty() ? std::min(block, chunk_bytes_at_most) : Shape(extents).elements() * width);
   }
   void count_reads(std::int64_t length) {
     bool has_file = false;
@@ -108,8 +118,13 @@ class Planner : public Walker {
   // Keys, what other ranks send, and the memory that merging takes.
   static std::int64_t sorting_bytes(const Graph& graph) {
     std::int64_t bytes = 0;
-    for (const auto& node : graph.nodes)
-      if (node->op->name == "sort") bytes = std::max(bytes, 4 * bytes_of(node->inputs[0]));
+    for (const auto& node : graph.nodes) {
+      if (node->op->name != "sort" && node->op->name != "argsort") continue;
+      const Array& x = node->inputs[0];
+      const auto with_positions =
+          node->op->name == "argsort" ? 8 / static_cast<std::int64_t>(itemsize(x.dtype())) : 0;
+      bytes = std::max(bytes, (4 + 4 * with_positions) * bytes_of(x));
+    }
     return bytes;
   }
   void count_peak(std::int64_t bytes) { facts.peak_bytes = std::max(facts.peak_bytes, bytes + bytes / 4); }
@@ -185,6 +200,11 @@ void choose_length(Stage& stage, const Room& room) {
       const auto& chunks = node->params->as<FileParams>().source->chunks;
       if (!chunks.empty()) chunk = std::max(chunk, chunks[static_cast<std::size_t>(dim)]);
     }
+  for (const auto& wanted : stage.wanted) {
+    const int dim = stage.dims->dim_in(stage.roles.dim_class, wanted.value);
+    if (dim >= 0 && wanted.chunks && !wanted.chunks->extents.empty())
+      chunk = std::max(chunk, wanted.chunks->extents.at(static_cast<std::size_t>(dim)));
+  }
   const auto ranks = static_cast<std::int64_t>(device_count());
   const auto rounded = [&](std::int64_t length) {
     for (const auto unit : {chunk * ranks, chunk, ranks})
@@ -206,7 +226,7 @@ std::string streamed_text(const Stage& stage) {
     if (is_file(*node) && stage.roles.of.at(node.get()).kind == Role::slab) {
       const auto& p = node->params->as<FileParams>();
       return "dim " + std::to_string(stage.dims->dim_in(stage.roles.dim_class, *node, 0)) + " of " +
-             quoted(p.path) + (p.name.empty() ? "" : ", " + quoted(p.name)) + ", " +
+             tessera::quoted(p.path) + (p.name.empty() ? "" : ", " + tessera::quoted(p.name)) + ", " +
              std::to_string(stage.extent) + " long";
     }
   return "no dim";

@@ -1,5 +1,7 @@
 #include "stream/stages.hpp"
 
+#include <tessera/ops.hpp>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -67,11 +69,11 @@ class Search {
   const std::string& refusals() const { return refusals_; }
 
  private:
-  Wanted wanted_result(const Array& x) const { return {x, request_.is_stored, nullptr}; }
+  Wanted wanted_result(const Array& x) const { return {x, request_.is_stored, nullptr, request_.chunks}; }
   void count_writes(PlannedStage& planned) const {
     auto& stage = planned.stage;
     for (std::size_t i = 0; i < stage.wanted.size(); ++i) {
-      if (planned.outcomes[i].spill) stage.facts.bytes_spilled += stage.wanted[i].value.nbytes();
+      if (const auto& spill = planned.outcomes[i].spill) stage.facts.bytes_spilled += spill->bytes();
       if (planned.outcomes[i].result >= 0 && request_.is_stored)
         stage.facts.bytes_written += stage.wanted[i].value.nbytes();
     }
@@ -189,10 +191,8 @@ class Search {
       for (const auto& x : node->inputs) {
         if (!is_known(x)) continue;
         const auto kind = roles.role(x).kind;
-        const bool is_runs = node->op->name == "sort" && x.ndim() == 1 && kind == Role::slab;
-        if (is_runs) {
-          frontier.wanted.push_back({x, true, node});
-          frontier.outcomes.push_back({-1, spill_of(x)});
+        if (is_order(*node) && x.ndim() == 1 && kind == Role::slab) {
+          add_runs(frontier, node, x);
           continue;
         }
         if (is_file(*x.node()) || kind == Role::memory || is_parameter(*x.node()) ||
@@ -206,6 +206,18 @@ class Search {
       }
     }
     return frontier;
+  }
+  static bool is_order(const Node& node) { return node.op->name == "sort" || node.op->name == "argsort"; }
+  // Sorted runs of the elements; for argsort also the positions that they had in their slab.
+  static void add_runs(Frontier& frontier, const NodePtr& node, const Array& x) {
+    const bool has_positions = node->op->name == "argsort";
+    const OnBehalfOf call(node->called());
+    const auto keys = spill_of(x);
+    frontier.wanted.push_back({x, true, has_positions ? sort(x, 0).node() : node});
+    frontier.outcomes.push_back({-1, keys});
+    if (!has_positions) return;
+    frontier.wanted.push_back({x, true, node});
+    frontier.outcomes.push_back({-1, spill_of(Array(node, 0)), {}, keys});
   }
   static SpillFilePtr spill_of(const Array& x) {
     return std::make_shared<SpillFile>("temporary file", x.shape(), x.dtype());
@@ -226,7 +238,10 @@ class Search {
         replaced.set(x, outcome.placeholder);
         held += x.nbytes();
       } else if (const NodePtr& sort = stage.wanted[i].sorted) {
-        replaced.set_result(*sort, record_source(merged_source(outcome.spill, stage.length), numbers_));
+        replaced.set_result(
+            *sort, record_source(outcome.keys ? merged_positions(outcome.keys, outcome.spill, stage.length)
+                                              : merged_source(outcome.spill, stage.length),
+                                 numbers_));
       } else {
         const int dim = stage.dims->dim_in(stage.roles.dim_class, x);
         const auto width = static_cast<std::int64_t>(itemsize(x.dtype()));

@@ -5,6 +5,7 @@
 //                    stage 2: slabs of columns of that file: FFT of each column -> y
 #pragma once
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "stream/plan.hpp"
@@ -14,10 +15,11 @@ namespace tessera::stream {
 
 struct Request {
   std::vector<Array> values;
-  bool is_stored = false;         // the value goes to a file, if it has the streamed dim
-  std::int64_t memory_limit = 0;  // 0: this rank's share
-  std::int64_t slab = 0;          // extent of a slab; 0: chosen
-  std::int64_t number = 0;        // of the plan, if it is to be run
+  bool is_stored = false;                   // the value goes to a file, if it has the streamed dim
+  std::int64_t memory_limit = 0;            // 0: this rank's share
+  std::int64_t slab = 0;                    // extent of a slab; 0: chosen
+  std::int64_t number = 0;                  // of the plan, if it is to be run
+  std::optional<TargetChunks> chunks = {};  // of that file
 };
 
 // The fate of a wanted value of a stage: one of these.
@@ -25,6 +27,7 @@ struct Outcome {
   int result = -1;               // the number of the value that the user asked for
   SpillFilePtr spill = nullptr;  // its slabs go there
   Array placeholder = {};        // stands for it in the next stages; it stays in memory
+  SpillFilePtr keys = nullptr;   // of argsort: `spill` has the positions that belong to these sorted runs
 };
 struct PlannedStage {
   Stage stage;

@@ -1,5 +1,6 @@
 // Programs in several stages, with temporary files between them, give what they give in memory.
 #include <tessera/io/stream.hpp>
+#include <tessera/linalg.hpp>
 
 #include <sys/resource.h>
 
@@ -48,6 +49,12 @@ const std::vector<Case>& of_matrices() {
       {"sorted in both dims", [](const Array& x) { return sort(sort(x, 1), 0); }, true},
       {"plus its transpose", [](const Array& x) { return matmul(x.T(), x) + x(slice(0, 6)).T(); }, false},
       {"sums of columns sorted", [](const Array& x) { return sort(sort(x, 0), 1) - mean(x, 0); }, true},
+      {"running sums from the end", [](const Array& x) { return cumsum(x * 2, 0, {.reverse = true}); }, true},
+      {"other dims",
+       [](const Array& x) {
+         return sum(reshape(x, {-1, 2, 3}), 1) + 1;
+       },
+       false},
       {"running sums of columns", [](const Array& x) { return cumsum(x * 2, 0) + 1; }, false},
       {"median of all", [](const Array& x) { return median(x); }, true},
       {"quantiles of all",
@@ -75,6 +82,10 @@ const std::vector<Case>& of_vectors() {
       {"sort", [](const Array& v) { return sort(v); }, true},
       {"sort of a chain", [](const Array& v) { return sort(-sqrt(v)); }, true},
       {"chain of a sort", [](const Array& v) { return sort(v) * 2 - mean(v); }, true},
+      {"argsort", [](const Array& v) { return astype(argsort(v), float64); }, true},
+      {"argsort of a chain", [](const Array& v) { return argsort(-sqrt(v)) * 2.0; }, true},
+      {"cumsum from the end", [](const Array& v) { return cumsum(v, 0, {.reverse = true}); }, true},
+      {"cummax from the end", [](const Array& v) { return cummax(v, 0, true) - v; }, true},
       {"median", [](const Array& v) { return median(v); }, true},
       {"quantiles",
        [](const Array& v) {
@@ -196,9 +207,27 @@ TEST_F(Spill, a_full_disk_is_one_error) {
   EXPECT_THAT(entries(), ElementsAre("x.npy"));
 }
 
+TEST_F(Spill, tall_matrices_are_factored_by_blocks_of_rows) {
+  const Array x = mixed({523, 5}) + sin(astype(reshape(arange(523 * 5), {523, 5}), float64));
+  const auto file = file_of(x);
+  for (const std::int64_t slab : {2, 64}) {
+    const auto [q, r] = linalg::qr(file);
+    const auto found = io::compute({q, r}, {.slab = slab});
+    const auto expected = linalg::qr(x);
+    expect_near(found[0], expected.q, "q");
+    expect_near(found[1], expected.r, "r");
+    const auto [u, s, vh] = linalg::svd(file, {.full_matrices = false});
+    const auto parts = io::compute({u, s, vh}, {.slab = slab});
+    expect_near(parts[1], linalg::svdvals(x), "s");
+    expect_near(matmul(parts[0] * parts[1], parts[2]), x, "u s vh");
+    expect_near(io::compute(linalg::svdvals(file - mean(file, 0)), {.slab = slab}),
+                linalg::svdvals(x - mean(x, 0)), "singular values of a centred matrix");
+  }
+}
+
 TEST_F(Spill, what_no_stage_can_do_is_refused) {
   const auto file = file_of(mixed({1000}));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(argsort(file), {.slab = 10}); }),
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(argmax(file), {.slab = 10}); }),
               HasSubstr("needs all of the dim"));
 }
 

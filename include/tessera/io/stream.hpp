@@ -64,7 +64,8 @@ FileArray open(const std::string& path, const OpenOptions& options = {},
 
 /// Options of compute.
 struct ComputeOptions {
-  /// Bytes that a rank may use for the program; 0: TESSERA_MEM_LIMIT, or the rank's share of its host.
+  /// Bytes that a rank may use for the program, beside what the process has before; 0: TESSERA_MEM_LIMIT, or
+  /// the rank's share of its host.
   std::int64_t memory_limit = 0;
   std::int64_t slab = 0;  ///< extent of a slab along the streamed dim; 0: as large as the limit allows
 };
@@ -80,14 +81,20 @@ Array compute(const Array& value, const ComputeOptions& options = {},
 
 /// Options of store.
 struct StoreOptions {
-  std::string name = "";          ///< of the dataset in a new HDF5 file; "" for .npy
+  std::string name = "";  ///< of the dataset, variable or array; "" for .npy, and for a store of one array
   std::int64_t memory_limit = 0;  ///< as in compute
   std::int64_t slab = 0;          ///< as in compute
+  std::vector<std::string> dims =
+      {};  ///< names of the dims, for netCDF and Zarr; netCDF names others dim_0, ...
+  std::vector<std::int64_t> chunks = {};  ///< extents of a chunk, for Zarr; {}: a rank's part of a slab
+  std::vector<std::int64_t> shards = {};  ///< extents of the part in one file, for Zarr; {}: a chunk
+  std::string compression = "zstd";       ///< for Zarr: as in ZarrOptions
 };
-/// Writes the value of an expression on files to a .npy file, or to a new HDF5 file (.h5, .hdf5) with one
-/// dataset, slab by slab. Collective over all ranks. The file gets its name when all of it is written: a
-/// failure, or a job that is killed, leaves the old file or none. Errors as in compute; IoError if the disk
-/// is full.
+/// Writes the value of an expression on files to a new file, slab by slab: .npy; HDF5 (.h5, .hdf5) or
+/// netCDF-4 (.nc) with one dataset; Zarr (.zarr) with one array, which is the store itself or has the name.
+/// Collective over all ranks. The file gets its name when all of it is written: a failure, or a job that is
+/// killed, leaves the old file or none. Errors as in compute; IoError if the disk is full; DtypeError for
+/// dtypes that netCDF does not have.
 void store(const std::string& path, const Array& value, const StoreOptions& options = {},
            std::source_location where = std::source_location::current());
 

@@ -244,6 +244,26 @@ void bind_file_array(py::module_& part) {
       py::arg("path"), py::arg("name") = "", py::arg("unpack") = true, py::arg("other_files") = false);
 }
 
+io::StoreOptions store_options(const std::string& name, std::int64_t memory_limit, std::int64_t slab,
+                               const py::kwargs& words) {
+  io::StoreOptions options{name, memory_limit, slab};
+  for (const auto& [key, value] : words) {
+    const auto word = key.cast<std::string>();
+    if (word == "dims")
+      options.dims = value.cast<std::vector<std::string>>();
+    else if (word == "chunks")
+      options.chunks = value.cast<std::vector<std::int64_t>>();
+    else if (word == "shards")
+      options.shards = value.cast<std::vector<std::int64_t>>();
+    else if (word == "compression")
+      options.compression = value.cast<std::string>();
+    else
+      throw py::type_error("there is no option '" + word +
+                           "'; there are name, memory_limit, slab, dims, chunks, shards, compression");
+  }
+  return options;
+}
+
 void bind_stream_plan(py::module_& part) {
   py::class_<io::StreamPlan>(part, "StreamPlan")
       .def_readonly("streamed", &io::StreamPlan::streamed)
@@ -267,8 +287,8 @@ void bind_stream_plan(py::module_& part) {
   part.def(
       "explain_store",
       [](const std::string& path, const Value& value, const std::string& name, std::int64_t memory_limit,
-         std::int64_t slab) {
-        return io::explain_store(path, value.array, {name, memory_limit, slab}, here());
+         std::int64_t slab, const py::kwargs& words) {
+        return io::explain_store(path, value.array, store_options(name, memory_limit, slab, words), here());
       },
       py::arg("path"), py::arg("value"), py::arg("name") = "", py::arg("memory_limit") = 0,
       py::arg("slab") = 0);
@@ -292,8 +312,9 @@ void bind_streams(py::module_& part) {
   part.def(
       "store",
       [](const std::string& path, const Value& value, const std::string& name, std::int64_t memory_limit,
-         std::int64_t slab) {
-        unlocked([&](auto where) { io::store(path, value.array, {name, memory_limit, slab}, where); });
+         std::int64_t slab, const py::kwargs& words) {
+        const auto options = store_options(name, memory_limit, slab, words);
+        unlocked([&](auto where) { io::store(path, value.array, options, where); });
       },
       py::arg("path"), py::arg("value"), py::arg("name") = "", py::arg("memory_limit") = 0,
       py::arg("slab") = 0);

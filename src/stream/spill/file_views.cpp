@@ -91,7 +91,7 @@ FileSourcePtr joined_source(const RemapParams& p, const std::vector<FileParams>&
   return source;
 }
 
-// ---- all elements in one dim ----
+// ---- other dims ----
 
 // Reads the elements [start, stop), in row-major order, of the part of the array whose first dims are fixed.
 void read_range(const FileParams& file, const std::string& call, Box fixed, Range range, std::byte* out) {
@@ -117,10 +117,32 @@ void read_range(const FileParams& file, const std::string& call, Box fixed, Rang
              out + rows * inner * item);
 }
 
-FileSourcePtr flat_source(const FileParams& file) {
+// Calls visit(first element, count) for the runs of a box in row-major order.
+template <class Visit> void for_each_run(const Shape& shape, const Box& box, Visit&& visit) {
+  const auto strides = row_major_strides(shape);
+  std::size_t d = box.size();
+  std::int64_t run = 1;
+  for (bool is_whole = true; d > 0 && is_whole;) {
+    --d;
+    run *= box[d].size(), is_whole = box[d].size() == shape[d];
+  }
+  std::vector<std::int64_t> at;
+  for (const auto& range : box) at.push_back(range.start);
+  while (true) {
+    std::int64_t first = 0;
+    for (std::size_t e = 0; e < at.size(); ++e) first += at[e] * strides[e];
+    visit(first, run);
+    std::size_t e = d;
+    while (e > 0 && at[e - 1] + 1 == box[e - 1].stop) at[e - 1] = box[e - 1].start, --e;
+    if (e == 0) return;
+    ++at[e - 1];
+  }
+}
+
+FileSourcePtr reshaped_source(const FileParams& file, const Shape& shape) {
   auto source = std::make_shared<FileSource>();
   source->path = file.path, source->name = file.name;
-  source->info = {Shape{Shape(file.count).elements()}, file.dtype, "elements of a file"};
+  source->info = {shape, file.dtype, "elements of a file"};
   source->temporary_bytes = [file](const Shape& box) {
     Shape rows(file.count);
     std::int64_t inner = 1;
@@ -128,8 +150,11 @@ FileSourcePtr flat_source(const FileParams& file) {
     rows[0] = std::min(rows[0], box.elements() / std::max<std::int64_t>(1, inner) + 1);
     return reading_bytes(file, rows);
   };
-  source->read = [file](const std::string& call, const Box& box, std::byte* out) {
-    read_range(file, call, {}, box[0], out);
+  source->read = [file, shape](const std::string& call, const Box& box, std::byte* out) {
+    for_each_run(shape, box, [&](std::int64_t first, std::int64_t count) {
+      read_range(file, call, {}, {first, first + count}, out);
+      out += count * static_cast<std::int64_t>(itemsize(file.dtype));
+    });
   };
   return source;
 }
@@ -159,7 +184,7 @@ const OpDef points_op{
     .same_bits = SameBits::always,
     .may_fail = true,
 };
-const Registered registered(points_op);
+const Registered registered_points(points_op);
 
 std::optional<Array> as_points(const Node& node, const std::vector<Array>& inputs) {
   if (node.op->name != "gather" || inputs.size() != 2 || inputs[0].ndim() != 1 || inputs[0].size() == 0 ||
@@ -198,8 +223,8 @@ std::optional<Array> as_file(const Node& node, const std::vector<Array>& inputs,
     for (const auto& x : inputs) files.push_back(file_of(x));
     return record_source(joined_source(p, files), numbers);
   }
-  if (node.op->name == "reshape" && shape.ndim() == 1 && inputs[0].ndim() > 1 && shape.elements() > 0)
-    return record_source(flat_source(file_of(inputs[0])), numbers);
+  if (node.op->name == "reshape" && shape.ndim() > 0 && inputs[0].ndim() > 0 && shape.elements() > 0)
+    return record_source(reshaped_source(file_of(inputs[0]), shape), numbers);
   return std::nullopt;
 }
 

@@ -1,6 +1,6 @@
-// Arrays that are read from a file although an op stands above it: slices, joins, pads, rolls and flips of
-// files, their elements in one dim, and a sorted vector made of sorted runs. A box of such an array is read
-// where it lies, also along the streamed dim.
+// Arrays that are read from a file although an op stands above it: slices, joins, pads, rolls, flips and
+// reshapes of files, and a sorted vector, or the order of one, made of sorted runs. A box of such an array is
+// read where it lies, also along the streamed dim.
 #pragma once
 #include <optional>
 #include <vector>
@@ -26,5 +26,8 @@ std::optional<Array> as_file(const Node&, const std::vector<Array>& inputs, File
 // The vector of the elements of `runs` in ascending order: the file has sorted runs of `length`, the last one
 // may be shorter.
 FileSourcePtr merged_source(const SpillFilePtr& runs, std::int64_t length);
+// The positions of these elements before they were sorted; the other file has, for each element of the runs,
+// its position in its run.
+FileSourcePtr merged_positions(const SpillFilePtr& runs, const SpillFilePtr& positions, std::int64_t length);
 
 }  // namespace tessera::stream

@@ -18,17 +18,55 @@ class Runs {
   }
 
   void read(Range box, std::byte* out) const {
-    const auto first = cut_at(box.start), last = cut_at(box.stop);
-    const Buffer parts = Buffer::allocate(static_cast<std::size_t>(box.size() * width_));
-    std::vector<std::int64_t> offsets{0};
+    const Parts parts = parts_of(box);
+    const Buffer keys = keys_of(parts);
+    kernels::merge_runs(file_.dtype(), keys.data(), nullptr, parts.offsets, {}, out, nullptr);
+  }
+  void read_positions(Range box, const SpillFile& positions, std::byte* out) const {
+    const Parts parts = parts_of(box);
+    const Buffer keys = keys_of(parts), sorted = Buffer::allocate(keys.bytes());
+    const auto bytes = static_cast<std::size_t>(box.size()) * sizeof(std::int64_t);
+    const Buffer payload = Buffer::allocate(bytes), merged = Buffer::allocate(bytes);
+    auto* const at = reinterpret_cast<std::int64_t*>(payload.data());
+    const bool is_short = positions.dtype() == int32;
+    const Buffer narrow = Buffer::allocate(is_short ? bytes / 2 : 0);
     for (std::size_t r = 0; r < runs_.size(); ++r) {
-      file_.read({{first[r], last[r]}}, parts.data() + offsets.back() * width_);
-      offsets.push_back(offsets.back() + last[r] - first[r]);
+      const auto begin = parts.offsets[r], end = parts.offsets[r + 1];
+      if (is_short) {
+        auto* const shorter = reinterpret_cast<std::int32_t*>(narrow.data());
+        positions.read(parts.boxes[r], narrow.data() + begin * 4);
+        std::copy(shorter + begin, shorter + end, at + begin);
+      } else {
+        positions.read(parts.boxes[r], payload.data() + begin * 8);
+      }
+      for (auto i = begin; i < end; ++i) at[i] += runs_[r].start;
     }
-    kernels::merge_runs(file_.dtype(), parts.data(), nullptr, offsets, {}, out, nullptr);
+    auto* const to = reinterpret_cast<std::int64_t*>(is_short ? merged.data() : out);
+    kernels::merge_runs(file_.dtype(), keys.data(), at, parts.offsets, {}, sorted.data(), to);
+    if (is_short) std::copy(to, to + box.size(), reinterpret_cast<std::int32_t*>(out));
   }
 
  private:
+  // The part of each run that belongs to a box of the sorted vector, and where it begins among the parts.
+  struct Parts {
+    std::vector<Box> boxes;
+    std::vector<std::int64_t> offsets{0};
+  };
+  Parts parts_of(Range box) const {
+    const auto first = cut_at(box.start), last = cut_at(box.stop);
+    Parts parts;
+    for (std::size_t r = 0; r < runs_.size(); ++r) {
+      parts.boxes.push_back({{first[r], last[r]}});
+      parts.offsets.push_back(parts.offsets.back() + last[r] - first[r]);
+    }
+    return parts;
+  }
+  Buffer keys_of(const Parts& parts) const {
+    Buffer keys = Buffer::allocate(static_cast<std::size_t>(parts.offsets.back() * width_));
+    for (std::size_t r = 0; r < runs_.size(); ++r)
+      file_.read(parts.boxes[r], keys.data() + parts.offsets[r] * width_);
+    return keys;
+  }
   struct Element {
     std::byte bytes[16];
   };
@@ -98,6 +136,18 @@ FileSourcePtr merged_source(const SpillFilePtr& runs, std::int64_t length) {
   };  // the parts, and the memory that merging takes
   source->read = [runs, length](const std::string&, const Box& box, std::byte* out) {
     Runs(*runs, length).read(box[0], out);
+  };
+  return source;
+}
+
+FileSourcePtr merged_positions(const SpillFilePtr& runs, const SpillFilePtr& positions, std::int64_t length) {
+  auto source = std::make_shared<FileSource>();
+  source->path = runs->name(), source->info = {positions->shape(), positions->dtype(), "sorted runs"};
+  source->temporary_bytes = [width = static_cast<std::int64_t>(itemsize(runs->dtype()))](const Shape& box) {
+    return (3 * width + 32) * box.elements();
+  };
+  source->read = [runs, positions, length](const std::string&, const Box& box, std::byte* out) {
+    Runs(*runs, length).read_positions(box[0], *positions, out);
   };
   return source;
 }

@@ -1,10 +1,16 @@
 #include "stream/spill/simplify.hpp"
 
+#include <tessera/array/index.hpp>
+#include <tessera/ops.hpp>
+#include <tessera/runtime.hpp>
+
 #include <algorithm>
 
 #include "base/call.hpp"
+#include "ops/factor/functions.hpp"
 #include "ops/fourier/fft_op.hpp"
 #include "ops/functions.hpp"
+#include "ops/sort/cumulative.hpp"
 #include "ops/sort/select.hpp"
 
 namespace tessera::stream {
@@ -37,12 +43,60 @@ Array from_sorted_vector(const Array& x, const SelectParams& p) {
   return concatenate(found, 0);
 }
 
+// A running sum from the end is one from the start of the flipped array.
+Array from_start(const Array& x, const Running& running) {
+  return flip(cumulative(running.kind, flip(x, running.dim), running.dim, false), running.dim);
+}
+
+// The QR of a tall matrix by those of blocks of its rows. The first n rows stay on top of the blocks'
+// triangles: Householder's signs follow from these rows, and so are those of the whole matrix.
+//
+//   x = [top; blocks]    qr(blocks[i]) = q_i, r_i    qr([top; r_0; r_1; ...]) = q', r
+//   q = [q'_top; q_0 q'_0; q_1 q'_1; ...]
+std::pair<Array, Array> tall_qr(const Array& x) {
+  constexpr std::int64_t block_bytes = 4 << 20;
+  const std::int64_t m = x.shape()[0], n = x.shape()[1], rest = m - n;
+  const auto row_bytes = n * static_cast<std::int64_t>(itemsize(x.dtype()));
+  const auto ranks = static_cast<std::int64_t>(device_count());
+  const auto most = std::max<std::int64_t>(2 * n, (rest + 4 * ranks - 1) / (4 * ranks));
+  const std::int64_t height = std::clamp(block_bytes / row_bytes, 2 * n, most);
+  const std::int64_t count = (rest + height - 1) / height;
+  const Array below = pad(x(slice(n, None)), {{0, count * height - rest}, {0, 0}});
+  const auto [q_of, r_of] = factor::qr(reshape(below, {count, height, n}), false);
+  const auto [q_top, r] = factor::qr(concatenate({x(slice(0, n)), reshape(r_of, {count * n, n})}, 0), false);
+  const Array q_below = matmul(q_of, reshape(q_top(slice(n, None)), {count, n, n}));
+  const Array rows = reshape(q_below, {count * height, n})(slice(0, rest));
+  return {concatenate({q_top(slice(0, n)), rows}, 0), r};
+}
+// Of one matrix with at least 16 times as many rows as columns; the reduced form.
+bool is_tall_factorization(const Node& node) {
+  if (node.op->name != "qr" && node.op->name != "svd" && node.op->name != "svdvals") return false;
+  const Shape& shape = node.inputs[0].shape();
+  if (shape.ndim() != 2 || shape[1] == 0 || shape[0] < 16 * shape[1]) return false;
+  return node.op->name == "svdvals" || node.outputs[0].type.shape[1] == shape[1];
+}
+std::vector<Array> tall_factors(const Node& node, const Array& x) {
+  const auto [q, r] = tall_qr(x);
+  if (node.op->name == "qr") return {q, r};
+  if (node.op->name == "svdvals") return {factor::svdvals(r)};
+  const auto [u, s, vh] = factor::svd(r, false);
+  return {matmul(q, u), s, vh};
+}
+
 std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Array>& inputs,
-                                          FileNumbers& numbers) {
+                                          FileNumbers& numbers, bool is_given) {
   if (auto file = as_file(node, inputs, numbers)) return std::vector<Array>{*file};
   if (node.op->name == "elements_of_sorted" && inputs[0].ndim() == 1) {
     const OnBehalfOf call(node.called());
     return std::vector<Array>{from_sorted_vector(inputs[0], node.params->as<SelectParams>())};
+  }
+  if (const auto running = running_of(node); running && running->reverse) {
+    const OnBehalfOf call(node.called());
+    return std::vector<Array>{from_start(inputs[0], *running)};
+  }
+  if (is_given && is_tall_factorization(node) && !node.same_bits) {
+    const OnBehalfOf call(node.called());
+    return tall_factors(node, inputs[0]);
   }
   if (node.op->name != "fft" || node.params->as<FftParams>().dims.size() < 2) return std::nullopt;
   const OnBehalfOf call(node.called());
@@ -77,19 +131,25 @@ Array Replaced::of(const Array& x) {
   return known == known_.end() ? x : known->second;
 }
 
-std::vector<Array> simplified(const std::vector<Array>& values, FileNumbers& numbers) {
-  const Graph graph = collect(values, false);
-  std::map<ValueId, Array> known;
-  for (const auto& node : graph.nodes) {
+std::vector<Array> simplified(const std::vector<Array>& given, FileNumbers& numbers) {
+  constexpr int most_rounds = 4;  // what stands for an op may hold ops that have simpler forms
+  std::vector<Array> values = given;
+  for (int round = 0; round < most_rounds; ++round) {
+    const Graph graph = collect(values, false);
+    std::map<ValueId, Array> known;
+    for (const auto& node : graph.nodes) {
+      bool has_changed = false;
+      auto inputs = mapped(node->inputs, known, has_changed);
+      auto results = simpler(*node, inputs, numbers, round == 0);
+      if (!results && has_changed) results = record_again(*node, node->params, std::move(inputs));
+      for (std::size_t i = 0; results && i < results->size(); ++i)
+        known[{node.get(), static_cast<int>(i)}] = (*results)[i];
+    }
     bool has_changed = false;
-    auto inputs = mapped(node->inputs, known, has_changed);
-    auto results = simpler(*node, inputs, numbers);
-    if (!results && has_changed) results = record_again(*node, node->params, std::move(inputs));
-    for (std::size_t i = 0; results && i < results->size(); ++i)
-      known[{node.get(), static_cast<int>(i)}] = (*results)[i];
+    values = mapped(values, known, has_changed);
+    if (!has_changed) break;
   }
-  bool has_changed = false;
-  return mapped(values, known, has_changed);
+  return values;
 }
 
 }  // namespace tessera::stream

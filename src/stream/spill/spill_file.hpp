@@ -32,6 +32,7 @@ class SpillFile {
   // Safe on a thread of its own; IoError on this rank alone. Boxes are dense memory.
   void write(const Box&, const std::byte*);
   void read(const Box&, std::byte*) const;
+  std::int64_t bytes() const { return shape_.elements() * static_cast<std::int64_t>(itemsize(dtype_)); }
   std::int64_t tile_bytes() const;  // memory that writing or reading takes besides the box
   const std::string& name() const { return name_; }
   const Shape& shape() const { return shape_; }

@@ -8,6 +8,7 @@
 #include "base/call.hpp"
 #include "base/text.hpp"
 #include "graph/op.hpp"
+#include "io/formats/netcdf/new_variable.hpp"
 #include "io/formats/netcdf/scales.hpp"
 #include "io/hdf5/put.hpp"
 #include "io/hdf5/writer_state.hpp"
@@ -23,13 +24,22 @@ struct Netcdf::State {
   bool is_open = true;
 };
 
-namespace {
-
-void check_dtype(const std::string& name, Dtype dtype) {
+void check_netcdf_dtype(const std::string& name, Dtype dtype) {
   if (dtype != float32 && dtype != float64 && !is_integer(dtype))
     throw DtypeError(call_text() + ": the variable " + tessera::quoted(name) + " is " + tessera::name(dtype) +
                      ", which netCDF does not have; use astype, or store real and imaginary parts");
 }
+void name_dims(const std::string& call, const std::string& path, const std::string& variable,
+               const std::vector<std::string>& dims) {
+  const Quiet quiet;
+  const Hdf5Source source{call, path, variable};
+  Handle file = hdf5_opened(path, H5F_ACC_RDWR);
+  if (!file.ok()) source.fail("cannot be opened as HDF5: " + hdf5_reason(), "write it again");
+  write_scales(source, file, {{variable, dims}});
+  if (!file.close()) source.fail("cannot be closed: " + hdf5_reason(), "free some space");
+}
+
+namespace {
 
 // The numbers as stored: integers, one value of which stands for NaN.
 Array packed(const std::string& name, const Array& x, const NetcdfVariableOptions& options) {
@@ -107,7 +117,7 @@ void Netcdf::write(const std::string& name, const Array& x, const std::vector<st
   State& state = open_state();
   check_usable(x);
   const Array stored = packed(name, x, options);
-  check_dtype(name, stored.dtype());
+  check_netcdf_dtype(name, stored.dtype());
   take_dims(state.extents, name, x, dims, false);
   state.file.write(name, stored, {.compression = options.compression});
   state.dims[name] = dims;
@@ -125,7 +135,7 @@ void Netcdf::append(const std::string& name, const Array& x, const std::vector<s
   State& state = open_state();
   check_usable(x);
   const Array stored = packed(name, x, options);
-  check_dtype(name, stored.dtype());
+  check_netcdf_dtype(name, stored.dtype());
   take_dims(state.extents, name, x, dims, true);
   const auto known = state.dims.find(name);
   if (known != state.dims.end() && known->second != dims)

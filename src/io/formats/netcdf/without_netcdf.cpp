@@ -3,6 +3,7 @@
 
 #include "base/call.hpp"
 #include "base/text.hpp"
+#include "io/formats/netcdf/new_variable.hpp"
 #include "io/formats/netcdf/unpack.hpp"
 
 namespace tessera::io {
@@ -20,6 +21,12 @@ namespace {
 // Only an HDF5 file that was opened has a packed variable.
 Array netcdf_unpacked(const std::string&, const std::string&, const std::string&, const Array& stored) {
   return stored;
+}
+
+void check_netcdf_dtype(const std::string&, Dtype) {}
+void name_dims(const std::string& call, const std::string& path, const std::string&,
+               const std::vector<std::string>&) {
+  throw IoError(call + ": " + quoted(path) + " needs HDF5, and this build of tessera was made without it");
 }
 
 std::map<std::string, NetcdfVariable> netcdf_variables(const std::string& path, std::source_location where) {

@@ -202,22 +202,33 @@ WrittenKeys write_jobs(const WriteTask& task, const std::vector<Job>& jobs) {
 
 }  // namespace
 
-WrittenKeys write_chunks(const Team& team, const WriteTask& task, const Array& x) {
-  const std::size_t width = itemsize(x.dtype());
+std::function<WrittenKeys()> prepared_write(const Team& team, const WriteTask& task, const Array& x) {
+  struct Prepared {
+    WriteTask task;
+    Array x;  // whose block the jobs read
+    std::optional<Borders> borders;
+    std::vector<Job> jobs;
+  };
   const int device = process_index();
   ChunkPlan plan;
   Block own;
-  std::optional<Borders> borders;
-  WrittenKeys keys;
+  const auto write = std::make_shared<Prepared>(Prepared{task, x, {}, {}});
   team.together([&] {
-    const OwnBlock block = own_block(x);
+    const OwnBlock block = own_block(write->x);
     if (block.writes && !is_empty(block.box)) own = {moved(block.box, task.origin), block.data};
     plan = plan_chunks(task.meta.chunk, writers_of(x, task.origin), device);
-    borders.emplace(plan, own, device, width);
+    write->borders.emplace(plan, own, device, itemsize(x.dtype()));
   });
-  borders->exchange();
+  write->borders->exchange();
+  write->jobs = jobs_of(plan, *write->borders, own, device);
+  return [write] { return write_jobs(write->task, write->jobs); };
+}
+
+WrittenKeys write_chunks(const Team& team, const WriteTask& task, const Array& x) {
+  const auto write = prepared_write(team, task, x);
+  WrittenKeys keys;
   team.together([&] {
-    keys = write_jobs(task, jobs_of(plan, *borders, own, device));
+    keys = write();
     fault_point("written");
   });
   return keys;

@@ -3,6 +3,7 @@
 #pragma once
 #include <tessera/array.hpp>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct WrittenKeys {
   std::vector<std::string> files, empty;
 };
 WrittenKeys write_chunks(const Team&, const WriteTask&, const Array& x);
+// The same in two steps: the exchange, which is collective, and the rank's own work, on any thread, while the
+// metadata live.
+std::function<WrittenKeys()> prepared_write(const Team&, const WriteTask&, const Array& x);
 
 bool holds_only(const Element&, const std::byte* data, std::int64_t elements, std::size_t width);
 // Encodes a chunk as its file stores it; `data` is dense, in the array's own order.

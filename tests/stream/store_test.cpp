@@ -1,0 +1,173 @@
+// Results as Zarr and netCDF files, and the memory of the process while a program runs.
+#include <tessera/fft.hpp>
+#include <tessera/io/netcdf.hpp>
+#include <tessera/io/stream.hpp>
+#include <tessera/io/zarr.hpp>
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include "comm/collectives/collectives.hpp"
+#include "io/folder.hpp"
+#include "support/compare.hpp"
+#include "types/buffer.hpp"
+#include "types/other_memory.hpp"
+
+namespace tessera::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+class Store : public InFolder {
+ protected:
+  static Array numbers(Shape shape, Dtype dtype = float64) {
+    return astype(reshape(arange(static_cast<int>(shape.elements())), shape) - 17, dtype);
+  }
+  io::FileArray file_of(const Array& x) const {
+    io::save_npy(path("x.npy"), x);
+    return io::open(path("x.npy"));
+  }
+};
+
+TEST_F(Store, a_zarr_array_has_any_chunks) {
+  const Array x = numbers({23, 7, 2});
+  const auto file = file_of(x);
+  const std::vector<std::vector<std::int64_t>> grids = {{}, {5, 3, 2}, {23, 7, 2}, {1, 7, 1}, {40, 9, 9}};
+  for (const auto& chunks : grids)
+    for (const std::int64_t slab : {4, 9, 23}) {
+      io::store(path("y.zarr"), file * 2, {.slab = slab, .chunks = chunks});
+      EXPECT_EQ(to_vector<double>(io::load_zarr(path("y.zarr"))), to_vector<double>(x * 2))
+          << to_string(Shape(chunks)) << " " << slab;
+      EXPECT_THAT(entries(), Not(Contains(HasSubstr(".tmp-"))));
+    }
+  io::store(path("y.zarr"), x.T() + file.T(), {.slab = 5, .shards = {2, 4, 12}, .compression = "none"});
+  EXPECT_EQ(to_vector<double>(io::load_zarr(path("y.zarr"))), to_vector<double>(x.T() * 2));
+  io::store(path("y.zarr"), sum(file, 1), {.slab = 5, .chunks = {4, 1}});
+  EXPECT_EQ(to_vector<double>(io::load_zarr(path("y.zarr"))), to_vector<double>(sum(x, 1)));
+  io::store(path("y.zarr"), sum(file), {.slab = 5});  // a value that has no streamed dim
+  EXPECT_EQ(item<double>(io::load_zarr(path("y.zarr"))), item<double>(sum(x)));
+}
+
+TEST_F(Store, a_zarr_array_in_groups_has_named_dims) {
+  const auto file = file_of(numbers({11, 4}, float32));
+  io::store(path("y.zarr"), file + 1, {.name = "run/a/y", .slab = 3, .dims = {"time", "cell"}});
+  EXPECT_THAT(io::zarr_dims(path("y.zarr/run/a/y")), ElementsAre("time", "cell"));
+  EXPECT_THAT(io::zarr_arrays(path("y.zarr")), ElementsAre(testing::Key("run/a/y")));
+  io::Zarr more(path("y.zarr"));
+  more.write("run/b", numbers({3}));
+  more.close();
+  EXPECT_EQ(to_vector<float>(io::load_zarr(path("y.zarr/run/a/y"))),
+            to_vector<float>(numbers({11, 4}, float32) + 1));
+}
+
+TEST_F(Store, a_netcdf_variable_has_named_dims) {
+  const Array x = numbers({23, 5}, float32);
+  const auto file = file_of(x);
+  io::store(path("y.nc"), file * 2, {.name = "y", .slab = 4, .dims = {"time", "cell"}});
+  EXPECT_THAT(io::netcdf_variables(path("y.nc")).at("y").dims, ElementsAre("time", "cell"));
+  EXPECT_EQ(io::netcdf_dims(path("y.nc")).at("time").size, 23);
+  EXPECT_EQ(to_vector<float>(io::load_netcdf(path("y.nc"), "y")), to_vector<float>(x * 2));
+  io::store(path("y.nc"), mean(file, 0), {.name = "m", .slab = 4});
+  EXPECT_THAT(io::netcdf_variables(path("y.nc")).at("m").dims, ElementsAre("dim_0"));
+  EXPECT_THAT(text_of_error<DtypeError>([&] { io::store(path("y.nc"), file > 0, {.name = "y"}); }),
+              HasSubstr("netCDF does not have"));
+  EXPECT_THAT(entries(), ElementsAre("x.npy", "y.nc"));
+}
+
+TEST_F(Store, options_that_do_not_suit_the_format_are_refused) {
+  const auto file = file_of(numbers({6, 4}));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] {
+                io::store(path("y.npy"), file, {.chunks = {2, 2}});
+              }),
+              HasSubstr("only .zarr has them"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::store(path("y.zarr"), file, {.dims = {"a"}}); }),
+              HasSubstr("1 name of dims for an array of shape (6, 4)"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::store(path("y.zarr"), file, {.name = "a//b"}); }),
+              HasSubstr("cannot be the name"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::store(path("y.nc"), file); }),
+              HasSubstr("needs a name"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::store(path("y.zarr"), file, {.chunks = {2}}); }),
+              HasSubstr("do not suit"));
+  EXPECT_THAT(entries(), ElementsAre("x.npy"));
+}
+
+TEST_F(Store, a_failure_leaves_the_old_store) {
+  const Array x = numbers({23, 5});
+  const auto file = file_of(x);
+  const auto last = std::to_string(device_count() - 1);
+  io::save_zarr(path("y.zarr"), numbers({3}));
+  io::save_netcdf(path("y.nc"), std::map<std::string, Array>{{"y", numbers({3})}},
+                  std::map<std::string, std::vector<std::string>>{{"y", std::vector<std::string>{"n"}}});
+  for (const std::string& point : std::vector<std::string>{"slab@" + last, "prepared@0", "written@" + last}) {
+    setenv("TESSERA_TEST_FAULT", (point + ":throw").c_str(), 1);
+    for (const char* name : {"y.zarr", "y.nc"}) {
+      const io::StoreOptions options{.name = std::string(name) == "y.nc" ? "y" : "", .slab = 4};
+      EXPECT_THAT(text_of_error<IoError>([&] { io::store(path(name), sqrt(file), options); }),
+                  HasSubstr("the fault at " + point))
+          << point;
+    }
+    unsetenv("TESSERA_TEST_FAULT");
+    EXPECT_EQ(io::load_zarr(path("y.zarr")).shape(), (Shape{3}));
+    EXPECT_EQ(io::load_netcdf(path("y.nc"), "y").shape(), (Shape{3}));
+    EXPECT_THAT(entries(), Not(Contains(HasSubstr(".tmp-")))) << point;
+  }
+}
+
+// ---- memory ----
+
+std::int64_t status_bytes(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(field + ":")) return std::atoll(line.c_str() + field.size() + 1) * 1024;
+  return 0;
+}
+// The most memory of the process from now on; false where the system does not tell.
+bool reset_high_water() { return bool(std::ofstream("/proc/self/clear_refs") << "5" << std::flush); }
+
+TEST_F(Store, the_process_stays_within_the_limit) {
+  if (!reset_high_water()) GTEST_SKIP() << "the system keeps no resettable peak";
+  const auto file = file_of(numbers({3000, 2500 * device_count()}, float32));
+  constexpr std::int64_t limit = 12 << 20, other = 16 << 20;  // threads, malloc's own pools, messages
+  ASSERT_GT(file.nbytes() / device_count(), limit + other);
+  const std::vector<std::pair<const char*, Array>> programs = {{"y.zarr", sqrt(abs(file)) * 2},
+                                                               {"y.npy", fft::rfft2(file)}};
+  for (const auto& [target, y] : programs) {
+    const auto plan = io::explain_store(path(target), y, {.memory_limit = limit});
+    io::store(path(target), y, {.memory_limit = limit});  // plans, wisdom and pages of the program
+    release_pooled_memory();
+    reset_high_water();
+    const auto before = status_bytes("VmRSS");
+    io::store(path(target), y, {.memory_limit = limit});
+    const auto most = status_bytes("VmHWM") - before;
+    EXPECT_LE(most, plan.limit_bytes + other) << target << ", from " << before;
+  }
+}
+
+TEST_F(Store, pools_make_room_under_a_bound) {
+  release_pooled_memory();
+  const auto pooled_and_live = [] { return memory_use().live_bytes + memory_use().pooled_bytes; };
+  const auto before = pooled_and_live();
+  const std::int64_t bound = before + (20 << 20);
+  const auto take = [](std::int64_t mib) { return Buffer::allocate(static_cast<std::size_t>(mib) << 20); };
+  {
+    std::vector<Buffer> blocks;
+    for (int i = 0; i < 30; ++i) blocks.push_back(take(1));
+  }
+  EXPECT_GT(pooled_and_live(), bound);
+  const PoolBound within(bound);
+  EXPECT_LE(pooled_and_live(), bound);
+  for (const std::int64_t mib : {16, 5, 11, 3, 7}) {
+    const Buffer block = take(mib);
+    EXPECT_LE(pooled_and_live(), bound) << mib;
+  }
+  const Buffer block = take(4);
+  const auto* const place = take(3).data();
+  EXPECT_EQ(take(3).data(), place);  // a block of its own size is used again
+}
+
+}  // namespace
+}  // namespace tessera::test
