@@ -65,7 +65,10 @@ void add_output(CLI::App* command, Order& order) {
 
 void add_layout(CLI::App* command, Order& order) {
   command->add_option("--mesh", order.mesh, "axes and sizes: x=4,y=2 (default: one axis x over all devices)");
-  command->add_option("--spec", order.specs, "per operand, the axes that split its dimensions: x,None; fft: each further one is a layout on the way")
+  command
+      ->add_option("--spec", order.specs,
+                   "per operand, the axes that split its dimensions: x,None; fft: each further one is a "
+                   "layout on the way")
       ->allow_extra_args(false);
 }
 // The operands of an operation that is only planned, for explain and advise.

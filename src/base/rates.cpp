@@ -55,6 +55,11 @@ Topology topology_of(const nlohmann::json& json, const std::string& what) {
   take(json, "message_s", t.message_s, what);
   take(json, "contention", t.contention, what);
   take(json, "rendezvous_bytes", t.rendezvous_bytes, what);
+  if (const auto found = json.find("overlaps"); found != json.end()) {
+    if (!found->is_boolean())
+      throw ArgumentError(what + ": overlaps is " + found->dump() + ", and must be true or false");
+    t.overlaps = found->get<bool>();
+  }
   const auto levels = json.find("levels");
   if (levels == json.end()) return t;
   if (!levels->is_array() || levels->size() > t.level.size())
@@ -140,6 +145,7 @@ std::string rates_text(const Rates& r) {
   if (r.topology.message_s > 0) json["message_s"] = r.topology.message_s;
   if (r.topology.contention > 0) json["contention"] = r.topology.contention;
   if (r.topology.rendezvous_bytes > 0) json["rendezvous_bytes"] = r.topology.rendezvous_bytes;
+  if (!r.topology.overlaps) json["overlaps"] = false;
   if (r.topology.levels > 0) json["levels"] = levels_json(r.topology);
   return json.dump(2) + "\n";
 }

@@ -33,6 +33,7 @@ struct Topology {
   double message_s = 0;                       // processor time per message sent or received
   double contention = 0;                      // the links between n hosts deliver 1 / n^contention
   double rendezvous_bytes = 0;                // larger messages ask the receiver first; 0: none does
+  bool overlaps = true;                       // collectives that were begun go on while their rank computes
   double delivered(double hosts) const { return contention > 0 ? std::pow(hosts, -contention) : 1; }
   bool asks_first(double bytes) const { return rendezvous_bytes > 0 && bytes > rendezvous_bytes; }
   friend bool operator==(const Topology&, const Topology&) = default;
@@ -67,7 +68,8 @@ void set_rates(const Rates&);
 
 // JSON with the names latency_s, bytes_per_s, host_latency_s, host_bytes_per_s, flops_per_s and
 // memory_bytes_per_s, each a number above 0; cache_bytes and cache_bytes_per_s; ranks_per_host, message_s,
-// rendezvous_bytes, contention, and levels: a list of objects with hosts, bytes_per_s and latency_s. Missing names keep their default, others are ignored.
+// rendezvous_bytes, contention, overlaps (true or false), and levels: a list of objects with hosts,
+// bytes_per_s and latency_s. Missing names keep their default, others are ignored.
 // `what` names the file in errors; ArgumentError for any other text.
 Rates parse_rates(std::string_view text, const std::string& what);
 std::string rates_text(const Rates&);

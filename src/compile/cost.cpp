@@ -49,11 +49,12 @@ double flops_of_chain(const Program& program, const Instruction& i, const FusedC
 }  // namespace
 
 double flops_of(const Program& program, const Instruction& i) {
-  return std::visit(overloaded{[&](const KernelCall& k) { return flops_of_op(program, i, *k.params); },
-                               [&](const CommunicatingCall& t) { return flops_of_joint(program, i, *t.params); },
-                               [&](const FusedChain& chain) { return flops_of_chain(program, i, chain); },
-                               [](const auto&) { return 0.0; }},
-                    i.what);
+  return std::visit(
+      overloaded{[&](const KernelCall& k) { return flops_of_op(program, i, *k.params); },
+                 [&](const CommunicatingCall& t) { return flops_of_joint(program, i, *t.params); },
+                 [&](const FusedChain& chain) { return flops_of_chain(program, i, chain); },
+                 [](const auto&) { return 0.0; }},
+      i.what);
 }
 
 std::int64_t accessed_bytes(const Program& program, const Instruction& i) {

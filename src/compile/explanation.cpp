@@ -135,7 +135,7 @@ class Rows {
       if (e_.collectives[row].kind != "panels") return 0;
       moving += e_.collectives[row].seconds;
     }
-    if (moving <= 0 || !forecast_.applies_to(mesh_of(program, i))) return 0;
+    if (moving <= 0 || !machine_.topology.overlaps || !forecast_.applies_to(mesh_of(program, i))) return 0;
     const double computing = flops_of(program, i) / machine_.flops_per_s +
                              machine_.memory_seconds(static_cast<double>(accessed_bytes(program, i)));
     return std::min(computing * static_cast<double>(times), moving);
@@ -143,8 +143,7 @@ class Rows {
   static std::string axes_of(const CommunicationCost& t, const Mesh& mesh) {
     return t.axes.empty() ? std::string("-") : axes_text(mesh, t.axes);
   }
-  double seconds_of(const CommunicationCost& t, const Mesh& mesh, std::int64_t bytes,
-                    std::int64_t crossing) {
+  double seconds_of(const CommunicationCost& t, const Mesh& mesh, std::int64_t bytes, std::int64_t crossing) {
     if (forecast_.applies_to(mesh)) return forecast_.seconds(t.kind, bytes, mesh, t.axes);
     const auto p = t.axes.empty() ? mesh.size() : devices_along(mesh, t.axes);
     return collective_seconds(t.kind, bytes, crossing, p, machine_);
@@ -174,7 +173,7 @@ class Rows {
 
   Explanation& e_;
   const Rates& machine_;
-  Forecast forecast_;
+  CollectiveForecast forecast_;
   SameBitsShare same_bits_;
 };
 

@@ -36,8 +36,8 @@ void add_host(GroupOnHosts& g, const Mesh& mesh, const MeshAxes& axes, const Top
   const auto ranks = static_cast<double>(devices_along(mesh, axes));
   double pairs = 0, blocks = 0;
   for (std::int64_t place = first; place < end; ++place) {
-    const auto mates = static_cast<double>(members_below(mesh, axes, place, end) -
-                                           members_below(mesh, axes, place, first));
+    const auto mates =
+        static_cast<double>(members_below(mesh, axes, place, end) - members_below(mesh, axes, place, first));
     pairs += ranks - mates;
     blocks += (ranks - mates) / mates;
   }
@@ -47,10 +47,11 @@ void add_host(GroupOnHosts& g, const Mesh& mesh, const MeshAxes& axes, const Top
 // The place of the rank on one of these hosts whose group lies on most hosts.
 std::int64_t widest_place(const Mesh& mesh, const MeshAxes& axes, const Topology& t, std::int64_t hosts) {
   std::int64_t widest = 0, fewest_mates = mesh.size() + 1;
-  for (std::int64_t place = 0; place < std::min<std::int64_t>(hosts * t.ranks_per_host, mesh.size()); ++place) {
+  for (std::int64_t place = 0; place < std::min<std::int64_t>(hosts * t.ranks_per_host, mesh.size());
+       ++place) {
     const std::int64_t first = place / t.ranks_per_host * t.ranks_per_host;
-    const auto mates = members_below(mesh, axes, place, first + t.ranks_per_host) -
-                       members_below(mesh, axes, place, first);
+    const auto mates =
+        members_below(mesh, axes, place, first + t.ranks_per_host) - members_below(mesh, axes, place, first);
     if (mates < fewest_mates) fewest_mates = mates, widest = place;
   }
   return widest;
@@ -114,8 +115,8 @@ double all_to_all(const Rates& m, const GroupOnHosts& g, double bytes, double me
   const double posting = 2 * m.topology.message_s * messages;
   const double copying = m.inside.seconds((g.mates - 1) * block), message = bytes / messages;
   if (g.hosts == 1) return std::max(copying, posting);
-  return std::max(copying, latency_between(m, g, message) +
-                               std::max(posting, crossing_seconds(m, g, block, g.pairs)));
+  return std::max(copying,
+                  latency_between(m, g, message) + std::max(posting, crossing_seconds(m, g, block, g.pairs)));
 }
 
 // One of the four rounds of collectives by hosts: `block` to one rank of each other host.
@@ -138,10 +139,9 @@ double reduce_scatter(const Rates& m, const GroupOnHosts& g, double block) {
 }
 double through_leaders(const Rates& m, const GroupOnHosts& g, double bytes) {
   const double added = 3 * bytes / m.memory_bytes_per_s;
-  const double inside =
-      g.mates > 1 ? m.inside.seconds((g.mates - 1) * bytes) + m.inside.seconds(bytes) +
-                        2 * (g.mates - 1) * m.topology.message_s
-                  : 0;
+  const double inside = g.mates > 1 ? m.inside.seconds((g.mates - 1) * bytes) + m.inside.seconds(bytes) +
+                                          2 * (g.mates - 1) * m.topology.message_s
+                                    : 0;
   return inside + (g.mates + g.hosts - 2) * added + latency_between(m, g, bytes) +
          (g.hosts - 1) * (g.sharing * bytes / m.between.bytes_per_s / g.delivered + 2 * m.topology.message_s);
 }
@@ -176,7 +176,7 @@ MeshAxes all_axes_if_none(const Mesh& mesh, MeshAxes axes) {
 
 }  // namespace
 
-const GroupOnHosts& Forecast::group(const Mesh& mesh, const MeshAxes& given) {
+const GroupOnHosts& CollectiveForecast::group(const Mesh& mesh, const MeshAxes& given) {
   const auto axes = all_axes_if_none(mesh, given);
   for (const auto& [of, along, found] : groups_)
     if (along == axes && of == mesh) return found;
@@ -184,8 +184,8 @@ const GroupOnHosts& Forecast::group(const Mesh& mesh, const MeshAxes& given) {
   return std::get<GroupOnHosts>(groups_.back());
 }
 
-double Forecast::seconds(const std::string& kind, std::int64_t received, const Mesh& mesh,
-                         const MeshAxes& axes) {
+double CollectiveForecast::seconds(const std::string& kind, std::int64_t received, const Mesh& mesh,
+                                   const MeshAxes& axes) {
   const auto& g = group(mesh, axes);
   const auto bytes = static_cast<double>(received);
   const double others = std::max(1.0, g.ranks - 1);
@@ -197,8 +197,8 @@ double Forecast::seconds(const std::string& kind, std::int64_t received, const M
   return all_to_all(machine_, g, bytes, kind == "collective-permute" ? 1 : others);
 }
 
-std::int64_t Forecast::crossing_bytes(const std::string& kind, std::int64_t bytes, const Mesh& mesh,
-                                      const MeshAxes& axes) {
+std::int64_t CollectiveForecast::crossing_bytes(const std::string& kind, std::int64_t bytes, const Mesh& mesh,
+                                                const MeshAxes& axes) {
   const auto& g = group(mesh, axes);
   if (g.hosts == 1) return 0;
   const bool goes_by_hosts = kind == "all-gather" || kind == "reduce-scatter" || kind == "all-reduce";
@@ -224,8 +224,8 @@ const GridFactorization* grid_factorization_of(const Program& program, const Ins
 
 //   rows of panel k go along the grid's columns | everybody updates
 //                                               | the next panel's column factors it, and sends it along the rows
-double Forecast::factorization_seconds(const Program& program, const Instruction& i,
-                                       const GridFactorization& kind) {
+double CollectiveForecast::factorization_seconds(const Program& program, const Instruction& i,
+                                                 const GridFactorization& kind) {
   const auto& matrix = program.values[static_cast<std::size_t>(i.inputs[0])];
   const Mesh mesh = matrix.layout.mesh();
   const std::int64_t n = matrix.type.shape[0];
@@ -254,12 +254,11 @@ double Forecast::factorization_seconds(const Program& program, const Instruction
     const auto left = static_cast<double>(n - after);
     if (start == 0) all += panel(0, width);
     if (shape.rows > 1)
-      all += gather(machine_, down, width * static_cast<double>(n - block) / shape.columns * item / shape.rows);
-    const double update =
-        scale * 2 * left / shape.rows * left / shape.columns * width / machine_.flops_per_s;
-    const double next =
-        after < n ? panel(after, static_cast<double>(std::min(block, n - after))) : 0;
-    all += std::max(update, next);
+      all +=
+          gather(machine_, down, width * static_cast<double>(n - block) / shape.columns * item / shape.rows);
+    const double update = scale * 2 * left / shape.rows * left / shape.columns * width / machine_.flops_per_s;
+    const double next = after < n ? panel(after, static_cast<double>(std::min(block, n - after))) : 0;
+    all += machine_.topology.overlaps ? std::max(update, next) : update + next;
   }
   return std::max(0.0, all - flops / mesh.size() / machine_.flops_per_s);
 }

@@ -34,9 +34,9 @@ struct GridFactorization {
 // nullptr: the instruction is none of one square matrix over all ranks of its mesh.
 const GridFactorization* grid_factorization_of(const Program&, const Instruction&);
 
-class Forecast {
+class CollectiveForecast {
  public:
-  explicit Forecast(const Rates& machine) : machine_(machine) {}
+  explicit CollectiveForecast(const Rates& machine) : machine_(machine) {}
 
   // An abstract mesh, and a machine file with ranks_per_host.
   bool applies_to(const Mesh& mesh) const {

@@ -56,8 +56,7 @@ void add_piece(Load& load, const RemapPiece& piece, const Route& route, const Sh
     if (all.needed > 0) all.blocks *= along.blocks;
     all.same_box = all.same_box && along.same_box;
   }
-  load.in_place =
-      load.in_place && (all.same_box || (has_source && all.needed == 0 && all.own_elements == 0));
+  load.in_place = load.in_place && (all.same_box || (has_source && all.needed == 0 && all.own_elements == 0));
   load.elements += all.needed - all.held;
   if (all.needed > all.held) load.peers += all.blocks - (all.held > 0);
 }
@@ -67,7 +66,8 @@ int dim_of_only(const AxisDigit& digit, const Route& route, int ndim) {
   int found = -1;
   for (const auto* side : {&route.from(), &route.to()})
     for (int d = 0; d < std::min(ndim, side->split_dims()); ++d) {
-      const auto first = side->digits.begin() + side->first[d], last = side->digits.begin() + side->first[d + 1];
+      const auto first = side->digits.begin() + side->first[d],
+                 last = side->digits.begin() + side->first[d + 1];
       if (std::find(first, last, digit) == last) continue;
       if (last - first != 1 || (found >= 0 && found != d)) return -1;
       found = d;

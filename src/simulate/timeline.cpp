@@ -107,8 +107,9 @@ class Timeline {
       const auto& step = plan_.steps[walker.step];
       const double passes_s = seconds_of(step, rank, now_s);
       if (step.kind == TimelineStep::begin) {
-        begin(rank, static_cast<int>(walker.step), now_s);
+        if (rates_.topology.overlaps) begin(rank, static_cast<int>(walker.step), now_s);
       } else if (step.kind == TimelineStep::finish) {
+        if (!has_begun(rank, step.of)) begin(rank, step.of, now_s);
         if (!take(rank, step.of, now_s)) {
           walker.waits_for = step.of, walker.since_s = now_s;
           return;
@@ -147,6 +148,9 @@ class Timeline {
     return *found;
   }
 
+  bool has_begun(int rank, int step) {
+    return rates_.topology.overlaps || under_way(step).ranks[static_cast<std::size_t>(rank)].round >= 0;
+  }
   void begin(int rank, int step, double now_s) { begin_round(rank, step, 0, now_s); }
 
   void begin_round(int rank, int step, int number, double now_s) {

@@ -152,7 +152,8 @@ TEST_F(RemapTest, the_busiest_of_many_devices_is_found) {
         std::int64_t most = 0;
         for (const int me : layout.mesh().device_ids()) {
           std::int64_t received = 0;
-          for (const auto& t : plan_exchange(roll, std::vector{layout}, std::vector{shape}, layout, shape, me).receives)
+          for (const auto& t :
+               plan_exchange(roll, std::vector{layout}, std::vector{shape}, layout, shape, me).receives)
             received += box_elements(t.to);
           most = std::max(most, received);
         }

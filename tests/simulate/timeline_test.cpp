@@ -183,6 +183,13 @@ TEST(Timeline, what_was_begun_goes_on_while_a_rank_computes) {
   plan.steps[1].seconds = 5e-3;
   EXPECT_NEAR(run_timeline(plan, crossbar()).seconds, 5e-3, 1e-12);
 }
+TEST(Timeline, where_nothing_overlaps_messages_wait_for_the_end_of_the_arithmetic) {
+  TimelinePlan plan = one_collective(4, at_once(4, 1e6));
+  plan.steps.insert(plan.steps.begin() + 1, {TimelineStep::compute, 0, 2e-3, nullptr, nullptr, 0, 0});
+  auto rates = crossbar();
+  rates.topology.overlaps = false;
+  EXPECT_NEAR(run_timeline(plan, rates).seconds, 2e-3 + 3e-3 + latency, 1e-12);
+}
 TEST(Timeline, a_late_rank_is_waited_for) {
   TimelinePlan plan = one_collective(4, ring_rounds(everybody(4), 0, false));
   const auto only_two = std::make_shared<std::vector<float>>(std::vector<float>{0, 0, 1, 0});
