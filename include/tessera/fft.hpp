@@ -72,6 +72,23 @@ struct FftOptions {
 [[nodiscard]] Array ihfft(const Operand& x, std::int64_t n, FftOptions options = {});
 /// @}
 
+/// @name Along one axis, by position
+/// fft(x, n, axis), as numpy.fft.fft. They are templates so that fft(x, n, {}) still means options.
+/// @{
+template <std::same_as<int> I> [[nodiscard]] Array fft(const Operand& x, std::int64_t n, I axis) {
+  return fft(x, n, {.axes = {axis}});
+}
+template <std::same_as<int> I> [[nodiscard]] Array ifft(const Operand& x, std::int64_t n, I axis) {
+  return ifft(x, n, {.axes = {axis}});
+}
+template <std::same_as<int> I> [[nodiscard]] Array rfft(const Operand& x, std::int64_t n, I axis) {
+  return rfft(x, n, {.axes = {axis}});
+}
+template <std::same_as<int> I> [[nodiscard]] Array irfft(const Operand& x, std::int64_t n, I axis) {
+  return irfft(x, n, {.axes = {axis}});
+}
+/// @}
+
 /// @name Along several axes
 /// @{
 

@@ -38,6 +38,9 @@ void save_npy(const std::string& path, const Array& x,
 Array load_npy(const std::string& path, const Sharding& sharding,
                std::source_location where = std::source_location::current());
 Array load_npy(const std::string& path, std::source_location where = std::source_location::current());
+/// load_npy, load_csv or load_matrix_market, by the ending of the name: .npy, .csv or .mtx. Collective over
+/// all ranks. ArgumentError for another ending.
+Array load(const std::string& path, std::source_location where = std::source_location::current());
 /// @}
 
 /// The shape, dtype and format of a file.
@@ -63,6 +66,9 @@ Array load_npz(const std::string& path, const std::string& array, const Sharding
                std::source_location where = std::source_location::current());
 Array load_npz(const std::string& path, const std::string& array,
                std::source_location where = std::source_location::current());
+/// All arrays of an .npz file by their names, each as above. Collective over all ranks.
+std::map<std::string, Array> load_npz(const std::string& path,
+                                      std::source_location where = std::source_location::current());
 /// The arrays of an .npz file, from their headers. Not collective.
 std::map<std::string, FileInfo> npz_info(const std::string& path,
                                          std::source_location where = std::source_location::current());

@@ -19,10 +19,12 @@
 #include <tessera/linalg.hpp>
 #include <tessera/mesh.hpp>
 #include <tessera/multihost.hpp>
+#include <tessera/nn.hpp>
 #include <tessera/ops.hpp>
 #include <tessera/ops/numpy.hpp>
 #include <tessera/ops/products.hpp>
 #include <tessera/ops/reproducible.hpp>
+#include <tessera/optim.hpp>
 #include <tessera/preemption.hpp>
 #include <tessera/progress.hpp>
 #include <tessera/random.hpp>

@@ -71,5 +71,6 @@ template <class T> T block_until_ready(T tree, std::source_location where = std:
   eval(tree_leaves(tree), where);
   return tree;
 }
+inline Array Array::block_until_ready(Where where) const { return tessera::block_until_ready(*this, where); }
 
 }  // namespace tessera

@@ -7,6 +7,16 @@
 
 namespace tessera::io {
 
+Array load(const std::string& path, std::source_location where) {
+  if (path.ends_with(".npy")) return load_npy(path, where);
+  if (path.ends_with(".csv")) return load_csv(path, {}, where);
+  if (path.ends_with(".mtx")) return load_matrix_market(path, where);
+  const Call call("load", where);
+  throw ArgumentError(call_text() + ": " + quoted(path) +
+                      " ends with no format of one array: .npy, .csv or .mtx. Files of several are read by "
+                      "load_npz, load_hdf5, load_zarr, load_netcdf and load_safetensors");
+}
+
 FileInfo npy_info(const std::string& path, std::source_location where) {
   const Call call("npy_info", where);
   const File file(call_text(), path, File::Mode::read);

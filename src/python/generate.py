@@ -55,7 +55,7 @@ option_types = {
 results = {
     "Array": "Array", "std::vector<Array>": "list[Array]", "std::pair<Array, Array>": "tuple[Array, Array]", "Key": "Key", "std::vector<Key>": "list[Key]",
     "void": "None", "std::vector<std::string>": "list[str]", "HostArray": "numpy.ndarray", "int": "int", "bool": "bool", "double": "float",
-    "std::string": "str", "std::pair<Array, std::vector<Array>>": "tuple[Array, list[Array]]", "std::map<std::string, std::string>": "dict[str, str]",
+    "std::string": "str", "std::pair<Array, std::vector<Array>>": "tuple[Array, list[Array]]", "std::map<std::string, std::string>": "dict[str, str]", "std::map<std::string, Array>": "dict[str, Array]",
 }
 # NumPy's and JAX's names of parameters and fields where C++ has another.
 renamed = {"axes": "axis", "permutation": "axes", "extent": "shape"}

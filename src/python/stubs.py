@@ -80,7 +80,7 @@ parameter_types = {
     **dict.fromkeys("rtol atol dx base d tol correction ddof rate momentum epsilon weight_decay keep_mean keep_square largest largest_norm negative_slope".split(), "float"),
     **dict.fromkeys("mode method side indexing kind expression axis_name path norm string title".split(), "str"),
     "axis": "Axes", "axes": "Axes", "dtype": "DtypeLike", "shape": "Shape", "s": "Sequence[int]", "device": "Union[Device, Sharding, PositionalSharding]",
-    "sharding": "Sharding", "key": "Key", "mesh": "Mesh", "spec": "PartitionSpec", "batch_spec": "PartitionSpec", "sizes": "Sequence[int]", "repetitions": "Shape", "tree": "_T",
+    "sharding": "Sharding", "key": "Key", "mesh": "Mesh", "spec": "PartitionSpec", "batch_spec": "PartitionSpec", "sizes": "Sequence[int]", "reps": "Shape", "tree": "_T",
     "shift": "Union[int, Sequence[int]]", "repeats": "Union[int, Sequence[int], ArrayLike]", "argnums": "Union[int, Sequence[int]]", "range": "Tuple[float, float]",
     "static_argnums": "Union[int, Sequence[int]]", "static_argnames": "Union[str, Sequence[str]]", "donate_argnums": "Union[int, Sequence[int]]", "perm": "Sequence[Tuple[int, int]]",
     **dict.fromkeys("start stop step constant_values end_values".split(), "Union[int, float, complex]"), **dict.fromkeys("min max spacing steps".split(), "ArrayLike"),

@@ -33,7 +33,7 @@ renamed = {
 # What Python does not need, and why.
 reasons = {
     "threefry": "a scope of C++: ts.config.update('jax_threefry_partitionable', ...)", "zeros_like_tree": "tree_map(zeros_like, tree)", "run": "the runtime runs as long as the process",
-    "zarr_info": "open_zarr(path)[name] has shape, dtype and dims",
+    "zarr_info": "open_zarr(path)[name] has shape, dtype and dims", "begin": "deleted, so that loops do not compile", "end": "as begin",
     "local_mdspan": "C++'s view of memory; numpy.asarray is Python's", "short_name": "str(dtype)",
 }
 

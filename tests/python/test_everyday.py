@@ -1,6 +1,7 @@
 """What everybody writes who comes from NumPy, and what clients of the array API standard do."""
 import copy
 import pickle
+import tempfile
 import unittest
 
 import numpy as np
@@ -186,10 +187,10 @@ class NumPysFunctions(unittest.TestCase):
     def test_what_tessera_has_not_takes_memory_or_says_how(self):
         for x in spread(rows):
             if x.is_fully_replicated:
-                self.assertEqual(np.trim_zeros(x[0]).tolist(), [1, 2, 3, 4])
+                self.assertEqual(np.einsum_path("i,i", x[0], x[0])[0], ["einsum_path", (0, 1)])
             elif x.sharding.num_devices > 1:
-                with self.assertRaisesRegex(TypeError, r"numpy.trim_zeros at test_everyday.py:\d+: tessera has no function of this name.*device_get"):
-                    np.trim_zeros(x)
+                with self.assertRaisesRegex(TypeError, r"numpy.einsum_path at test_everyday.py:\d+: tessera has no function of this name.*device_get"):
+                    np.einsum_path("ij,ij", x, x)
 
     def test_an_out_of_numpys_is_refused(self):
         with self.assertRaisesRegex(TypeError, "numpy.sin at"):
@@ -346,6 +347,69 @@ class InPlace(unittest.TestCase):
             with ts.gathering():
                 np.testing.assert_array_equal(np.asarray(x), rows)
                 self.assertEqual(pickle.loads(pickle.dumps(x)).tolist(), rows.tolist())
+
+
+class NumpysArguments(unittest.TestCase):
+    """Positions and keywords that NumPy's signatures have, on every layout."""
+    CALLS = (
+        "xp.asarray([1, 2], xp.float64)", "xp.array([1.0, 2.0], ndmin=2)", "xp.arange(0, 5, 2, xp.float64)", "xp.empty((2, 3), xp.int8).shape", "xp.zeros_like(x, xp.int32)", "xp.full_like(x, 2, xp.int64)",
+        "xp.full_like(x, 2, shape=(2,))", "xp.eye(3, 4, 1, xp.float64)", "xp.linspace(0, 1, 5, False, dtype=xp.float64)", "xp.linspace(0, 3, 7, retstep=True)[1]", "xp.geomspace(1, 100, 7, dtype=xp.float64)",
+        "xp.geomspace(2, 50, 5, False, xp.float64)", "xp.geomspace(-2, -50, 5, dtype=xp.float64)", "xp.logspace(0, 2, 5, dtype=xp.float64)", "xp.stack([x, x], 1)", "xp.concatenate([x, x], 1)",
+        "xp.tril(x, -1)", "xp.triu(x, 1)", "xp.repeat(x, 2, 1)", "xp.tile(x, reps=(2, 1))", "xp.take(x, [0, 2], 1)", "xp.meshgrid(x[0], x[:, 0], sparse=True)", "xp.meshgrid(x[0], x[:, 0], indexing='ij', sparse=True)",
+        "xp.sort(x, 0, 'stable')", "xp.argsort(x, kind='stable')", "xp.clip(x, a_min=3, a_max=None)", "xp.array_equal(x / 0 * 0, x / 0 * 0, equal_nan=True)", "xp.tensordot(x, x.T, 1)", "xp.diff(x, 2, 0)",
+        "xp.cov(x[0], x[1])", "xp.corrcoef(x[0], x[1] ** 2)", "xp.corrcoef(x + x * x)", "xp.median(x, axis=(0, 1))", "xp.median(x.reshape(7, 5, 1), (0, 2), keepdims=True)", "xp.gradient(x[:, 0] ** 2, x[:, 1] ** 2)",
+        "xp.gradient(x, x[:, 1] ** 2, 0.5)", "xp.quantile(x, [0.1, 0.9], axis=1)", "xp.percentile(x[:, 0], [2.5, 97.5])", "xp.isin(x, [3.0, 4.0], assume_unique=True)", "xp.unique(x % 2, axis=0)",
+        "xp.unique(x // 10, True, True, True, axis=0)", "xp.unique(x % 3, axis=1, return_counts=True)", "xp.apply_along_axis(lambda v, k: v.sum() + k, 1, x, 2)", "xp.histogram2d(x[:, 0], x[:, 1], [3, 4], [[0, 20], [1, 30]])",
+        "xp.histogram2d(x[:, 0], x[:, 1], bins=[[0, 8, 30], [0, 7, 35]], weights=x[:, 2], density=True)", "xp.fft.fft(x, 4, 0)", "xp.fft.irfft(xp.fft.rfft(x), 5, -1, 'ortho')", "xp.fft.fft2(x, (4, 4))",
+        "xp.fft.fftshift(x, 0)", "xp.fft.fftfreq(7, 0.5)", "xp.abs(xp.linalg.qr(x, 'r'))", "xp.linalg.svd(x, False)[1]", "xp.linalg.pinv(x, 1e-3)", "xp.linalg.matrix_rank(x, 1e-3)", "xp.linalg.tensorinv((x[:4, :4] ** 2 + xp.eye(4)).reshape(4, 2, 2), 1)",
+        "xp.spacing(x)", "xp.real_if_close(x + 0j)", "xp.sort_complex(xp.asarray([1 + 2j, 0 + 1j, 1 - 1j]))", "xp.trim_zeros(xp.asarray([0, 0, 1, 0, 2, 0]))", "xp.trim_zeros(xp.asarray([0, 1, 0]), 'b')", "xp.mask_indices(3, xp.triu)",
+    )
+
+    def test_they_give_numpys_values(self):
+        for x in spread(rows.astype(np.float64)):
+            for call in self.CALLS:
+                with np.errstate(all="ignore"):
+                    expected = eval(call, {"xp": np, "x": rows.astype(np.float64)})  # noqa: S307: our own texts
+                found = eval(call, {"xp": ts, "x": x})  # noqa: S307
+                found, expected = ([*v] if isinstance(v, (tuple, list)) else [v] for v in (found, expected))
+                self.assertEqual(len(found), len(expected), call)
+                for ours, numpys in zip(found, expected):
+                    np.testing.assert_allclose(np.asarray(ts.device_get(ours) if isinstance(ours, ts.Array) else ours), numpys, rtol=1e-6, atol=1e-6, err_msg=call)
+
+    def test_lists_of_fractions_and_spaced_numbers_have_the_precision_of_float64(self):
+        x = ts.asarray(np.arange(11.0) ** 2)
+        np.testing.assert_allclose(ts.device_get(ts.quantile(x, [0.11, 0.97])), np.quantile(np.arange(11.0) ** 2, [0.11, 0.97]), rtol=1e-15)
+        np.testing.assert_allclose(ts.device_get(ts.geomspace(1, 100, 7, dtype=ts.float64)), np.geomspace(1, 100, 7), rtol=1e-14)
+        np.testing.assert_allclose(ts.device_get(ts.logspace(0, 2, 5, dtype=ts.float64)), np.logspace(0, 2, 5), rtol=1e-14)
+
+    def test_bits_of_negative_numbers_are_counted_as_numpy_does(self):
+        for dtype in (np.int8, np.int32, np.int64):
+            host = np.array([0, 1, -1, 7, -7, np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+            self.assertEqual(ts.device_get(ts.bitwise_count(ts.asarray(host))).tolist(), [bin(abs(int(v))).count("1") for v in host])
+
+    def test_files_are_loaded_by_their_ending_and_archives_whole(self):
+        folder = ts.multihost.broadcast_one_to_all(np.frombuffer(tempfile.mkdtemp().encode().ljust(200), np.uint8)).tobytes().decode().strip()
+        path = f"{folder}/a.npz"
+        ts.io.save_npz(path, {"a": ts.asarray(rows), "b": ts.arange(3)})
+        found = ts.io.load_npz(path)
+        self.assertEqual(sorted(found), ["a", "b"])
+        assert_same(found["a"], rows)
+        ts.io.save_npy(f"{folder}/a.npy", ts.asarray(rows))
+        assert_same(ts.io.load(f"{folder}/a.npy"), rows)
+        with self.assertRaisesRegex(ts.ArgumentError, "ends with no format of one array"):
+            ts.io.load(path)
+        with self.assertRaises(ts.IoError):
+            ts.io.load_npz(f"{folder}/none.npz")
+
+    def test_segments_are_reduced_by_id(self):
+        ids = np.array([2, 0, -1, 2, 5, 0, 3])
+        for x in spread(rows):
+            for name, start, combine in (("sum", 0, np.add), ("prod", 1, np.multiply), ("max", -np.inf, np.maximum), ("min", np.inf, np.minimum)):
+                expected = np.full((5, 5), start, np.float32)
+                for place, row in zip(ids, rows):
+                    if 0 <= place < 5:
+                        expected[place] = combine(expected[place], row)
+                assert_same(getattr(ts, "segment_" + name)(x, ts.asarray(ids), 5), expected)
 
 
 class OwnWords(unittest.TestCase):

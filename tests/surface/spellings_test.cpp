@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -117,6 +118,58 @@ TEST(braces, planes_of_different_sizes_are_refused) {
   EXPECT_THAT(text, AllOf(HasSubstr("plane 1 has 1 row, the first plane has 2"), HasSubstr(here)));
   const auto rows = error_of<ShapeError>([] { return array({{{1, 2}, {3, 4}}, {{5, 6}, {7}}}); });
   EXPECT_THAT(rows, HasSubstr("row 3 has 1 value, the first row has 2"));
+}
+
+// ---- NumPy's arguments ----
+
+TEST(arguments, splits_dims_and_widths) {
+  const auto parts = split(grid(), {1}, 1);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_THAT(to_vector<float>(parts[0]), ElementsAre(0, 3));
+  EXPECT_EQ(split(grid(), 3, 1).size(), 3u);
+  EXPECT_EQ(expand_dims(grid(), {0, -1}).shape(), (Shape{1, 2, 3, 1}));
+  EXPECT_THAT(error_of<ArgumentError>([] { return expand_dims(grid(), {0, 0}); }), HasSubstr("named twice"));
+  EXPECT_THAT(to_vector<float>(pad(array({1.f, 2.f}), 1, "edge")), ElementsAre(1, 1, 2, 2));
+  EXPECT_EQ(pad(grid(), 2).shape(), (Shape{6, 7}));
+  EXPECT_THAT(to_vector<float>(delete_(arange(4.f), 1)), ElementsAre(0, 2, 3));
+  EXPECT_THAT(to_vector<int>(where(grid() > 3)[1]), ElementsAre(1, 2));
+}
+TEST(arguments, statistics) {
+  EXPECT_FLOAT_EQ(item<float>(stddev(array({1.f, 3.f}), {.correction = 1})), std::sqrt(2.f));
+  EXPECT_EQ(var(grid(), {.axis = 1, .keepdims = true, .correction = 1}).shape(), (Shape{2, 1}));
+  EXPECT_FLOAT_EQ(item<float>(median(grid(), {0, 1})), 2.5f);
+  EXPECT_EQ(median(grid(), {1, 0}, true).shape(), (Shape{1, 1}));
+  const Array t = array({0.f, 1.f, 3.f, 4.f});
+  EXPECT_THAT(to_vector<float>(gradient(t * t, t)), ElementsAre(1, 2, 6, 7));
+  EXPECT_THAT(error_of<ShapeError>([] { return gradient(arange(4.f), arange(3.f)); }),
+              HasSubstr("coordinates"));
+}
+TEST(arguments, transforms_by_position) {
+  EXPECT_EQ(fft::fft(grid(), 4, 0).shape(), (Shape{4, 3}));
+  EXPECT_EQ(fft::irfft(fft::rfft(grid(), 3, 1), 3, 1).shape(), (Shape{2, 3}));
+}
+TEST(arguments, operators_that_assign) {
+  Array x = arange(5);
+  x <<= 1;
+  x |= 1;
+  x ^= 2;
+  x &= 7;
+  x %= 4;
+  x >>= 1;
+  EXPECT_THAT(to_vector<int>(x), ElementsAre(1, 0, 1, 0, 1));
+}
+TEST(arguments, segments_by_id) {
+  const Array ids = array({1, 0, -1, 1, 9}), x = array({3, 4, 100, 5, 100});
+  EXPECT_THAT(to_vector<int>(segment_sum(x, ids, 3)), ElementsAre(4, 8, 0));
+  EXPECT_THAT(to_vector<int>(segment_prod(x, ids, 3)), ElementsAre(4, 15, 1));
+  EXPECT_THAT(to_vector<int>(segment_max(x, ids, 3)), ElementsAre(4, 5, std::numeric_limits<int>::lowest()));
+  EXPECT_THAT(to_vector<int>(segment_min(x, ids, 3)), ElementsAre(4, 3, std::numeric_limits<int>::max()));
+  EXPECT_EQ(item<float>(segment_max(astype(x, float32), ids, 3)(2)), -std::numeric_limits<float>::infinity());
+}
+TEST(arguments, everything_is_in_one_header) {
+  EXPECT_EQ(nn::relu(array({-1.f})).block_until_ready().item<float>(), 0);
+  EXPECT_THAT(to_vector<int>(bitwise_count(array({-1, 7, -7}))), ElementsAre(1, 3, 3));
+  EXPECT_EQ(bitwise_count(array({-1})).dtype(), uint8);
 }
 
 // ---- other names ----

@@ -245,6 +245,8 @@ class Array {
   [[nodiscard]] Array dot(const Array& other, Where where = Where::current()) const;
   /// item<T>(x). Collective over all ranks.
   template <class T> [[nodiscard]] T item(Where where = Where::current()) const;
+  /// block_until_ready(x). Collective.
+  Array block_until_ready(Where where = Where::current()) const;
   /// to_vector<T>(x). Collective over all ranks.
   template <class T> [[nodiscard]] std::vector<T> to_vector(Where where = Where::current()) const;
   /// @}
@@ -286,6 +288,11 @@ template <class A, class B>
 requires(either_is_array<A, B>) void operator||(const A&, const B&) {
   static_assert(detail::never<A>, "|| takes no arrays: write a | b, or logical_or(a, b)");
 }
+
+/// for (float v : x) does not compile: to_vector names the type of the elements, and is collective.
+void begin(const Array&) = delete;  // loop over to_vector<float>(x), or local<float>(x)
+/// As begin.
+void end(const Array&) = delete;  // loop over to_vector<float>(x), or local<float>(x)
 
 /// One block of an array, as its device holds it.
 struct Shard {

@@ -19,10 +19,9 @@ template <class T, class Returned> inline constexpr bool turns_into_array =
     std::is_arithmetic_v<T>&& std::is_same_v<Returned, Array>;
 }  // namespace detail
 
-template <class F, class T> T fori_loop(int lo, int hi, F body, T init, std::source_location where) {
-  static_assert(
-      !detail::turns_into_array<T, std::invoke_result_t<F&, int, T>>,
-      "the body of fori_loop returns an Array and init is a number: write Array(0), or Array(0.f), as init");
+namespace detail {
+
+template <class F, class T> T fori_of_values(int lo, int hi, F body, T init, std::source_location where) {
   const auto leaves = tree_leaves(init);
   if (!leaves.empty() && detail::is_compiled_loop(std::int64_t{hi} - lo, leaves)) {
     const auto site = detail::site_of_loop("fori_loop", where, init);
@@ -43,8 +42,6 @@ template <class F, class T> T fori_loop(int lo, int hi, F body, T init, std::sou
   for (int i = lo; i < hi; ++i) init = detail::settled_step<T>(site, carried, body(i, std::move(init)));
   return init;
 }
-
-namespace detail {
 
 template <class F, class C, class X>
 std::invoke_result_t<F&, C, X> scan_of_pairs(F f, C init, X xs, std::source_location where) {
@@ -109,34 +106,8 @@ std::invoke_result_t<F&, const A&...> cond_of_values(const Operand& predicate, F
   return detail::with_leaves(std::move(*a), results);
 }
 
-}  // namespace detail
-
-template <class F, class C, class X>
-std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location where) {
-  using Result = std::invoke_result_t<F&, C, X>;
-  if constexpr (detail::is_pair<Result>)
-    return detail::scan_of_pairs(std::move(f), std::move(init), std::move(xs), where);
-  else
-    static_assert(
-        detail::never<F>,
-        "the body of scan returns a pair: write return std::pair{carry, y}, where both may be trees");
-}
-
-template <class F, class G, class... A>
-std::invoke_result_t<F&, const A&...> cond(const Operand& predicate, F f, G g, const A&... args) {
-  if constexpr (std::is_void_v<std::invoke_result_t<F&, const A&...>>)
-    static_assert(
-        detail::never<F>,
-        "the branches of cond return what they compute, and these return nothing: return an array, or "
-        "write if (item<bool>(predicate)) outside of jit");
-  else
-    return detail::cond_of_values(predicate, std::move(f), std::move(g), args...);
-}
-
-template <class C, class F, class T> T while_loop(C condition, F body, T init, std::source_location where) {
-  static_assert(
-      !detail::turns_into_array<T, std::invoke_result_t<F&, T>>,
-      "the body of while_loop returns an Array and init is a number: write Array(0), or Array(0.f), as init");
+template <class C, class F, class T>
+T while_of_values(C condition, F body, T init, std::source_location where) {
   const auto leaves = tree_leaves(init);
   const auto site = detail::site_of_loop("while_loop", where, init);
   if (!detail::any_unknown(leaves)) {
@@ -161,6 +132,49 @@ template <class C, class F, class T> T while_loop(C condition, F body, T init, s
       },
       tree_leaves(init));
   return detail::with_leaves(init, results);
+}
+
+}  // namespace detail
+
+template <class F, class T> T fori_loop(int lo, int hi, F body, T init, std::source_location where) {
+  if constexpr (detail::turns_into_array<T, std::invoke_result_t<F&, int, T>>)
+    static_assert(
+        detail::never<F>,
+        "the body of fori_loop returns an Array and init is a number: write Array(0), or Array(0.f), "
+        "as init");
+  else
+    return detail::fori_of_values(lo, hi, std::move(body), std::move(init), where);
+}
+
+template <class F, class C, class X>
+std::invoke_result_t<F&, C, X> scan(F f, C init, X xs, std::source_location where) {
+  using Result = std::invoke_result_t<F&, C, X>;
+  if constexpr (detail::is_pair<Result>)
+    return detail::scan_of_pairs(std::move(f), std::move(init), std::move(xs), where);
+  else
+    static_assert(
+        detail::never<F>,
+        "the body of scan returns a pair: write return std::pair{carry, y}, where both may be trees");
+}
+
+template <class F, class G, class... A>
+std::invoke_result_t<F&, const A&...> cond(const Operand& predicate, F f, G g, const A&... args) {
+  if constexpr (std::is_void_v<std::invoke_result_t<F&, const A&...>>)
+    static_assert(
+        detail::never<F>,
+        "the branches of cond return what they compute, and these return nothing: return an array, or "
+        "write if (item<bool>(predicate)) outside of jit");
+  else
+    return detail::cond_of_values(predicate, std::move(f), std::move(g), args...);
+}
+
+template <class C, class F, class T> T while_loop(C condition, F body, T init, std::source_location where) {
+  if constexpr (detail::turns_into_array<T, std::invoke_result_t<F&, T>>)
+    static_assert(detail::never<F>,
+                  "the body of while_loop returns an Array and init is a number: write Array(0), or "
+                  "Array(0.f), as init");
+  else
+    return detail::while_of_values(std::move(condition), std::move(body), std::move(init), where);
 }
 
 }  // namespace tessera

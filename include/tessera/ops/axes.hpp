@@ -4,7 +4,6 @@
 #include <tessera/detail/standard.hpp>
 
 #include <concepts>
-#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -18,9 +17,10 @@ concept AxisNumber = std::integral<I> && !std::same_as<I, bool>;
 /// IndexError for an axis that is out of range or named twice.
 struct Axes {
   Axes() = default;
-  template <AxisNumber I> Axes(I axis) : values{static_cast<int>(axis)} {}  ///< one
-  template <AxisNumber I> Axes(std::initializer_list<I> axes)
-      : values(axes.begin(), axes.end()) {}                 ///< sum(x, {0, -1})
+  /// One or several: sum(x, 0), sum(x, {0, -1}). Not an initializer list: g++ would take the names of options,
+  /// {.correction = 1}, for a list of axes.
+  template <AxisNumber... I>
+  requires(sizeof...(I) > 0) Axes(I... axes) : values{static_cast<int>(axes)...} {}
   Axes(std::vector<int> axes) : values(std::move(axes)) {}  ///< one axis per entry of the vector
   std::vector<int> values;                                  ///< the axes as given; empty for all
 };
@@ -29,6 +29,12 @@ struct Axes {
 struct AxisOptions {
   Axes axis = {};         ///< one or several; all unless given
   bool keepdims = false;  ///< reduced axes are kept with extent 1
+};
+/// Options of var and std by name: stddev(x, {.axis = 0, .correction = 1}).
+struct SpreadOptions {
+  Axes axis = {};         ///< one or several; all unless given
+  bool keepdims = false;  ///< reduced axes are kept with extent 1
+  double correction = 0;  ///< the sum of squares is divided by n - correction
 };
 
 }  // namespace tessera

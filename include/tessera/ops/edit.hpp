@@ -6,12 +6,15 @@
 /// their splits, only elements that change owner are sent, nothing is gathered. Not collective: every
 /// function here records, except place, which counts. Errors are raised on every rank when recorded.
 #pragma once
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include <tessera/array.hpp>
 #include <tessera/ops/elementwise.hpp>
+#include <tessera/ops/reshape.hpp>
 #include <tessera/ops/special.hpp>
 
 namespace tessera {
@@ -22,14 +25,42 @@ namespace tessera {
 /// Parts along an axis whose extents differ by at most one, the larger ones first. ArgumentError for less
 /// than one part.
 [[nodiscard]] std::vector<Array> array_split(const Operand& x, int parts, int axis = 0);
+/// split_at(x, places, axis) under numpy.split's name: [0:p0], [p0:p1], ... up to the end.
+template <std::integral I>
+[[nodiscard]] std::vector<Array> split(const Operand& x, std::initializer_list<I> places, int axis = 0) {
+  return split_at(x, std::vector<std::int64_t>(places.begin(), places.end()), axis);
+}
+/// Several new dims of extent 1, which stand at these places of the result.
+[[nodiscard]] Array expand_dims(const Operand& x, std::vector<int> axes);
+/// pad of the same width before and after every dim.
+[[nodiscard]] Array pad(const Operand& x, int width, double value = 0);
+[[nodiscard]] Array pad(const Operand& x, int width, const std::string& mode, double value = 0);
 /// x with `values` inserted before index `at` of an axis: a slice, or several with x's number of dims.
 /// IndexError for an index out of range.
 [[nodiscard]] Array insert(const Operand& x, std::int64_t at, const Operand& values, int axis = 0);
 /// x without the slices at these indices of an axis; negative ones count from the end. IndexError for an
 /// index out of range. (`delete` is a C++ keyword.)
 [[nodiscard]] Array delete_(const Operand& x, std::vector<std::int64_t> places, int axis = 0);
+[[nodiscard]] Array delete_(const Operand& x, std::int64_t place, int axis = 0);
 /// The elements in row-major order, repeated to fill another shape; zeros if there are none.
 [[nodiscard]] Array resize(const Operand& x, Shape shape);
+/// @}
+
+/// @name Segments
+/// Reductions of the slices of x along its first axis that have the same number in `ids`, a 1-D array of
+/// integers: slice n of the result is that of id n (jax.ops.segment_sum). Ids outside of [0, segments) are left
+/// out. x and ids are split alike, and each rank receives the terms of its block of the result. ShapeError
+/// unless there is an id for each slice, DtypeError for ids that are no integers.
+/// @{
+
+/// Sums; 0 where no slice has the id.
+[[nodiscard]] Array segment_sum(const Operand& x, const Operand& ids, std::int64_t segments);
+/// Products; 1 where no slice has the id.
+[[nodiscard]] Array segment_prod(const Operand& x, const Operand& ids, std::int64_t segments);
+/// Largest elements; -inf, or the least integer, where no slice has the id.
+[[nodiscard]] Array segment_max(const Operand& x, const Operand& ids, std::int64_t segments);
+/// Smallest elements; inf, or the largest integer, where no slice has the id.
+[[nodiscard]] Array segment_min(const Operand& x, const Operand& ids, std::int64_t segments);
 /// @}
 
 /// @name Replacing
@@ -72,10 +103,12 @@ namespace tessera {
 [[nodiscard]] inline Array right_shift(const Operand& a, const Operand& b) {
   return bitwise_right_shift(a, b);
 }
-/// population_count(x).
-[[nodiscard]] inline Array bitwise_count(const Operand& x) { return population_count(x); }
+/// The number of one bits of |x|, uint8 (numpy.bitwise_count): population_count(-1) is 32, bitwise_count 1.
+[[nodiscard]] Array bitwise_count(const Operand& x);
 /// erf_inv(x) under scipy's name.
 [[nodiscard]] inline Array erfinv(const Operand& x) { return erf_inv(x); }
+/// nonzero(condition): the places where it holds, an array for each dim. Collective: they are counted.
+[[nodiscard]] std::vector<Array> where(const Operand& condition);
 /// eye(n, dtype).
 [[nodiscard]] inline Array identity(std::int64_t n, Dtype dtype = float32,
                                     std::source_location where = std::source_location::current()) {

@@ -79,6 +79,14 @@ Array& operator-=(Array& a, const Operand& b);
 Array& operator*=(Array& a, const Operand& b);
 /// a = divide(a, b): the handle gets a new value; other handles on the old one keep it.
 Array& operator/=(Array& a, const Operand& b);
+/// a = remainder(a, b): the handle gets a new value; other handles on the old one keep it.
+inline Array& operator%=(Array& a, const Operand& b) { return a = a % b; }
+/// a = a & b: the handle gets a new value; other handles on the old one keep it.
+inline Array& operator&=(Array& a, const Operand& b) { return a = a & b; }
+/// a = a | b: the handle gets a new value; other handles on the old one keep it.
+inline Array& operator|=(Array& a, const Operand& b) { return a = a | b; }
+/// a = a ^ b: the handle gets a new value; other handles on the old one keep it.
+inline Array& operator^=(Array& a, const Operand& b) { return a = a ^ b; }
 /// @}
 
 /// @name Arithmetic
@@ -324,5 +332,9 @@ Array& operator/=(Array& a, const Operand& b);
 [[nodiscard]] inline Array operator>>(const Operand& a, const Operand& b) {
   return bitwise_right_shift(a, b);
 }
+/// a = a << b: the handle gets a new value; other handles on the old one keep it.
+inline Array& operator<<=(Array& a, const Operand& b) { return a = a << b; }
+/// a = a >> b: the handle gets a new value; other handles on the old one keep it.
+inline Array& operator>>=(Array& a, const Operand& b) { return a = a >> b; }
 
 }  // namespace tessera

@@ -40,17 +40,20 @@ template <detail::OptionsOfSum O = SumOptions> [[nodiscard]] Array prod(const Op
 template <std::same_as<AxisOptions> O = AxisOptions> [[nodiscard]] Array mean(const Operand& x, O options) {
   return mean(x, options.axis, options.keepdims);
 }
-/// var(x, axis, keepdims).
-template <std::same_as<AxisOptions> O = AxisOptions> [[nodiscard]] Array var(const Operand& x, O options) {
-  return var(x, options.axis, options.keepdims);
+/// var(x, axis, keepdims, correction).
+template <std::same_as<SpreadOptions> O = SpreadOptions>
+[[nodiscard]] Array var(const Operand& x, O options) {
+  return var(x, options.axis, options.keepdims, options.correction);
 }
-/// std(x, axis, keepdims).
-template <std::same_as<AxisOptions> O = AxisOptions> [[nodiscard]] Array std(const Operand& x, O options) {
-  return std(x, options.axis, options.keepdims);
+/// std(x, axis, keepdims, correction).
+template <std::same_as<SpreadOptions> O = SpreadOptions>
+[[nodiscard]] Array std(const Operand& x, O options) {
+  return std(x, options.axis, options.keepdims, options.correction);
 }
-/// stddev(x, axis, keepdims).
-template <std::same_as<AxisOptions> O = AxisOptions> [[nodiscard]] Array stddev(const Operand& x, O options) {
-  return std(x, options.axis, options.keepdims);
+/// stddev(x, axis, keepdims, correction).
+template <std::same_as<SpreadOptions> O = SpreadOptions>
+[[nodiscard]] Array stddev(const Operand& x, O options) {
+  return std(x, options.axis, options.keepdims, options.correction);
 }
 /// max(x, axis, keepdims).
 template <std::same_as<AxisOptions> O = AxisOptions> [[nodiscard]] Array max(const Operand& x, O options) {

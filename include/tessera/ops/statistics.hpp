@@ -76,6 +76,8 @@ std::pair<Array, std::vector<Array>> histogramdd(const Operand& sample, Histogra
 /// ArgumentError for another method, ShapeError for no elements.
 [[nodiscard]] Array quantile(const Operand& x, const Operand& q, Axes axes = {},
                              const std::string& method = "linear", bool keepdims = false);
+/// The median over several axes; otherwise as over one.
+[[nodiscard]] Array median(const Operand& x, std::vector<int> axes, bool keepdims = false);
 /// quantile(x, q / 100).
 [[nodiscard]] Array percentile(const Operand& x, const Operand& q, Axes axes = {},
                                const std::string& method = "linear", bool keepdims = false);

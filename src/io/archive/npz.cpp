@@ -143,6 +143,22 @@ Array load_npz(const std::string& path, const std::string& array, std::source_lo
   return load(path, array, std::nullopt);
 }
 
+std::map<std::string, Array> load_npz(const std::string& path, std::source_location where) {
+  const Call call("load_npz", where);
+  std::string names;
+  std::map<std::string, Array> arrays;
+  const Team team(call_text() + " of all arrays in " + quoted(path));
+  team.together([&] {
+    for (const auto& [name, info] : npz_info(path, where)) {
+      arrays.emplace(name, Array());
+      names += quoted(name) + " ";
+    }
+  });
+  team.same(call_text(), path, names);
+  for (auto& [name, x] : arrays) x = load(path, name, std::nullopt);
+  return arrays;
+}
+
 std::map<std::string, FileInfo> npz_info(const std::string& path, std::source_location where) {
   const Call call("npz_info", where);
   const NpzArchive archive(File(call_text(), path, File::Mode::read));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -33,6 +34,33 @@ Array at_places(const Array& x, const Array& places, const Array& values) {
   return reshape(At(ravel(x), {IndexPart(places)}).set(repeated(values, places.size())), x.shape());
 }
 
+// Ids with those below 0 moved past the end, where a scatter leaves them out; and the shape of the result.
+std::pair<Array, Shape> checked_segments(const Array& x, const Array& ids, std::int64_t segments) {
+  check_usable(x);
+  check_usable(ids);
+  if (!is_integer(ids.dtype()))
+    throw DtypeError(call_text() + ": ids are integers, these are " + name(ids.dtype()));
+  if (x.ndim() == 0 || ids.ndim() != 1 || ids.size() != x.shape()[0] || segments < 0)
+    throw ShapeError(call_text() + ": ids of shape " + to_string(ids.shape()) + " and " +
+                     std::to_string(segments) + " segments for slices of shape " + to_string(x.shape()) +
+                     "; there must be one id for each slice of the first axis");
+  auto extents = std::vector<std::int64_t>(x.shape().begin(), x.shape().end());
+  extents[0] = segments;
+  return {tessera::where(ids < 0, segments, astype(ids, int64)), Shape(std::move(extents))};
+}
+// -inf, or the least integer; the opposite of highest_of.
+Array lowest_of(Dtype dtype) {
+  if (is_integer(dtype)) {
+    const bool is_signed = dtype == int8 || dtype == int16 || dtype == int32 || dtype == int64;
+    return is_signed ? ones(Shape{}, dtype) << (8 * itemsize(dtype) - 1) : zeros(Shape{}, dtype);
+  }
+  return is_bool(dtype) ? zeros(Shape{}, dtype) : astype(-std::numeric_limits<double>::infinity(), dtype);
+}
+Array highest_of(Dtype dtype) {
+  if (is_integer(dtype)) return bitwise_invert(lowest_of(dtype));
+  return is_bool(dtype) ? ones(Shape{}, dtype) : astype(std::numeric_limits<double>::infinity(), dtype);
+}
+
 Array as_bits(const Array& x, int dim) {
   if (!is_integer(x.dtype()) && !is_bool(x.dtype()))
     throw DtypeError(call_text() + ": bits of " + name(x.dtype()) + "; it takes bools and integers");
@@ -53,6 +81,24 @@ std::vector<Array> array_split(const Operand& x, int parts, int axis) {
   std::vector<std::int64_t> places;
   for (std::int64_t n = 1; n < parts; ++n) places.push_back(n * each + std::min(n, more));
   return split_at(x, std::move(places), dim);
+}
+
+Array expand_dims(const Operand& x, std::vector<int> axes) {
+  const Call call("expand_dims", x.where);
+  check_usable(x.array);
+  const int ndim = x.array.ndim() + static_cast<int>(axes.size());
+  for (int& axis : axes) axis = checked_dim(axis, ndim);
+  std::ranges::sort(axes);
+  if (std::ranges::adjacent_find(axes) != axes.end())
+    throw ArgumentError(call_text() + ": a new axis is named twice");
+  Array result = x.array;
+  for (const int axis : axes) result = expand_dims(result, axis);
+  return result;
+}
+
+Array pad(const Operand& x, int width, double value) { return pad(x, {{width, width}}, value); }
+Array pad(const Operand& x, int width, const std::string& mode, double value) {
+  return pad(x, {{width, width}}, mode, value);
 }
 
 Array insert(const Operand& x, std::int64_t at, const Operand& values, int axis) {
@@ -95,6 +141,27 @@ Array resize(const Operand& x, Shape shape) {
   const auto times = (size + own - 1) / own;
   const Array all = times == 1 ? ravel(x) : ravel(broadcast_to(reshape(x, Shape{1, own}), Shape{times, own}));
   return reshape(part_of(all, 0, 0, size), std::move(shape));
+}
+
+Array segment_sum(const Operand& x, const Operand& ids, std::int64_t segments) {
+  const Call call("segment_sum", x.where);
+  const auto [at, shape] = checked_segments(x.array, ids.array, segments);
+  return At(zeros(shape, x.array.dtype()), {IndexPart(at)}).add(x.array);
+}
+Array segment_prod(const Operand& x, const Operand& ids, std::int64_t segments) {
+  const Call call("segment_prod", x.where);
+  const auto [at, shape] = checked_segments(x.array, ids.array, segments);
+  return At(ones(shape, x.array.dtype()), {IndexPart(at)}).multiply(x.array);
+}
+Array segment_max(const Operand& x, const Operand& ids, std::int64_t segments) {
+  const Call call("segment_max", x.where);
+  const auto [at, shape] = checked_segments(x.array, ids.array, segments);
+  return At(broadcast_to(lowest_of(x.array.dtype()), shape), {IndexPart(at)}).max(x.array);
+}
+Array segment_min(const Operand& x, const Operand& ids, std::int64_t segments) {
+  const Call call("segment_min", x.where);
+  const auto [at, shape] = checked_segments(x.array, ids.array, segments);
+  return At(broadcast_to(highest_of(x.array.dtype()), shape), {IndexPart(at)}).min(x.array);
 }
 
 Array put(const Operand& x, const Operand& places, const Operand& values) {
@@ -175,5 +242,14 @@ Array unpackbits(const Operand& x, int axis) {
   extents.back() *= 8;
   return moveaxis(reshape(bits, Shape(std::move(extents))), -1, dim);
 }
+
+Array bitwise_count(const Operand& x) {
+  const Call call("bitwise_count", x.where);
+  check_usable(x.array);
+  return astype(population_count(abs(x.array)), uint8);
+}
+
+std::vector<Array> where(const Operand& condition) { return nonzero(condition); }
+Array delete_(const Operand& x, std::int64_t place, int axis) { return delete_(x, std::vector{place}, axis); }
 
 }  // namespace tessera

@@ -68,6 +68,28 @@ Array gradient(const Operand& x, int axis, double spacing) {
   const Array samples = inexact(x.array);
   return derivative_along(samples, checked_dim(axis, samples.ndim()), spacing);
 }
+Array gradient(const Operand& x, const Operand& coordinates, int axis) {
+  const Call call("gradient", x.where);
+  const Array samples = inexact(x.array), at = inexact(coordinates.array);
+  const int dim = checked_dim(axis, samples.ndim());
+  const auto n = samples.shape()[dim];
+  if (at.ndim() != 1 || at.size() != n || n < 2)
+    throw ShapeError(call_text() + ": coordinates of shape " + to_string(at.shape()) + " for axis " +
+                     std::to_string(dim) + " of shape " + to_string(samples.shape()) +
+                     "; there must be one for each sample, and two samples at least");
+  std::vector<std::int64_t> aligned(samples.shape().size(), 1);
+  aligned[dim] = n - 1;
+  const auto between = [&](std::int64_t i, std::int64_t j) { return part_of(samples, dim, slice(i, j)); };
+  const Array step = reshape(diff(at, 1, 0), Shape(std::move(aligned)));
+  const Array slope = (between(1, n) - between(0, n - 1)) / step;
+  const Array first = part_of(slope, dim, slice(0, 1)), last = part_of(slope, dim, slice(n - 2, n - 1));
+  if (n == 2) return concatenate({first, last}, dim);
+  const Array before = part_of(step, dim, slice(0, n - 2)), after = part_of(step, dim, slice(1, n - 1));
+  const Array inner =
+      (part_of(slope, dim, slice(0, n - 2)) * after + part_of(slope, dim, slice(1, n - 1)) * before) /
+      (before + after);
+  return concatenate({first, inner, last}, dim);
+}
 std::vector<Array> gradient(const Operand& x, double spacing) {
   const Call call("gradient", x.where);
   const Array samples = inexact(x.array);

@@ -145,6 +145,11 @@ Array quantile(const Operand& x, const Operand& q, Axes axes, const std::string&
   check_parts(x.array, q.array, 1);
   return quantiles(x.array, q.array, axes, {method, false}, keepdims);
 }
+Array median(const Operand& x, std::vector<int> axes, bool keepdims) {
+  const Call call("median", x.where);
+  check_usable(x.array);
+  return quantiles(x.array, 0.5, std::move(axes), {"midpoint", false}, keepdims);
+}
 Array percentile(const Operand& x, const Operand& q, Axes axes, const std::string& method, bool keepdims) {
   const Call call("percentile", x.where);
   check_parts(x.array, q.array, 100);

@@ -68,7 +68,7 @@ def _holds_numpy(values):
     return hasattr(values, "__array__") or hasattr(values, "__array_interface__") or _is_buffer(values)
 
 
-def asarray(obj, /, *, dtype=None, device=None, copy=None, sharding=None):
+def asarray(obj, /, dtype=None, *, device=None, copy=None, sharding=None):
     """An array of numbers, nested lists, NumPy arrays, or what exports DLPack or a buffer; the same on every process. Placed, if a sharding is given."""
     if isinstance(obj, Array):
         x = obj
@@ -118,9 +118,10 @@ def _checked_cast(values, wanted):
         raise _core.errors.ShapeError(f"array at {_core.here()}: {error}") from None
 
 
-def array(obj, dtype=None, copy=True, sharding=None):
-    """numpy.array: see asarray."""
-    return asarray(obj, dtype=dtype, copy=True if isinstance(obj, Array) and copy else None, sharding=sharding)
+def array(obj, dtype=None, copy=True, sharding=None, *, ndmin=0):
+    """numpy.array: see asarray; with dims of extent 1 in front if it would have fewer than ndmin."""
+    x = asarray(obj, dtype=dtype, copy=True if isinstance(obj, Array) and copy else None, sharding=sharding)
+    return x if x.ndim >= ndmin else _core.reshape(x, (1,) * (ndmin - x.ndim) + x.shape)
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
@@ -143,7 +144,7 @@ def _from_outside(x):
     return _core.from_dlpack_capsule(capsule)
 
 
-def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+def arange(start, /, stop=None, step=1, dtype=None, *, device=None):
     """start, start + step, ... before stop: int32 of integers, float32 of floats, unless a dtype is given."""
     if stop is None:
         start, stop = 0, start
@@ -154,15 +155,15 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     return placed(make(start, stop, step, wanted), device)
 
 
-def empty(shape, *, dtype=None, device=None):
+def empty(shape, dtype=None, *, device=None):
     """Zeros: memory is not handed out with what it held before."""
     return placed(_core.zeros(shape, dtype=dtype or _core.float32), device)
 
 
 def _like(make, words):
-    def function(x, /, *args, dtype=None, device=None, shape=None):
+    def function(x, /, dtype=None, *, device=None, shape=None):
         x = asarray(x)
-        made = make(x.shape if shape is None else shape, *args, dtype=x.dtype if dtype is None else dtype)
+        made = make(x.shape if shape is None else shape, dtype=x.dtype if dtype is None else dtype)
         return placed(made, device)
     function.__doc__ = words
     return function
@@ -173,10 +174,10 @@ zeros_like = _like(_core.zeros, "Zeros with the shape and dtype of x.")
 ones_like = _like(_core.ones, "Ones with the shape and dtype of x.")
 
 
-def full_like(x, /, fill_value, *, dtype=None, device=None):
+def full_like(x, /, fill_value, dtype=None, *, device=None, shape=None):
     """The value with the shape and dtype of x."""
     x = asarray(x)
-    return placed(_core.full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype), device)
+    return placed(_core.full(x.shape if shape is None else shape, fill_value, dtype=x.dtype if dtype is None else dtype), device)
 
 
 def zeros(shape, dtype=None, *, device=None):
@@ -194,7 +195,7 @@ def full(shape, fill_value, dtype=None, *, device=None):
     return placed(_core.full(shape, fill_value, dtype), device)
 
 
-def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+def eye(n_rows, n_cols=None, /, k=0, dtype=None, *, device=None):
     """Ones on diagonal k."""
     k = max(-n_rows, min(k, n_rows if n_cols is None else n_cols))  # further away there is nothing
     return placed(_eye(n_rows, n_cols, k, dtype or _core.float32), device)
@@ -205,8 +206,11 @@ def identity(n, dtype=None):
     return eye(n, dtype=dtype)
 
 
-def linspace(start, stop, /, num=50, *, dtype=None, device=None, endpoint=True):
-    """num values from start to stop."""
+def linspace(start, stop, /, num=50, endpoint=True, retstep=False, dtype=None, *, device=None):
+    """num values from start to stop, and with retstep the distance between them."""
+    if retstep:
+        parts = num - 1 if endpoint else num
+        return linspace(start, stop, num, endpoint, dtype=dtype, device=device), (stop - start) / parts if parts > 0 else _np.nan
     if isinstance(start, complex) or isinstance(stop, complex):
         start, stop = complex(start), complex(stop)
         re, im = (_linspace(a, b, num, _core.float64, endpoint) for a, b in ((start.real, stop.real), (start.imag, stop.imag)))
@@ -216,12 +220,15 @@ def linspace(start, stop, /, num=50, *, dtype=None, device=None, endpoint=True):
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None):
     """base to the powers of linspace."""
-    return _core.astype(_core.power(base, linspace(start, stop, num, endpoint=endpoint)), dtype or _core.float32)
+    return _core.astype(_core.power(base, linspace(start, stop, num, endpoint=endpoint, dtype=_core.float64)), dtype or _core.float32)
 
 
 def geomspace(start, stop, num=50, endpoint=True, dtype=None):
     """num values from start to stop, each the same multiple of the one before."""
-    return _core.astype(_core.exp(linspace(_np.log(start), _np.log(stop), num, endpoint=endpoint)), dtype or _core.float32)
+    if endpoint or num < 1:
+        return _core.geomspace(float(start), float(stop), num, dtype or _core.float32)
+    longer = _core.geomspace(float(start), float(start) * (float(stop) / float(start)) ** ((num - 1) / num), num, _core.float64)
+    return _core.astype(longer, dtype or _core.float32)
 
 
 def tri(n, m=None, k=0, dtype=None):

@@ -37,9 +37,10 @@ def astype(x, dtype, /, *, copy=True, device=None):
     return placed(_core.astype(x, dtype), device)
 
 
-def clip(x, /, min=None, max=None, *, out=None):
-    """Between the bounds, with x's dtype; None: no bound."""
+def clip(x, /, min=None, max=None, out=None, *, a_min=None, a_max=None):
+    """Between the bounds, with x's dtype; None: no bound. a_min and a_max are NumPy's names of them."""
     refuse_out("clip", out)
+    min, max = a_min if min is None else min, a_max if max is None else max
     x = _array(x)
     if min is None and max is None:
         return _core.copy(x)
@@ -99,7 +100,12 @@ def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
     return builtins.bool(_core.allclose(a, b, rtol, atol, equal_nan))
 
 
-def array_equal(a, b):
-    """Whether shapes and elements are the same. Collective: reads the answer."""
+def array_equal(a, b, equal_nan=False):
+    """Whether shapes and elements are the same, NaN too with equal_nan. Collective: reads the answer."""
     a, b = _array(a), _array(b)
-    return a.shape == b.shape and builtins.bool(_core.all(_core.equal(a, b)))
+    if a.shape != b.shape:
+        return False
+    same = _core.equal(a, b)
+    if equal_nan:
+        same = _core.logical_or(same, _core.logical_and(_core.not_equal(a, a), _core.not_equal(b, b)))
+    return builtins.bool(_core.all(same))

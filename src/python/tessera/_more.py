@@ -12,9 +12,9 @@ from ._shapes import concatenate, moveaxis, ravel, reshape, tril_indices, triu_i
 __all__ = ["apply_over_axes", "around", "bitwise_count", "degrees", "delete", "diag_indices", "diag_indices_from", "ediff1d", "fabs", "fix", "fromfunction", "insert", "isneginf",
            "isposinf", "isrealobj", "isscalar", "ix_", "mgrid", "modf", "ogrid", "piecewise", "poly", "polydiv", "copyto", "fill_diagonal", "packbits", "place", "put", "put_along_axis", "putmask", "unpackbits", "radians", "resize", "rint",
            "roots", "round", "s_", "tril_indices_from",
-           "triu_indices_from", "unravel_index", "unwrap"]
+           "triu_indices_from", "unravel_index", "unwrap", "mask_indices", "real_if_close", "segment_max", "segment_min", "segment_prod", "segment_sum", "sort_complex", "spacing", "trim_zeros"]
 
-bitwise_count, degrees, radians, rint = _core.population_count, _core.rad2deg, _core.deg2rad, _core.round
+degrees, radians, rint = _core.rad2deg, _core.deg2rad, _core.round
 s_ = _np.s_
 
 
@@ -23,10 +23,75 @@ def around(x, decimals=0):
     return _core.round(x) if decimals == 0 else _core.round(_array(x) * 10.0 ** decimals) / 10.0 ** decimals
 
 
+def bitwise_count(x):
+    """The number of one bits of |x|, uint8."""
+    return _core.astype(_core.population_count(_core.abs(x)), _core.uint8)
+
+
+def _segments(name, start, combine):
+    def reduce(x, ids, segments):
+        x, ids = _array(x), _array(ids)
+        if ids.dtype.kind not in "iu":
+            raise _core.errors.DtypeError(f"{name} at {_core.here()}: ids are integers, these are {ids.dtype}")
+        if x.ndim == 0 or ids.shape != x.shape[:1]:
+            raise _core.errors.ShapeError(f"{name} at {_core.here()}: ids of shape {ids.shape} for slices of shape {x.shape}; there must be one id for each slice of the first axis")
+        outside = _core.where(_core.less(ids, 0), segments, _core.astype(ids, _core.int64))
+        limits = {} if x.dtype.kind != "i" and x.dtype.kind != "u" else {-math.inf: _np.iinfo(x.dtype.name).min, math.inf: _np.iinfo(x.dtype.name).max}
+        return combine(_core.full((segments, *x.shape[1:]), limits.get(start, start), x.dtype).at[outside], x)
+    reduce.__name__ = reduce.__qualname__ = name
+    return reduce
+
+
+segment_sum = _segments("segment_sum", 0, lambda at, x: at.add(x))
+segment_sum.__doc__ = "The sums of the slices along the first axis that have the same number in ids; 0 where none has it. Ids outside of [0, segments) are left out. jax.ops.segment_sum."
+segment_prod = _segments("segment_prod", 1, lambda at, x: at.multiply(x))
+segment_prod.__doc__ = "segment_sum's products; 1 where no slice has the id."
+segment_max = _segments("segment_max", -math.inf, lambda at, x: at.max(x))
+segment_max.__doc__ = "segment_sum's largest elements; -inf, or the least integer, where no slice has the id."
+segment_min = _segments("segment_min", math.inf, lambda at, x: at.min(x))
+segment_min.__doc__ = "segment_sum's smallest elements; inf, or the largest integer, where no slice has the id."
+
+
 def fabs(x):
     """|x| of real numbers, as floats."""
     x = _array(x)
     return _core.abs(x if x.dtype.kind == "f" else _core.astype(x, _core.float32))
+
+
+def spacing(x):
+    """The distance from x to the next number away from 0."""
+    x = _floating(_array(x))
+    return _core.subtract(_core.nextafter(x, _core.copysign(_core.full((), math.inf, x.dtype), x)), x)
+
+
+def real_if_close(x, tol=100):
+    """The real parts, if all imaginary ones are within tol machine epsilons of 0. Collective for complex numbers: reads the answer."""
+    x = _array(x)
+    if x.dtype.kind != "c":
+        return x
+    near = tol * _np.finfo("f4" if x.dtype.name == "complex64" else "f8").eps if tol > 1 else tol
+    return _core.real(x) if builtins.bool(_core.all(_core.less(_core.abs(_core.imag(x)), near))) else x
+
+
+def sort_complex(x):
+    """Complex numbers by their real parts, then by their imaginary ones."""
+    x = _array(x)
+    x = x if x.dtype.kind == "c" else _core.make_complex(_floating(x), 0.0)
+    return _core.take_along_axis(x, _core.lexsort([_core.imag(x), _core.real(x)], -1), -1)
+
+
+def trim_zeros(x, trim="fb"):
+    """A vector without the zeros in front ("f") and behind ("b"). Collective: they are looked for."""
+    x = _array(x)
+    places = _np.flatnonzero(copy_to_numpy(_core.not_equal(x, 0)))
+    if not places.size:
+        return x[:0]
+    return x[int(places[0]) if "f" in trim.lower() else 0:int(places[-1]) + 1 if "b" in trim.lower() else x.size]
+
+
+def mask_indices(n, mask_func, k=0):
+    """The places of an (n, n) matrix of ones that mask_func(ones, k), such as triu, leaves. Collective: they are counted."""
+    return tuple(_core.nonzero(mask_func(_core.ones((n, n)), k)))
 
 
 def fix(x):

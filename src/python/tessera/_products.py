@@ -7,10 +7,10 @@ from ._dtypes import result_type
 from ._reductions import sum
 from ._shapes import broadcast_arrays, concatenate, moveaxis
 
-__all__ = ["apply_along_axis", "cov", "cross", "diff", "gradient", "tensordot", "vdot", "vecdot", "vecmat", "matvec",
+__all__ = ["apply_along_axis", "corrcoef", "cov", "cross", "diff", "gradient", "tensordot", "vdot", "vecdot", "vecmat", "matvec",
            "einsum_path_text", "stencil"]
 
-def tensordot(x1, x2, /, *, axes=2):
+def tensordot(x1, x2, /, axes=2):
     """The last n dims of x1 with the first n of x2, or the named axes pairwise."""
     if isinstance(axes, int):
         return _core.tensordot(x1, x2, axes)
@@ -50,31 +50,46 @@ def cross(x1, x2, /, *, axis=-1):
     return _core.cross(x1, x2) if axis in (-1, x1.ndim - 1) else moveaxis(_core.cross(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)), -1, axis)
 
 
-def cov(x, rowvar=True, bias=False, ddof=None):
-    """The covariances of the rows, divided by n - ddof (1, or 0 with bias)."""
-    return _core.cov(x, rowvar, float(ddof if ddof is not None else 0 if bias else 1))
+def _variables(x, y, rowvar):
+    """x, and y's variables behind it, each a row."""
+    parts = [_array(v) for v in (x, y) if v is not None]
+    parts = [_core.expand_dims(v, 0) if v.ndim < 2 else v if rowvar else v.T for v in parts]
+    return parts[0] if len(parts) == 1 else concatenate(parts)
 
 
-def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+def cov(x, y=None, rowvar=True, bias=False, ddof=None):
+    """The covariances of the rows, and of y's behind them, divided by n - ddof (1, or 0 with bias)."""
+    x = _array(x) if y is None else _variables(x, y, rowvar)
+    return _core.cov(x, rowvar or y is not None, float(ddof if ddof is not None else 0 if bias else 1))
+
+
+def corrcoef(x, y=None, rowvar=True):
+    """cov, divided by the standard deviations."""
+    return _core.corrcoef(_array(x), rowvar) if y is None else _core.corrcoef(_variables(x, y, rowvar), True)
+
+
+def diff(x, /, n=1, axis=-1, prepend=None, append=None):
     """x[1:] - x[:-1] along an axis, n times."""
     ends = [e for e in (prepend, x, append) if e is not None]
     return _core.diff(ends[0] if len(ends) == 1 else concatenate(ends, axis), n, axis)
 
 
 def gradient(x, *spacing, axis=None):
-    """Central differences inside, one-sided ones at the ends, of samples so far apart along each axis."""
+    """Central differences inside, one-sided ones at the ends, of samples so far apart along each axis, or at these coordinates."""
     x = _array(x)
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     steps = list(spacing) * len(axes) if len(spacing) == 1 else list(spacing) or [1.0] * len(axes)
     if len(steps) != len(axes):
         raise ValueError(f"gradient at {_core.here()}: {len(steps)} spacings for {len(axes)} axes; give one, or one for each")
-    slopes = [_core.gradient(x, a, float(h)) for a, h in zip(axes, steps)]
+    slopes = [_core.gradient(x, _array(h), a) if getattr(h, "ndim", 0) or isinstance(h, (list, tuple)) else _core.gradient(x, a, float(h)) for a, h in zip(axes, steps)]
     return slopes[0] if len(slopes) == 1 else slopes
 
 
-def apply_along_axis(function, axis, x):
-    """function of each line along an axis."""
+def apply_along_axis(function, axis, x, *args, **options):
+    """function of each line along an axis, with what else it takes."""
     from ._transforms import vmap
+    if args or options:
+        plain, function = function, lambda line: plain(line, *args, **options)
     lines = moveaxis(x, axis, -1)
     for _ in range(lines.ndim - 1):
         function = vmap(function)

@@ -123,7 +123,15 @@ def _over_one_axis(function):
     return reduce
 
 
-argmax, argmin, median, nanargmax, nanargmin = (_over_one_axis(f) for f in (_core.argmax, _core.argmin, _core.median, _core.nanargmax, _core.nanargmin))
+argmax, argmin, nanargmax, nanargmin = (_over_one_axis(f) for f in (_core.argmax, _core.argmin, _core.nanargmax, _core.nanargmin))
+_median_of_axis = _over_one_axis(_core.median)
+
+
+def median(x, /, axis=None, keepdims=False, *, out=None):
+    return _median_of_axis(x, axis, keepdims, out=out) if axis is None or isinstance(axis, int) else _core.median(_array(x), list(axis), keepdims)
+
+
+median.__doc__ = words_of(_core.median)
 
 
 def _nan_spread(function):

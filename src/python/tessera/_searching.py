@@ -1,15 +1,16 @@
 """Searching, sorting, sets."""
 import builtins
 import collections
+import math
 
 from . import _core
 from ._create import _array, asarray
-from ._shapes import ravel
+from ._shapes import moveaxis, ravel
 
 __all__ = ["argsort", "bincount", "histogram", "histogram_bin_edges", "isin", "nonzero", "searchsorted", "sort", "take", "take_along_axis",
            "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
-def take(x, indices, /, *, axis=None, mode=None):
+def take(x, /, indices, axis=None, *, mode=None):
     """The slices along an axis that the indices name."""
     x = _array(x)
     if axis is None:
@@ -27,13 +28,13 @@ def searchsorted(x1, x2, /, side="left", sorter=None):
     return _core.searchsorted(x1, x2, side) if sorter is None else _core.searchsorted(x1, x2, side, sorter)
 
 
-def sort(x, /, axis=-1, *, descending=False, stable=True):
-    """Sorted along an axis; equal elements keep their order, whether that is asked for or not."""
+def sort(x, /, axis=-1, kind=None, *, descending=False, stable=True):
+    """Sorted along an axis; equal elements keep their order, whatever `kind` (NumPy's) and `stable` say."""
     x, axis = (_core.reshape(x, (-1,)), 0) if axis is None else (x, axis)
     return _core.sort(x, axis, descending=descending)
 
 
-def argsort(x, /, axis=-1, *, descending=False, stable=True):
+def argsort(x, /, axis=-1, kind=None, *, descending=False, stable=True):
     """The places from which sort takes its elements."""
     x, axis = (_core.reshape(x, (-1,)), 0) if axis is None else (x, axis)
     return _core.argsort(x, axis, descending=descending)
@@ -97,16 +98,37 @@ def unique_values(x, /):
     return _unique_parts(x)[0]
 
 
-def unique(x, return_index=False, return_inverse=False, return_counts=False, *, size=None, fill_value=None):
-    """numpy.unique: NaN are one value. Collective, unless the size of the result is given."""
-    if not (return_index or return_inverse or return_counts):
+def _unique_slices(x, axis):
+    """(values, first places, inverse, counts) of equal slices along an axis, in the order of their elements."""
+    x = moveaxis(_array(x), axis, 0)
+    rows = _core.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
+    n, width = rows.shape
+    if n == 0 or width == 0:
+        raise _core.errors.ShapeError(f"unique at {_core.here()}: slices of shape {x.shape[1:]}, {n} of them, have no elements to compare")
+    order = _core.lexsort([rows[:, j] for j in builtins.reversed(range(width))])
+    ordered = _core.take(rows, order, 0)
+    is_first = _core.concatenate([_core.ones((1,), _core.bool), _core.any(_core.not_equal(ordered[1:], ordered[:-1]), 1)], 0)
+    starts = _core.flatnonzero(is_first)
+    ends = _core.concatenate([starts[1:], _core.full((1,), n, starts.dtype)], 0)
+    inverse = _core.zeros((n,), starts.dtype).at[order].set(_core.cumsum(_core.astype(is_first, starts.dtype), 0) - 1)
+    values = _core.reshape(_core.take(ordered, starts, 0), (starts.size,) + x.shape[1:])
+    return moveaxis(values, 0, axis), _core.take(order, starts, 0), inverse, ends - starts
+
+
+def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, size=None, fill_value=None):
+    """numpy.unique, of elements or of the slices along an axis: NaN are one value unless equal_nan=False. Collective, unless the size of the result is given."""
+    if axis is not None and size is not None:
+        raise _core.errors.ArgumentError(f"unique at {_core.here()}: size= is for elements; slices along an axis are counted")
+    if not (return_index or return_inverse or return_counts) and axis is None and equal_nan:
         return _core.unique(x, size, fill_value)
-    parts = _core.unique_all(x, size, fill_value)
+    parts = _unique_slices(x, axis) if axis is not None else _core.unique_all(x, size, fill_value) if equal_nan else _unique_parts(x)
+    if not (return_index or return_inverse or return_counts):
+        return parts[0]
     wanted = [parts[0]] + [p for p, asked in zip(parts[1:], (return_index, return_inverse, return_counts)) if asked]
     return tuple(wanted)
 
 
-def isin(x1, x2, /, *, invert=False):
+def isin(x1, x2, /, *, assume_unique=False, invert=False, kind=None):
     """Whether each element of x1 is among those of x2; NaN never is."""
     x1, x2 = _array(x1), _array(x2)
     if "c" not in x1.dtype.kind + x2.dtype.kind:

@@ -136,14 +136,15 @@ def concatenate(arrays, /, axis=0, dtype=None):
     return joined if dtype is None else _core.astype(joined, dtype)
 
 
-def concat(arrays, /, *, axis=0):
+def concat(arrays, /, axis=0, *, dtype=None):
     """The arrays one after the other along an axis."""
-    return concatenate(arrays, axis)
+    return concatenate(arrays, axis, dtype)
 
 
-def stack(arrays, /, *, axis=0):
+def stack(arrays, /, axis=0, *, dtype=None):
     """Arrays of one shape along a new axis."""
-    return _core.stack([_array(a) for a in arrays], axis)
+    stacked = _core.stack([_array(a) for a in arrays], axis)
+    return stacked if dtype is None else _core.astype(stacked, dtype)
 
 
 def append(x, values, axis=None):
@@ -224,12 +225,12 @@ def pad(x, pad_width, mode="constant", constant_values=0, end_values=0):
     return x
 
 
-def tile(x, repetitions, /):
+def tile(x, reps):
     """The whole array repeated along each dim."""
-    return _core.tile(x, [repetitions] if isinstance(repetitions, int) else list(repetitions))
+    return _core.tile(x, [reps] if isinstance(reps, int) else list(reps))
 
 
-def repeat(x, repeats, /, *, axis=None, total_repeat_length=None):
+def repeat(x, /, repeats, axis=None, *, total_repeat_length=None):
     """Each element so many times along an axis; without one, of the elements in a row."""
     x = _array(x)
     if axis is None:
@@ -241,12 +242,12 @@ def repeat(x, repeats, /, *, axis=None, total_repeat_length=None):
     return _core.repeat(x, repeats if isinstance(repeats, (int, list)) else _np.asarray(repeats).tolist(), axis)
 
 
-def tril(x, /, *, k=0):
+def tril(x, /, k=0):
     """The elements on and below diagonal k, zeros elsewhere."""
     return _core.tril(x, k)
 
 
-def triu(x, /, *, k=0):
+def triu(x, /, k=0):
     """The elements on and above diagonal k, zeros elsewhere."""
     return _core.triu(x, k)
 
@@ -266,9 +267,13 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     return _core.diagonal(moveaxis(x, (axis1, axis2), (0, 1)), offset)
 
 
-def meshgrid(*arrays, indexing="xy"):
-    """Coordinates of a grid from those of its axes."""
-    return _core.meshgrid([_array(a) for a in arrays], indexing) if arrays else []
+def meshgrid(*arrays, indexing="xy", sparse=False, copy=True):
+    """Coordinates of a grid from those of its axes; sparse: with extent 1 in the other dims."""
+    arrays = [_array(a) for a in arrays]
+    if not sparse:
+        return _core.meshgrid(arrays, indexing) if arrays else []
+    places = [1, 0, *range(2, len(arrays))] if indexing == "xy" and len(arrays) > 1 else range(len(arrays))
+    return [_core.reshape(a, [a.size if d == place else 1 for d in range(len(arrays))]) for a, place in zip(arrays, places)]
 
 
 for _name in ("broadcast_to", "diagonal", "expand_dims", "flip", "mT", "matrix_transpose", "moveaxis", "permute_dims", "ravel", "reshape", "rollaxis", "squeeze", "swapaxes", "transpose", "unstack",

@@ -10,7 +10,8 @@ _f = _core.fft
 def _one(name):
     function = getattr(_f, name)
 
-    def transform(x, /, *, n=None, axis=-1, norm="backward", **layout):
+    def transform(x, /, n=None, axis=-1, norm=None, **layout):
+        norm = norm or "backward"
         return function(x, axes=[axis], norm=norm, **layout) if n is None else function(x, n, axes=[axis], norm=norm, **layout)
     transform.__name__, transform.__doc__ = name, words_of(function)
     return transform
@@ -19,7 +20,8 @@ def _one(name):
 def _several(name):
     function = getattr(_f, name)
 
-    def transform(x, /, *, s=None, axes=None, norm="backward", **layout):
+    def transform(x, /, s=None, axes=None, norm=None, **layout):
+        norm = norm or "backward"
         if s is not None and axes is None:
             axes = range(-len(s), 0)
         options = {} if axes is None else {"axes": list(axes)}
@@ -35,7 +37,7 @@ fft2, ifft2, rfft2, irfft2, fftn, ifftn, rfftn, irfftn = (_several(n) for n in (
 def _frequencies(name):
     function = getattr(_f, name)
 
-    def frequencies(n, /, *, d=1.0, dtype=None, device=None):
+    def frequencies(n, /, d=1.0, *, dtype=None, device=None):
         made = function(n, float(d)) if dtype is None else function(n, float(d), dtype)
         return made if device is None else _device_put(made, device)
     frequencies.__name__, frequencies.__doc__ = name, words_of(function)
@@ -45,11 +47,11 @@ def _frequencies(name):
 fftfreq, rfftfreq = _frequencies("fftfreq"), _frequencies("rfftfreq")
 
 
-def fftshift(x, /, *, axes=None):
+def fftshift(x, /, axes=None):
     """The zero frequency in the middle of the axes, or of all."""
     return _f.fftshift(x, axes)
 
 
-def ifftshift(x, /, *, axes=None):
+def ifftshift(x, /, axes=None):
     """fftshift undone."""
     return _f.ifftshift(x, axes)

@@ -39,12 +39,12 @@ def matrix_power(x, n, /):
     return _l.matrix_power(x, n)
 
 
-def qr(x, /, *, mode="reduced"):
-    """x = Q R: "reduced", or "complete" with a square Q."""
-    if mode == "reduced":
-        return _l.qr(x)
+def qr(x, /, mode="reduced"):
+    """x = Q R: "reduced", "complete" with a square Q, or "r" for R alone."""
+    if mode in ("reduced", "r"):
+        return _l.qr(x) if mode == "reduced" else _l.qr(x).R
     if mode != "complete":
-        raise ValueError(f"qr: there is no mode '{mode}'; the modes are 'reduced' and 'complete'")
+        raise ValueError(f"qr: there is no mode '{mode}'; the modes are 'reduced', 'complete' and 'r'")
     m, n = x.shape[-2:]
     if m <= n:
         return _l.qr(x)
@@ -53,7 +53,7 @@ def qr(x, /, *, mode="reduced"):
     return type(full)(full.Q, full.R[..., :n])
 
 
-def svd(x, /, *, full_matrices=True, compute_uv=True):
+def svd(x, /, full_matrices=True, compute_uv=True):
     """x = U diag(S) Vh."""
     return _l.svd(x, full_matrices) if compute_uv else _l.svdvals(x)
 
@@ -63,8 +63,9 @@ def _tolerance(x, s, rtol, default):
     return _core.multiply(_core.max(s, -1, True), _core.expand_dims(given, -1) if isinstance(given, _core.Array) and given.ndim else given)
 
 
-def pinv(x, /, *, rtol=None):
-    """The Moore-Penrose inverse."""
+def pinv(x, /, rcond=None, *, rtol=None):
+    """The Moore-Penrose inverse: singular values up to rtol (NumPy's rcond) times the largest count as 0."""
+    rtol = rcond if rtol is None else rtol
     if rtol is None:
         return _l.pinv(x)
     u, s, vh = _l.svd(x, False)
@@ -72,11 +73,13 @@ def pinv(x, /, *, rtol=None):
     return _core.matmul(_core.conj(matrix_transpose(vh)) * _core.expand_dims(inverse, -2), _core.conj(matrix_transpose(u)))
 
 
-def matrix_rank(x, /, *, rtol=None, tol=None):
-    """How many singular values are above rtol times the largest."""
-    if rtol is None:
+def matrix_rank(x, /, tol=None, *, rtol=None):
+    """How many singular values are above rtol times the largest, or above tol."""
+    if rtol is None and tol is None:
         return _l.matrix_rank(x)
     s = _l.svdvals(x)
+    if rtol is None:
+        return _core.count_nonzero(_core.greater(s, _core.expand_dims(tol, -1) if getattr(tol, "ndim", 0) else tol), -1)
     return _core.count_nonzero(_core.greater(s, _tolerance(x, s, rtol, 0)), -1)
 
 
@@ -124,6 +127,15 @@ def lstsq(a, b, rcond=None):
     rest = _core.square(_core.abs(matmul(a, x) - b))
     residuals = _core.sum(rest, 0) if b.ndim > 1 else _core.reshape(_core.sum(rest), (1,))
     return Lstsq(x, residuals if a.shape[0] > a.shape[1] else _core.zeros((0,), residuals.dtype), rank, s)
+
+
+def tensorinv(a, ind=2):
+    """The inverse of what tensordot(a, b, ind) does; the first `ind` extents multiply to as much as the others."""
+    a = _standard._array(a)
+    front, rest = a.shape[:ind], a.shape[ind:]
+    if ind <= 0 or _math.prod(front) != _math.prod(rest):
+        raise _core.errors.ShapeError(f"tensorinv at {_core.here()}: {a.shape} parted at {ind} is no square: {_math.prod(front)} and {_math.prod(rest)}")
+    return _core.reshape(_l.inv(_core.reshape(a, (_math.prod(front), _math.prod(rest)))), rest + front)
 
 
 def lu(a):
