@@ -7,6 +7,11 @@ else()
   option(TESSERA_UNITY "Compile the small files of a folder together" ON)
 endif()
 
+if(TESSERA_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A type of an anonymous namespace is known to one file alone, but no longer stands in the file that is given to the compiler.
+  list(APPEND tessera_warnings -Wno-subobject-linkage)
+endif()
+
 # Records of ops name their rules alike in each file (infer, kernel, registered), and kernels have options of their own: these stay alone.
 function(tessera_compile_together target)
   if(NOT TESSERA_UNITY)
