@@ -22,7 +22,14 @@ struct SumOptions {
 namespace detail {
 template <class O>
 concept OptionsOfSum = std::same_as<O, SumOptions> || std::same_as<O, AxisOptions>;
+template <class O>
+concept OptionsOfSpread = std::same_as<O, SpreadOptions> || std::same_as<O, AxisOptions>;
+
+template <OptionsOfSpread O> double correction_of(const O& options) {
+  if constexpr (std::same_as<O, SpreadOptions>) return options.correction;
+  return 0;
 }
+}  // namespace detail
 
 /// sum(x, axis, dtype, keepdims).
 template <detail::OptionsOfSum O = SumOptions> [[nodiscard]] Array sum(const Operand& x, O options) {
@@ -41,19 +48,16 @@ template <std::same_as<AxisOptions> O = AxisOptions> [[nodiscard]] Array mean(co
   return mean(x, options.axis, options.keepdims);
 }
 /// var(x, axis, keepdims, correction).
-template <std::same_as<SpreadOptions> O = SpreadOptions>
-[[nodiscard]] Array var(const Operand& x, O options) {
-  return var(x, options.axis, options.keepdims, options.correction);
+template <detail::OptionsOfSpread O = SpreadOptions> [[nodiscard]] Array var(const Operand& x, O options) {
+  return var(x, options.axis, options.keepdims, detail::correction_of(options));
 }
 /// std(x, axis, keepdims, correction).
-template <std::same_as<SpreadOptions> O = SpreadOptions>
-[[nodiscard]] Array std(const Operand& x, O options) {
-  return std(x, options.axis, options.keepdims, options.correction);
+template <detail::OptionsOfSpread O = SpreadOptions> [[nodiscard]] Array std(const Operand& x, O options) {
+  return std(x, options.axis, options.keepdims, detail::correction_of(options));
 }
 /// stddev(x, axis, keepdims, correction).
-template <std::same_as<SpreadOptions> O = SpreadOptions>
-[[nodiscard]] Array stddev(const Operand& x, O options) {
-  return std(x, options.axis, options.keepdims, options.correction);
+template <detail::OptionsOfSpread O = SpreadOptions> [[nodiscard]] Array stddev(const Operand& x, O options) {
+  return std(x, options.axis, options.keepdims, detail::correction_of(options));
 }
 /// max(x, axis, keepdims).
 template <std::same_as<AxisOptions> O = AxisOptions> [[nodiscard]] Array max(const Operand& x, O options) {
