@@ -10,7 +10,7 @@ namespace tessera::factor {
 namespace {
 
 // The chase on one rank takes time in proportion; two strips of the product kernels' rows.
-constexpr std::int64_t widest_band = 48;
+constexpr std::int64_t widest_upper_band = 48;
 
 // B on the first rank, and the reflectors of both sides there.
 template <class T> struct Chased {
@@ -58,7 +58,7 @@ template <class T> void clear_rows_from(GridMatrix<T>& z, std::int64_t first) {
 }  // namespace
 
 BlockCyclic bidiagonal_layout(std::int64_t m, std::int64_t n, int ranks) {
-  return {{m, std::max<std::int64_t>(m, 1), 1}, {n, block_for(n, ranks, widest_band), ranks}};
+  return {{m, std::max<std::int64_t>(m, 1), 1}, {n, block_for(n, ranks, widest_upper_band), ranks}};
 }
 
 template <class T> bool svd_in_two_stages(const Grid& grid, GridMatrix<T>& a, real_of<T>* s, GridMatrix<T>* u,
@@ -102,7 +102,7 @@ std::int64_t elements_of_chase(const BlockCyclic& layout, bool vectors) {
 
 namespace {
 
-struct Counting {
+struct BidiagonalTraffic {
   ReceivedBytes& traffic;
   const GridRank& me;
   const CyclicDim& columns = me.layout.columns;
@@ -160,7 +160,7 @@ struct Counting {
 void predict_bidiagonal(ReceivedBytes& traffic, const GridRank& me, std::int64_t real_itemsize,
                         bool vectors) {
   if (me.layout.columns.parts == 1) return;
-  const Counting count{traffic, me};
+  const BidiagonalTraffic count{traffic, me};
   count.reduction();
   if (!vectors) return predict_values(traffic, me.rank, count.n * real_itemsize);
   count.sent(0, 2 * count.n * real_itemsize + me.itemsize);

@@ -106,7 +106,7 @@ bool eigh_in_two_stages(const Grid& grid, GridMatrix<T>& a, real_of<T>* w, GridM
 
 namespace {
 
-struct Counting {
+struct TridiagonalTraffic {
   ReceivedBytes& traffic;
   const GridRank& me;
   const CyclicDim& columns = me.layout.columns;
@@ -155,7 +155,7 @@ struct Counting {
 void predict_two_stages(ReceivedBytes& traffic, const GridRank& me, std::int64_t real_itemsize,
                         bool vectors) {
   if (me.layout.columns.parts == 1) return;
-  const Counting count{traffic, me};
+  const TridiagonalTraffic count{traffic, me};
   const std::int64_t n = me.layout.columns.extent;
   count.reduction();
   if (!vectors) return predict_values(traffic, me.rank, n * real_itemsize);
