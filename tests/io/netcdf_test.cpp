@@ -97,6 +97,25 @@ TEST_F(NetcdfFile, what_is_written_comes_back_with_dims_and_packing) {
   EXPECT_EQ(std::get<std::string>(io::netcdf_attributes(file).at("title")), "run");
 }
 
+// Another variable may have made the shared dim longer: netCDF gives the fill value there.
+TEST_F(NetcdfFile, a_variable_is_as_long_as_its_unlimited_dim) {
+  const auto file = path("short.nc");
+  io::Netcdf out(file);
+  for (int time = 0; time < 3; ++time) out.append("long", full({1, 2}, float(time)), {"time", "x"});
+  out.append("short", full({1, 2}, 7.f), {"time", "x"});
+  out.append("packed", full({1, 2}, 7.), {"time", "x"}, {.packed = int16, .fill = -1});
+  out.close();
+  comm::barrier(comm::world());
+  EXPECT_EQ(io::netcdf_variables(file).at("short").info.shape, (Shape{3, 2}));
+  constexpr double unwritten = 9.969209968386869e36;
+  for (const auto& read : {io::load_netcdf(file, "short"), io::load_netcdf(file, "short", all_rows())})
+    EXPECT_THAT(numbers(read), ElementsAre(7, 7, unwritten, unwritten, unwritten, unwritten));
+  EXPECT_EQ(io::load_netcdf(file, "short", all_rows()).sharding(), all_rows());
+  EXPECT_THAT(numbers(io::load_netcdf(file, "packed", {.slices = {slice(0, 2), slice(1, 2)}})),
+              Pointwise(NanSensitiveDoubleEq(), {7., NAN}));
+  EXPECT_THAT(numbers(io::load_netcdf(file, "long", all_rows())), ElementsAre(0, 0, 1, 1, 2, 2));
+}
+
 TEST_F(NetcdfFile, mistakes_are_told) {
   io::Netcdf out(path("x.nc"));
   out.write("a", arange(6), {"x"});

@@ -102,11 +102,55 @@ Array unpacked(const Array& stored, const std::map<std::string, Attribute>& attr
   return where(missing, full_like(values, std::numeric_limits<double>::quiet_NaN()), values);
 }
 
-Array load(const std::string& path, const std::string& variable, const std::optional<Sharding>& sharding,
-           const NetcdfLoadOptions& options) {
-  const Hdf5LoadOptions part{.other_files = false, .slices = options.slices};
+// What netCDF puts where nothing was written, unless the variable has a _FillValue.
+double usual_fill(Dtype dtype) {
+  if (is_inexact(dtype)) return 9.9692099683868690e+36;
+  if (dtype == int8) return -127;
+  if (dtype == uint8) return 255;
+  if (dtype == int16) return -32767;
+  if (dtype == uint16) return 65535;
+  if (dtype == int32) return -2147483647;
+  return dtype == uint32 ? 4294967295. : 0;
+}
+
+// The shape of the variable where it is stored with fewer elements: another variable has made a shared
+// unlimited dim longer.
+std::optional<Shape> longer_shape(const std::string& path, const std::string& variable) {
+  const auto variables = netcdf_variables(path);
+  const auto found = variables.find(variable.starts_with('/') ? variable.substr(1) : variable);
+  if (found == variables.end() || found->second.info.shape == hdf5_info(path, variable).shape)
+    return std::nullopt;
+  return found->second.info.shape;
+}
+
+// The stored elements, and the fill value beyond them.
+Array load_longer(const std::string& path, const std::string& variable, const Shape& shape,
+                  const std::optional<Sharding>& sharding) {
+  const Hdf5LoadOptions all{.other_files = false};
+  const Array stored = sharding ? load_hdf5(path, variable, *sharding, all) : load_hdf5(path, variable, all);
+  const auto own = numbers_in(attributes_of({call_text(), path, "/" + variable}), "_FillValue").real;
+  std::vector<std::pair<int, int>> widths;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    widths.emplace_back(0, static_cast<int>(shape[d] - stored.shape()[d]));
+  return pad(stored, widths, own.empty() ? usual_fill(stored.dtype()) : own[0]);
+}
+
+Array load_stored(const std::string& path, const std::string& variable,
+                  const std::optional<Sharding>& sharding, const std::vector<Slice>& slices) {
+  const Hdf5LoadOptions part{.other_files = false, .slices = slices};
+  // First, because all ranks agree in it whether they can read the file.
   const Array stored =
       sharding ? load_hdf5(path, variable, *sharding, part) : load_hdf5(path, variable, part);
+  const auto shape = longer_shape(path, variable);
+  if (!shape) return stored;
+  Array all = load_longer(path, variable, *shape, sharding);
+  if (!slices.empty()) all = index(all, {slices.begin(), slices.end()});
+  return sharding ? device_put(all, *sharding) : all;
+}
+
+Array load(const std::string& path, const std::string& variable, const std::optional<Sharding>& sharding,
+           const NetcdfLoadOptions& options) {
+  const Array stored = load_stored(path, variable, sharding, options.slices);
   if (!options.unpack || is_complex(stored.dtype()) || is_bool(stored.dtype())) return stored;
   return unpacked(stored, attributes_of({call_text(), path, "/" + variable}));
 }

@@ -26,17 +26,17 @@ std::string text_attribute(hid_t object, const char* name) {
 }
 bool is_scale(hid_t dataset) { return text_attribute(dataset, "CLASS") == "DIMENSION_SCALE"; }
 
-std::string name_of_object(hid_t file, hobj_ref_t reference) {
+std::string path_of_object(hid_t file, hobj_ref_t reference) {
   const Handle object(H5Rdereference2(file, H5P_DEFAULT, H5R_OBJECT, &reference), H5Oclose);
   if (!object.ok()) return "";
   std::string name(1024, '\0');
   const auto length = H5Iget_name(object, name.data(), name.size());
   name.resize(static_cast<std::size_t>(std::clamp<ssize_t>(length, 0, 1023)));
-  return base_of(name);
+  return name;
 }
 
-// The name of the first scale of each dim.
-std::vector<std::string> names_in_list(hid_t file, hid_t dataset, std::size_t ndim) {
+// The path of the first scale of each dim.
+std::vector<std::string> scales_in_list(hid_t file, hid_t dataset, std::size_t ndim) {
   std::vector<std::string> names(ndim);
   if (ndim == 0 || H5Aexists(dataset, "DIMENSION_LIST") <= 0) return names;
   const Handle attribute(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT), H5Aclose),
@@ -47,7 +47,7 @@ std::vector<std::string> names_in_list(hid_t file, hid_t dataset, std::size_t nd
   std::vector<hvl_t> lists(ndim);
   if (!is_list || H5Aread(attribute, type, lists.data()) < 0) return names;
   for (std::size_t d = 0; d < ndim; ++d)
-    if (lists[d].len > 0) names[d] = name_of_object(file, *static_cast<hobj_ref_t*>(lists[d].p));
+    if (lists[d].len > 0) names[d] = path_of_object(file, *static_cast<hobj_ref_t*>(lists[d].p));
   H5Dvlen_reclaim(type, space, H5P_DEFAULT, lists.data());
   return names;
 }
@@ -70,8 +70,9 @@ void for_each_dataset(hid_t file, const Visit& visit) {
 
 std::vector<std::string> dims_of(hid_t file, const std::string& name, hid_t dataset, const Shape& shape,
                                  std::map<std::int64_t, std::string>& phony) {
-  auto dims = names_in_list(file, dataset, shape.size());
+  auto dims = scales_in_list(file, dataset, shape.size());
   for (std::size_t d = 0; d < dims.size(); ++d) {
+    dims[d] = base_of(dims[d]);
     if (!dims[d].empty()) continue;
     if (d == 0 && is_scale(dataset)) {
       dims[d] = base_of(name);
@@ -82,18 +83,43 @@ std::vector<std::string> dims_of(hid_t file, const std::string& name, hid_t data
   return dims;
 }
 
+// Paths of the scales of a variable's dims; a scale that is a variable itself has its own path first.
+std::vector<std::string> scales_of(hid_t file, const std::string& name, hid_t dataset, std::size_t ndim) {
+  auto scales = scales_in_list(file, dataset, ndim);
+  if (ndim > 0 && scales[0].empty() && is_scale(dataset)) scales[0] = "/" + name;
+  return scales;
+}
+
+// The length of each scale's dim: an unlimited dim is as long as its longest variable.
+std::map<std::string, std::int64_t> lengths_of_scales(const Hdf5Source& source, hid_t file) {
+  std::map<std::string, std::int64_t> lengths;
+  for_each_dataset(file, [&](const std::string& name, hid_t dataset) {
+    const Handle space(H5Dget_space(dataset), H5Sclose);
+    if (H5Sget_simple_extent_ndims(space) <= 0) return;
+    const Shape shape = shape_of_dataset(source, dataset);
+    const auto scales = scales_of(file, name, dataset, shape.size());
+    for (std::size_t d = 0; d < scales.size(); ++d)
+      if (!scales[d].empty()) lengths[scales[d]] = std::max(lengths[scales[d]], shape[d]);
+  });
+  return lengths;
+}
+
 }  // namespace
 
 std::map<std::string, NetcdfVariable> read_variables(const Hdf5Source& source, hid_t file) {
   std::map<std::string, NetcdfVariable> found;
   std::map<std::int64_t, std::string> phony;
+  const auto lengths = lengths_of_scales(source, file);
   for_each_dataset(file, [&](const std::string& name, hid_t dataset) {
     if (text_attribute(dataset, "NAME").starts_with(no_variable)) return;
     try {
-      const Shape shape = shape_of_dataset(source, dataset);
+      Shape shape = shape_of_dataset(source, dataset);
       const Dtype dtype = dtype_of_dataset(source, dataset);
-      found.emplace(name, NetcdfVariable{{shape, dtype, "netcdf variable " + name},
-                                         dims_of(file, name, dataset, shape, phony)});
+      auto dims = dims_of(file, name, dataset, shape, phony);
+      const auto scales = scales_of(file, name, dataset, shape.size());
+      for (std::size_t d = 0; d < scales.size(); ++d)
+        if (const auto scale = lengths.find(scales[d]); scale != lengths.end()) shape[d] = scale->second;
+      found.emplace(name, NetcdfVariable{{shape, dtype, "netcdf variable " + name}, std::move(dims)});
     } catch (const IoError&) {  // texts, or other types that tessera does not read
     }
   });
