@@ -112,7 +112,7 @@ TEST_F(NetcdfFile, a_variable_is_as_long_as_its_unlimited_dim) {
     EXPECT_THAT(numbers(read), ElementsAre(7, 7, unwritten, unwritten, unwritten, unwritten));
   EXPECT_EQ(io::load_netcdf(file, "short", all_rows()).sharding(), all_rows());
   EXPECT_THAT(numbers(io::load_netcdf(file, "packed", {.slices = {slice(0, 2), slice(1, 2)}})),
-              Pointwise(NanSensitiveDoubleEq(), {7., NAN}));
+              Pointwise(NanSensitiveDoubleEq(), std::vector<double>{7, NAN}));
   EXPECT_THAT(numbers(io::load_netcdf(file, "long", all_rows())), ElementsAre(0, 0, 1, 1, 2, 2));
 }
 
