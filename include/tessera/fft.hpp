@@ -73,17 +73,21 @@ struct FftOptions {
 /// @}
 
 /// @name Along one axis, by position
-/// fft(x, n, axis), as numpy.fft.fft. They are templates so that fft(x, n, {}) still means options.
+/// Templates, so that fft(x, n, {}) still means options.
 /// @{
+/// fft(x, n, {.axes = {axis}}), as numpy.fft.fft.
 template <std::same_as<int> I> [[nodiscard]] Array fft(const Operand& x, std::int64_t n, I axis) {
   return fft(x, n, {.axes = {axis}});
 }
+/// ifft(x, n, {.axes = {axis}}).
 template <std::same_as<int> I> [[nodiscard]] Array ifft(const Operand& x, std::int64_t n, I axis) {
   return ifft(x, n, {.axes = {axis}});
 }
+/// rfft(x, n, {.axes = {axis}}).
 template <std::same_as<int> I> [[nodiscard]] Array rfft(const Operand& x, std::int64_t n, I axis) {
   return rfft(x, n, {.axes = {axis}});
 }
+/// irfft(x, n, {.axes = {axis}}).
 template <std::same_as<int> I> [[nodiscard]] Array irfft(const Operand& x, std::int64_t n, I axis) {
   return irfft(x, n, {.axes = {axis}});
 }

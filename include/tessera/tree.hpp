@@ -71,6 +71,7 @@ template <class T> T block_until_ready(T tree, std::source_location where = std:
   eval(tree_leaves(tree), where);
   return tree;
 }
+/// The same as a method.
 inline Array Array::block_until_ready(Where where) const { return tessera::block_until_ready(*this, where); }
 
 }  // namespace tessera

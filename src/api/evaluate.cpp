@@ -169,7 +169,7 @@ std::string data_text(const Asked& asked) {
 
 namespace {
 
-// What this rank's handles hold besides the `asked` roots, and what all ranks compute along instead.
+// The values that this rank's handles hold besides the `asked` roots, and those that all ranks compute along.
 struct Held {
   std::size_t asked;
   std::uint64_t hash = 0;

@@ -53,7 +53,7 @@ struct Rates {
   Topology topology = {};
   friend bool operator==(const Rates&, const Rates&) = default;
 
-  // Of a step that reads and writes these bytes.
+  // Seconds of a step that reads and writes these bytes.
   double memory_seconds(double bytes) const {
     return bytes / (bytes <= cache_bytes && cache_bytes_per_s > 0 ? cache_bytes_per_s : memory_bytes_per_s);
   }

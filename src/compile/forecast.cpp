@@ -223,7 +223,7 @@ const GridFactorization* grid_factorization_of(const Program& program, const Ins
 }
 
 //   rows of panel k go along the grid's columns | everybody updates
-//                                               | the next panel's column factors it, and sends it along the rows
+//                                               | the next panel's column factors and sends it along the rows
 double CollectiveForecast::factorization_seconds(const Program& program, const Instruction& i,
                                                  const GridFactorization& kind) {
   const auto& matrix = program.values[static_cast<std::size_t>(i.inputs[0])];

@@ -65,7 +65,7 @@ class Backward {
                        std::size_t i) {
     if (lowering(*node.op) == nullptr || is_placed_by_rule(*node.op)) return placement.inputs[i];
     if (node.op->flops != nullptr)
-      // Not a move but a computation (fft), whose placement chooses the best source layout.
+      // The node computes (fft) instead of moving; its placement chooses the best source layout.
       return placement.inputs[i];
     std::vector<std::optional<Sharding>> without(args.shardings.begin(), args.shardings.end());
     without[i].reset();

@@ -23,7 +23,7 @@ std::int64_t parts_met(const RemapPiece& piece, std::size_t d, Range mine, const
   return std::min(last > first ? last - first : first - last, mine.size() - 1) + 1;
 }
 
-// What a receiver needs of a piece along one dim, and what it has of that.
+// Elements of a piece that a receiver needs along one dim, and those of them that it has.
 struct DimLoad {
   std::int64_t needed = 0, held = 0, own_elements = 1, blocks = 1;
   bool same_box = false;

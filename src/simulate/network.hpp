@@ -31,8 +31,8 @@ class NetworkQueues {
     int from_host = 0, to_host = 0, hop = 0;
     double head_s = 0, tail_s = 0, bytes = 0;
   };
-  // Leaves a host at the time; `left_s` is set to the end of the host's sending. `message_bytes`: of the whole
-  // message, of which this may be a part.
+  // Leaves a host at the time; `left_s` is set to the end of the host's sending. `message_bytes`: of the
+  // whole message, of which this may be a part.
   Passage leave(int from_rank, int to_rank, double bytes, double message_bytes, double now_s, double& left_s);
   // Passes one link at its head's time. True: it has arrived at tail_s.
   bool pass(Passage&);

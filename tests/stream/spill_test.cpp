@@ -49,7 +49,8 @@ const std::vector<Case>& of_matrices() {
       {"sorted in both dims", [](const Array& x) { return sort(sort(x, 1), 0); }, true},
       {"plus its transpose", [](const Array& x) { return matmul(x.T(), x) + x(slice(0, 6)).T(); }, false},
       {"sums of columns sorted", [](const Array& x) { return sort(sort(x, 0), 1) - mean(x, 0); }, true},
-      {"running sums from the end", [](const Array& x) { return cumsum(x * 2, 0, {.reverse = true}); }, true},
+      {"running sums from the end", [](const Array& x) { return cumsum(x * 2, 0, {.reverse = true}); },
+       false},
       {"other dims",
        [](const Array& x) {
          return sum(reshape(x, {-1, 2, 3}), 1) + 1;
@@ -84,8 +85,8 @@ const std::vector<Case>& of_vectors() {
       {"chain of a sort", [](const Array& v) { return sort(v) * 2 - mean(v); }, true},
       {"argsort", [](const Array& v) { return astype(argsort(v), float64); }, true},
       {"argsort of a chain", [](const Array& v) { return argsort(-sqrt(v)) * 2.0; }, true},
-      {"cumsum from the end", [](const Array& v) { return cumsum(v, 0, {.reverse = true}); }, true},
-      {"cummax from the end", [](const Array& v) { return cummax(v, 0, true) - v; }, true},
+      {"cumsum from the end", [](const Array& v) { return cumsum(v, 0, {.reverse = true}); }, false},
+      {"cummax from the end", [](const Array& v) { return cummax(v, 0, true) - v; }, false},
       {"median", [](const Array& v) { return median(v); }, true},
       {"quantiles",
        [](const Array& v) {

@@ -1,4 +1,4 @@
-// Where the files are that tests read beside their sources.
+// The folder of the files that tests read beside their sources.
 #pragma once
 #include <filesystem>
 

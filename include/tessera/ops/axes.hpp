@@ -17,8 +17,8 @@ concept AxisNumber = std::integral<I> && !std::same_as<I, bool>;
 /// IndexError for an axis that is out of range or named twice.
 struct Axes {
   Axes() = default;
-  /// One or several: sum(x, 0), sum(x, {0, -1}). Not an initializer list: g++ would take the names of options,
-  /// {.correction = 1}, for a list of axes.
+  /// One or several: sum(x, 0), sum(x, {0, -1}). Not an initializer list: g++ would take the names of
+  /// options, {.correction = 1}, for a list of axes.
   template <AxisNumber... I>
   requires(sizeof...(I) > 0) Axes(I... axes) : values{static_cast<int>(axes)...} {}
   Axes(std::vector<int> axes) : values(std::move(axes)) {}  ///< one axis per entry of the vector

@@ -48,9 +48,9 @@ template <std::integral I>
 
 /// @name Segments
 /// Reductions of the slices of x along its first axis that have the same number in `ids`, a 1-D array of
-/// integers: slice n of the result is that of id n (jax.ops.segment_sum). Ids outside of [0, segments) are left
-/// out. x and ids are split alike, and each rank receives the terms of its block of the result. ShapeError
-/// unless there is an id for each slice, DtypeError for ids that are no integers.
+/// integers: slice n of the result is that of id n (jax.ops.segment_sum). Ids outside of [0, segments) are
+/// left out. x and ids are split alike, and each rank receives the terms of its block of the result.
+/// ShapeError unless there is an id for each slice, DtypeError for ids that are no integers.
 /// @{
 
 /// Sums; 0 where no slice has the id.

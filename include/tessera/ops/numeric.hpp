@@ -24,8 +24,8 @@ namespace tessera {
 /// The derivative along an axis of samples at distance `spacing`: central differences, one-sided ones at the
 /// ends. ShapeError for an axis of less than two samples.
 [[nodiscard]] Array gradient(const Operand& x, int axis, double spacing = 1);
-/// The same of samples at coordinates that need not be equally far apart, 1-D, one for each sample: differences
-/// of second order inside. ShapeError for another number of coordinates.
+/// The same of samples at coordinates that need not be equally far apart, 1-D, one for each sample:
+/// differences of second order inside. ShapeError for another number of coordinates.
 [[nodiscard]] Array gradient(const Operand& x, const Operand& coordinates, int axis = -1);
 /// The derivatives along each axis.
 [[nodiscard]] std::vector<Array> gradient(const Operand& x, double spacing = 1);

@@ -1,5 +1,5 @@
-// The second stage of a reduction to tridiagonal or bidiagonal form: a band of width b is chased down column by
-// column. Column-major.
+// The second stage of a reduction to tridiagonal or bidiagonal form: a band of width b is chased down column
+// by column. Column-major.
 //
 //   sweep s     H(s, 0) clears column s below its first subdiagonal; what it fills below the band is cleared
 //               in its first column by H(s, 1), b rows further down, and so on to the end

@@ -2,7 +2,7 @@
 // Everything that depends on singular values and weights alone is here; the products with the halves' vectors
 // are the caller's, who may hold any of their rows.
 //
-//   upper bidiagonal   [B1            ]   B1 has one column more than rows and so a null vector, its last one;
+//   upper bidiagonal   [B1            ]   B1 has one column more than rows, so a null vector, its last one;
 //                      [ alpha | beta ]   B2 may have one too
 //                      [       |  B2  ]
 //   =  U M V^T  with M zero but for its diagonal of singular values and its row of weights
@@ -16,7 +16,8 @@
 
 namespace tessera::kernels {
 
-// The columns of one side's vectors that are rotated before everything else: (p, q) := (c p + s q, c q - s p).
+// The columns of one side's vectors that are rotated before everything else: (p, q) := (c p + s q, c q - s
+// p).
 template <class R> struct ColumnRotation {
   std::int64_t p, q;
   R c, s;
@@ -84,8 +85,8 @@ template <class R> class SingularMerge {
 };
 
 // The svd of an upper bidiagonal matrix of n rows and, if it is wide, one column more (d: n, e: n - 1 or n;
-// largest element about one). Column-major u (n rows) and v (n or n + 1 rows, a null vector last) with the same
-// leading dimension; values: n, descending. Computed in float64. False: no convergence.
+// largest element about one). Column-major u (n rows) and v (n or n + 1 rows, a null vector last) with the
+// same leading dimension; values: n, descending. Computed in float64. False: no convergence.
 template <class R> bool bidiagonal_svd(std::int64_t n, bool is_wide, const R* d, const R* e, R* values, R* u,
                                        R* v, std::int64_t ld);
 // The singular values alone, of a square one.

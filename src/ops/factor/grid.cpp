@@ -158,7 +158,7 @@ template <class T> std::int64_t bytes_of(const Pooled<T>& message) {
 
 }  // namespace
 
-// Of a whole matrix, what a rank has not itself: the tiles of all ranks cover it.
+// Elements of a whole matrix that a rank lacks. The tiles of all ranks cover the matrix.
 std::int64_t loaded_from_others(const Tiles& tiles, const BlockCyclic& layout, int me, Part part) {
   if (part == Part::all)
     return layout.rows.count(layout.row_of(me)) * layout.columns.count(layout.column_of(me)) -

@@ -68,7 +68,7 @@ std::pair<Array, Array> tall_qr(const Array& x) {
   const Array rows = reshape(q_below, {count * height, n})(slice(0, rest));
   return {concatenate({q_top(slice(0, n)), rows}, 0), r};
 }
-// Of one matrix with at least 16 times as many rows as columns; the reduced form.
+// A reduced factorization of one matrix with at least 16 times as many rows as columns.
 bool is_tall_factorization(const Node& node) {
   if (node.op->name != "qr" && node.op->name != "svd" && node.op->name != "svdvals") return false;
   const Shape& shape = node.inputs[0].shape();

@@ -102,7 +102,7 @@ Array unpacked(const Array& stored, const std::map<std::string, Attribute>& attr
   return where(missing, full_like(values, std::numeric_limits<double>::quiet_NaN()), values);
 }
 
-// What netCDF puts where nothing was written, unless the variable has a _FillValue.
+// The fill value of elements that were never written, unless the variable has a _FillValue.
 double usual_fill(Dtype dtype) {
   if (is_inexact(dtype)) return 9.9692099683868690e+36;
   if (dtype == int8) return -127;

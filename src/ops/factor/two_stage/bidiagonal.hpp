@@ -1,7 +1,7 @@
-// Singular values and vectors of one matrix with no fewer rows than columns by the ranks of a grid of one row,
-// in two stages as the eigenvalues of two_stage.hpp.
+// Singular values and vectors of one matrix with no fewer rows than columns by the ranks of a grid of one
+// row, in two stages as the eigenvalues of two_stage.hpp.
 //
-//   A -> upper band     panels of QR from the left and of LQ from the right in turns; reflectors are broadcast
+//   A -> upper band     panels of QR from the left and LQ from the right in turns; reflectors are broadcast
 //   band -> B           chased on the first rank (kernels/factor/band_chase.hpp)
 //   B = P diag(s) Q^T   divide and conquer: each rank holds rows of P and Q
 //   U = Q1 Q2 P, V alike  each rank on its own columns; reflectors are broadcast
@@ -15,8 +15,8 @@ namespace tessera::factor {
 // The layout of an m x n matrix in both stages: whole columns, in blocks as wide as the band.
 BlockCyclic bidiagonal_layout(std::int64_t m, std::int64_t n, int ranks);
 
-// a (m x n, m >= n, elements at most about one, destroyed) = u (m x n) diag(s) v^H (v n x n); s descending, on
-// every rank; u and v are both given or both null. False: no convergence. Collective over the grid.
+// a (m x n, m >= n, elements at most about one, destroyed) = u (m x n) diag(s) v^H (v n x n); s descending,
+// on every rank; u and v are both given or both null. False: no convergence. Collective over the grid.
 template <class T>
 bool svd_in_two_stages(const Grid&, GridMatrix<T>& a, real_of<T>* s, GridMatrix<T>* u, GridMatrix<T>* v);
 void predict_bidiagonal(ReceivedBytes&, const GridRank&, std::int64_t real_itemsize, bool vectors);
