@@ -85,7 +85,7 @@ const std::vector<Case>& of_vectors() {
       {"chain of a sort", [](const Array& v) { return sort(v) * 2 - mean(v); }, true},
       {"argsort", [](const Array& v) { return astype(argsort(v), float64); }, true},
       {"argsort of a chain", [](const Array& v) { return argsort(-sqrt(v)) * 2.0; }, true},
-      {"cumsum from the end", [](const Array& v) { return cumsum(v, 0, {.reverse = true}); }, false},
+      {"cumsum from the end", [](const Array& v) { return cumsum(v, 0, {.reverse = true}); }, true},
       {"cummax from the end", [](const Array& v) { return cummax(v, 0, true) - v; }, false},
       {"median", [](const Array& v) { return median(v); }, true},
       {"quantiles",
