@@ -75,6 +75,7 @@ struct FftOptions {
 /// @name Along one axis, by position
 /// Templates, so that fft(x, n, {}) still means options.
 /// @{
+
 /// fft(x, n, {.axes = {axis}}), as numpy.fft.fft.
 template <std::same_as<int> I> [[nodiscard]] Array fft(const Operand& x, std::int64_t n, I axis) {
   return fft(x, n, {.axes = {axis}});
