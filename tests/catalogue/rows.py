@@ -74,8 +74,7 @@ def quoted(text):
 
 def cpp(table):
     """Errors of the compiler and of the library cite the line of the table."""
-    network = ["#include <tessera/nn.hpp>"] if "\tnn::" in table.read_text() else []  # which tessera.hpp leaves out
-    text = [*network, '#include "catalogue/calls.hpp"', f"namespace tessera::test::table_of_{table.stem} {{", "namespace {"]
+    text = ['#include "catalogue/calls.hpp"', f"namespace tessera::test::table_of_{table.stem} {{", "namespace {"]
     entries = []
     for row in rows_of(table):
         names = "".join(f"[[maybe_unused]] const Array& {name} = x[{i}]; " for i, name in enumerate(row.operand_names()))
