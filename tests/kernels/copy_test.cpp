@@ -208,16 +208,35 @@ TEST(gather_along, and_its_scatter_have_an_index_per_element) {
   const auto x = testing::random_values<float>(24);
   const std::vector<std::int64_t> indices = {0, 1, 2, 3, 3, 3, 2, 2, -1, 0, 4, 1};  // (2, 2, 3)
   std::vector<float> out(12), put(24, 0.0f);
-  gather_along(out.data(), x.data(), view, indices.data(), 2, 4);
+  gather_along(out.data(), x.data(), view, {int64, indices.data(), {4, false, 0, 4}}, 2, 4);
   for (std::size_t e = 0; e < 12; ++e) {
-    const auto o = static_cast<std::int64_t>(e / 6), j = static_cast<std::int64_t>(e % 3), i = indices[e];
-    EXPECT_EQ(out[e], i < 0 || i >= 4 ? 0.0f : x[(o * 4 + i) * 3 + j]);
+    const auto o = static_cast<std::int64_t>(e / 6), j = static_cast<std::int64_t>(e % 3);
+    const auto i = indices[e] < 0 ? indices[e] + 4 : indices[e];
+    EXPECT_EQ(out[e], i >= 4 ? 0.0f : x[(o * 4 + i) * 3 + j]);
   }
   scatter_along("add", float32, put.data(), view, indices.data(), 2, out.data());
   for (std::size_t e = 0; e < 12; ++e) {
     const auto o = static_cast<std::int64_t>(e / 6), j = static_cast<std::int64_t>(e % 3), i = indices[e];
     if (i < 0 || i >= 4) continue;
     EXPECT_EQ(put[(o * 4 + i) * 3 + j], out[e]);
+  }
+}
+
+TEST(gather_along, takes_lists_longer_than_a_piece_and_indices_of_32_bits) {
+  for (const std::int64_t inner : {1, 3}) {
+    const std::int64_t n = 1025;
+    const AxisView view{2, 7, inner};
+    const auto x = testing::random_values<float>(2 * 7 * inner);
+    std::vector<std::int32_t> indices(static_cast<std::size_t>(2 * n * inner));
+    for (std::size_t e = 0; e < indices.size(); ++e) indices[e] = static_cast<std::int32_t>(e * 5 % 13) - 6;
+    std::vector<float> out(indices.size());
+    gather_along(out.data(), x.data(), view, {int32, indices.data(), {9, true, 2, 9}}, n,
+                 4);  // rows 2 to 8 of 9
+    for (std::size_t e = 0; e < out.size(); ++e) {
+      const auto at = static_cast<std::int64_t>(e), o = at / (n * inner);
+      const std::int64_t i = (indices[e] < 0 ? indices[e] + 9 : indices[e]) - 2;
+      EXPECT_EQ(out[e], i < 0 ? 0.0f : x[(o * 7 + i) * inner + at % inner]) << e;
+    }
   }
 }
 

@@ -276,9 +276,9 @@ template <class T> void expect_found(std::int64_t n) {
   }
 }
 TEST(searchsorted, many_values_at_once_find_what_each_finds) {
-  for (const std::int64_t n : {0, 1, 2, 3, 50, 1000}) {
+  for (const std::int64_t n : {0, 1, 2, 3, 50, 64, 65, 1000}) {
     expect_found<std::int8_t>(n), expect_found<std::uint32_t>(n), expect_found<std::int64_t>(n);
-    expect_found<float>(n), expect_found<double>(n);
+    expect_found<float>(n), expect_found<double>(n), expect_found<std::uint64_t>(n);
   }
 }
 

@@ -9,6 +9,8 @@
 #include <span>
 #include <string_view>
 
+#include "kernels/move/positions.hpp"
+
 namespace tessera::kernels {
 
 // dst[i . dst_strides] = src[i . src_strides] for every i below `extents`. Strides count elements; src
@@ -46,9 +48,15 @@ void gather(void* dst, const void* src, AxisView src_view, std::span<const std::
 void scatter(std::string_view op, Dtype, void* dst, AxisView dst_view, std::span<const std::int64_t> indices,
              const void* src);
 
+// Indices of one dim as the user gave them.
+struct IndexArray {
+  Dtype dtype = int64;
+  const void* data = nullptr;
+  Addressed dim;
+};
 // gather and scatter with one index per element: indices is (outer, n, inner) dense. (NumPy take_along_axis /
-// put_along_axis)
-void gather_along(void* dst, const void* src, AxisView src_view, const std::int64_t* indices, std::int64_t n,
+// put_along_axis) A gather translates its indices piece by piece, so that positions stay in the cache.
+void gather_along(void* dst, const void* src, AxisView src_view, const IndexArray& indices, std::int64_t n,
                   std::size_t itemsize);
 void scatter_along(std::string_view op, Dtype, void* dst, AxisView dst_view, const std::int64_t* indices,
                    std::int64_t n, const void* src);

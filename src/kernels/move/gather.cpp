@@ -169,17 +169,42 @@ void repeat(void* dst, const void* src, std::int64_t extent, std::int64_t n, std
   });
 }
 
-void gather_along(void* dst, const void* src, AxisView view, const std::int64_t* indices, std::int64_t n,
+namespace {
+// Elements [first, last) of a (outer, n, inner) result, whose rows of `inner` elements belong to outer index o.
+template <class T> void take_along(T* dst, const T* src, std::int64_t inner, const IndexArray& indices,
+                                   std::int64_t first, std::int64_t last) {
+  constexpr std::int64_t piece = 1024;
+  std::int64_t positions[piece];
+  const auto* index = static_cast<const std::byte*>(indices.data);
+  for (std::int64_t column = 0; first < last; first += piece) {
+    const auto size = std::min(piece, last - first);
+    find_positions(indices.dtype, index + static_cast<std::size_t>(first) * itemsize(indices.dtype), size,
+                   indices.dim, positions);
+    if (inner == 1) {
+      for (std::int64_t i = 0; i < size; ++i) dst[first + i] = positions[i] < 0 ? T{} : src[positions[i]];
+      continue;
+    }
+    for (std::int64_t i = 0; i < size; ++i) {
+      dst[first + i] = positions[i] < 0 ? T{} : src[positions[i] * inner + column];
+      if (++column == inner) column = 0;
+    }
+  }
+}
+}  // namespace
+
+void gather_along(void* dst, const void* src, AxisView view, const IndexArray& indices, std::int64_t n,
                   std::size_t itemsize) {
+  const auto outer_bytes = static_cast<std::size_t>(view.extent * view.inner) * itemsize;
   visit_item(itemsize, [&]<class T>(T) {
     share(view.outer * n, worth_a_thread(view.inner * static_cast<std::int64_t>(sizeof(T))),
           [&](std::int64_t begin, std::int64_t end) {
-            auto* to = static_cast<T*>(dst) + begin * view.inner;
-            const std::int64_t* index = indices + begin * view.inner;
-            for (std::int64_t row = begin; row < end; ++row) {
-              const T* from = static_cast<const T*>(src) + row / n * view.extent * view.inner;
-              for (std::int64_t j = 0; j < view.inner; ++j, ++to, ++index)
-                *to = inside(*index, view.extent) ? from[*index * view.inner + j] : T{};
+            while (begin < end) {
+              const std::int64_t o = begin / n, last = std::min(end, (o + 1) * n);
+              const auto* from =
+                  static_cast<const std::byte*>(src) + static_cast<std::size_t>(o) * outer_bytes;
+              take_along(static_cast<T*>(dst), reinterpret_cast<const T*>(from), view.inner, indices,
+                         begin * view.inner, last * view.inner);
+              begin = last;
             }
           });
   });

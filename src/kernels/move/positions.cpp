@@ -10,6 +10,25 @@
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/positions.hpp"
 
+#ifndef TESSERA_KERNELS_MOVE_ORDERS
+#define TESSERA_KERNELS_MOVE_ORDERS
+namespace tessera::kernels {
+// Row m: the set bits of m in ascending order, each of them as `words` lanes of 32 bits; zeros behind them.
+template <int masks, int words> constexpr auto orders_of_bits() {
+  struct {
+    std::uint32_t rows[masks][8] = {};
+    constexpr const std::uint32_t* operator[](std::size_t m) const { return rows[m]; }
+  } table;
+  for (std::uint32_t m = 0; m < masks; ++m)
+    for (std::uint32_t bit = 0, to = 0; bit < 8 / words; ++bit)
+      for (std::uint32_t w = 0; w < words && (m >> bit & 1) != 0; ++w) table.rows[m][to++] = bit * words + w;
+  return table;
+}
+static constexpr auto order_of_words = orders_of_bits<256, 1>();
+static constexpr auto order_of_pairs = orders_of_bits<16, 2>();
+}  // namespace tessera::kernels
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels {
 namespace HWY_NAMESPACE {
@@ -38,19 +57,49 @@ void PositionsOf64(const std::int64_t* indices, std::int64_t n, const Addressed&
   Positions(indices, n, dim, out);
 }
 
-// Compresses one vector at a time: the chosen items move to its front, and the next vector is written behind
-// them.
+template <class D> using BytesOf = hn::Rebind<std::uint8_t, D>;
+// The mask's bytes widened to the items' size, to 64 bits in two steps.
+template <class D> HWY_INLINE auto Widened(D d, const std::uint8_t* mask) {
+  const auto bytes = hn::LoadU(BytesOf<D>(), mask);
+  if constexpr (sizeof(hn::TFromD<D>) == 4)
+    return hn::PromoteTo(d, bytes);
+  else
+    return hn::PromoteTo(d, hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), bytes));
+}
+
+// The chosen lanes moved to the front. Highway's Compress copies a table to the stack for each vector with GCC 12
+// where the CPU lacks the instruction, and for items of 64 bits.
+template <class D> HWY_INLINE hn::Vec<D> ToTheFront(D d, hn::Vec<D> items, hn::Mask<D> chosen) {
+  constexpr bool is_wide = sizeof(hn::TFromD<D>) == 8;
+  constexpr auto lanes = hn::MaxLanes(D());
+  std::uint8_t bits[8] = {};
+  if constexpr (is_wide && lanes == 8) {
+    hn::StoreMaskBits(d, chosen, bits);
+    const auto order = hn::PromoteTo(d, hn::LoadU(hn::Rebind<std::uint32_t, D>(), order_of_words[*bits]));
+    return hn::TableLookupLanes(items, hn::IndicesFromVec(d, order));
+  } else if constexpr (HWY_TARGET == HWY_AVX2) {
+    const hn::Repartition<std::uint32_t, D> words;
+    hn::StoreMaskBits(d, chosen, bits);
+    const auto order = hn::LoadU(words, is_wide ? order_of_pairs[*bits] : order_of_words[*bits]);
+    return hn::BitCast(d, hn::TableLookupLanes(hn::BitCast(words, items), hn::IndicesFromVec(words, order)));
+  } else {
+    return hn::Compress(items, chosen);
+  }
+}
+
+// Compresses one vector at a time: the next vector is written behind the chosen items of the last one.
 template <class T>
 void Choose(const T* items, const std::uint8_t* mask, std::int64_t n, T* out, std::int64_t count) {
-  const hn::ScalableTag<T> d;
-  const hn::Rebind<std::uint8_t, decltype(d)> bytes;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
   T* const end = out + count;
-  for (; i + lanes <= n && out + lanes <= end; i += lanes) {
-    const auto chosen = hn::Ne(hn::PromoteTo(d, hn::LoadU(bytes, mask + i)), hn::Zero(d));
-    hn::StoreU(hn::Compress(hn::LoadU(d, items + i), chosen), d, out);
-    out += hn::CountTrue(d, chosen);
+  if constexpr (HWY_TARGET != HWY_SCALAR) {
+    const hn::ScalableTag<T> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    for (; i + lanes <= n && out + lanes <= end; i += lanes) {
+      const auto chosen = hn::Ne(Widened(d, mask + i), hn::Zero(d));
+      hn::StoreU(ToTheFront(d, hn::LoadU(d, items + i), chosen), d, out);
+      out += hn::CountTrue(d, chosen);
+    }
   }
   for (; out < end; ++i) {
     *out = items[i];
@@ -61,25 +110,9 @@ void ChooseOf32(const std::uint32_t* items, const std::uint8_t* mask, std::int64
                 std::int64_t count) {
   Choose(items, mask, n, out, count);
 }
-// The mask's bytes are widened to 64 bits in two steps.
 void ChooseOf64(const std::uint64_t* items, const std::uint8_t* mask, std::int64_t n, std::uint64_t* out,
                 std::int64_t count) {
-  const hn::ScalableTag<std::uint64_t> d;
-  const hn::Rebind<std::uint32_t, decltype(d)> half;
-  const hn::Rebind<std::uint8_t, decltype(d)> bytes;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  std::uint64_t* const end = out + count;
-  for (; i + lanes <= n && out + lanes <= end; i += lanes) {
-    const auto wide = hn::PromoteTo(d, hn::PromoteTo(half, hn::LoadU(bytes, mask + i)));
-    const auto chosen = hn::Ne(wide, hn::Zero(d));
-    hn::StoreU(hn::Compress(hn::LoadU(d, items + i), chosen), d, out);
-    out += hn::CountTrue(d, chosen);
-  }
-  for (; out < end; ++i) {
-    *out = items[i];
-    out += mask[i] != 0 ? 1 : 0;
-  }
+  Choose(items, mask, n, out, count);
 }
 
 }  // namespace

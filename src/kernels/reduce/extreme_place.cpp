@@ -74,6 +74,26 @@ template <bool max, class T> std::int64_t Place(const T* x, std::int64_t n) {
   return at + FirstEqual(x + at, std::min(block, n - at), best);
 }
 
+// The first NaN of a row that has one.
+template <bool max, class T>
+void ExtremesOfRows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
+  const T* row = static_cast<const T*>(x);
+  for (std::int64_t r = 0; r < rows; ++r, row += n) {
+    bool has_nan = false;
+    const T extreme = ExtremeOf<max>(row, n, has_nan);
+    static_cast<T*>(out)[r] = has_nan ? *std::find_if(row, row + n, [](T v) { return v != v; }) : extreme;
+  }
+}
+template <class T> RowReduceFn ExtremeFn(bool max) {
+  return max ? ExtremesOfRows<true, T> : ExtremesOfRows<false, T>;
+}
+RowReduceFn FindExtreme(bool max, Dtype dtype) {
+  if (dtype == float32) return ExtremeFn<float>(max);
+  if (dtype == float64) return ExtremeFn<double>(max);
+  if (dtype == int32) return ExtremeFn<std::int32_t>(max);
+  return ExtremeFn<std::int64_t>(max);
+}
+
 std::int64_t PlaceOfFloat(bool max, const float* x, std::int64_t n) {
   return max ? Place<true>(x, n) : Place<false>(x, n);
 }
@@ -94,10 +114,15 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tessera::kernels {
+HWY_EXPORT(FindExtreme);
 HWY_EXPORT(PlaceOfFloat);
 HWY_EXPORT(PlaceOfDouble);
 HWY_EXPORT(PlaceOfInt32);
 HWY_EXPORT(PlaceOfInt64);
+
+RowReduceFn find_extreme_of_rows(bool max, Dtype dtype) {
+  return HWY_DYNAMIC_DISPATCH(FindExtreme)(max, dtype);
+}
 
 std::int64_t extreme_place(bool max, const float* x, std::int64_t n) {
   return HWY_DYNAMIC_DISPATCH(PlaceOfFloat)(max, x, n);

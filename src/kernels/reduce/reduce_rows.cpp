@@ -12,6 +12,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/reduce/extreme_place.hpp"
 #include "kernels/reduce/reduce_rows.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -33,13 +34,6 @@ struct Max {
 };
 struct Min {
   template <class V> static HWY_INLINE void into(V& a, const V& b) { a = a < b ? a : b; }
-};
-// NaN wins: a NaN in b fails the comparison and is taken; one in a is kept by the second test.
-struct MaxNan {
-  template <class V> static HWY_INLINE void into(V& a, const V& b) { a = ((a > b) | (a != a)) ? a : b; }
-};
-struct MinNan {
-  template <class V> static HWY_INLINE void into(V& a, const V& b) { a = ((a < b) | (a != a)) ? a : b; }
 };
 
 // A block adds at most 32 terms in each lane; blocks are added pairwise, like carries of a binary counter:
@@ -220,8 +214,6 @@ template <class Op> void add_signless(RowTable& table, ReduceKind kind) {
 void FillRowTable(RowTable& table) {
   using i8 = std::int8_t;
   using i16 = std::int16_t;
-  using i32 = std::int32_t;
-  using i64 = std::int64_t;
   using u8 = std::uint8_t;
   using u16 = std::uint16_t;
   using u32 = std::uint32_t;
@@ -232,10 +224,8 @@ void FillRowTable(RowTable& table) {
   add_signless<Prod>(table, ReduceKind::prod);
   add_rows<Sum, float, double>(table, ReduceKind::sum);
   add_rows<Prod, float, double>(table, ReduceKind::prod);
-  add_rows<Max, i8, i16, i32, i64, u8, u16, u32, u64>(table, ReduceKind::max);
-  add_rows<Min, i8, i16, i32, i64, u8, u16, u32, u64>(table, ReduceKind::min);
-  add_rows<MaxNan, float, double>(table, ReduceKind::max);
-  add_rows<MinNan, float, double>(table, ReduceKind::min);
+  add_rows<Max, i8, i16, u8, u16, u32, u64>(table, ReduceKind::max);
+  add_rows<Min, i8, i16, u8, u16, u32, u64>(table, ReduceKind::min);
   add_complex_rows<Sum, c64, c128>(table, ReduceKind::sum);
   add_complex_rows<ComplexProd, c64, c128>(table, ReduceKind::prod);
   add_complex_rows<ComplexMax, c64, c128>(table, ReduceKind::max);
@@ -275,6 +265,10 @@ RowReduceFn find_row_reduce(ReduceKind kind, Dtype dtype) {
   static const auto table = [] {
     std::array<std::array<RowReduceFn, dtype_count>, reduce_kind_count> filling{};
     HWY_DYNAMIC_DISPATCH(FillRowTable)(filling);
+    for (const Dtype ordered : {float32, float64, int32, int64})
+      for (const auto kind : {ReduceKind::max, ReduceKind::min})
+        filling[static_cast<std::size_t>(kind)][ordered.code] =
+            find_extreme_of_rows(kind == ReduceKind::max, ordered);
     return filling;
   }();
   return table[static_cast<int>(kind)][dtype.code];

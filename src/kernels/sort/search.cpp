@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/parallel.hpp"
 #include "kernels/sort/keys_of_row.hpp"
+#include "kernels/sort/search_table.hpp"
 #include "kernels/sort/sort.hpp"
 
 namespace tessera::kernels {
@@ -90,6 +93,16 @@ void search_together(const K* table, std::int64_t n, const K* keys, std::int64_t
   for (std::int64_t i = 0; i < count; ++i) out[i] += is_before(table[out[i]], keys[i]) ? 1 : 0;
 }
 
+// The keys as signed numbers in the same order, which vectors compare in one instruction.
+template <class K> auto* as_signed(K* keys, std::int64_t n) {
+  using Signed = std::make_signed_t<K>;
+  constexpr K sign = K{1} << (8 * sizeof(K) - 1);
+  for (std::int64_t i = 0; i < n; ++i) keys[i] ^= sign;
+  return reinterpret_cast<Signed*>(keys);
+}
+template <class K> constexpr bool has_search_table =
+    std::is_same_v<K, std::uint32_t> || std::is_same_v<K, std::uint64_t>;
+
 }  // namespace
 
 void searchsorted(Dtype dtype, const void* sorted, std::int64_t n, const void* values, std::int64_t count,
@@ -105,6 +118,9 @@ void searchsorted(Dtype dtype, const void* sorted, std::int64_t n, const void* v
   visit_keys(dtype, [&]<class K>(K) {
     std::vector<K> table(static_cast<std::size_t>(n));
     read_keys(dtype, sorted, n, {}, table.data());
+    const bool by_vectors = has_search_table<K> && n < std::numeric_limits<std::int32_t>::max();
+    if constexpr (has_search_table<K>)
+      if (by_vectors) as_signed(table.data(), n);
     share(count, 4096, [&](std::int64_t begin, std::int64_t end) {
       K keys[piece];
       for (; begin < end; begin += piece) {
@@ -112,6 +128,12 @@ void searchsorted(Dtype dtype, const void* sorted, std::int64_t n, const void* v
         read_keys(dtype,
                   static_cast<const std::byte*>(values) + begin * static_cast<std::int64_t>(itemsize(dtype)),
                   some, {}, keys);
+        if constexpr (has_search_table<K>)
+          if (by_vectors) {
+            search_table(right, reinterpret_cast<const std::make_signed_t<K>*>(table.data()), n,
+                         as_signed(keys, some), some, out + begin);
+            continue;
+          }
         const auto search = right ? search_together<true, K> : search_together<false, K>;
         search(table.data(), n, keys, some, out + begin);
       }

@@ -167,6 +167,9 @@ struct RangeParams {
   Dtype dtype;
   double start, step;
   std::int64_t integer_start, integer_step;
+  bool has_stop =
+      false;  // the last element is `stop`, from which start + (size - 1) step may differ by rounding
+  double stop = 0;
   template <class V> void fields(V&& visit) const {
     visit("size", size);
     visit("dim", dim);
@@ -176,6 +179,8 @@ struct RangeParams {
     visit("step", step);
     visit("integer_start", integer_start);
     visit("integer_step", integer_step);
+    visit("has_stop", has_stop);
+    visit("stop", stop);
   }
 };
 const OpDef iota_op{
@@ -192,6 +197,8 @@ const OpDef iota_op{
         kernels::iota(p.dtype, out.data, out.elements(), p.start, p.step, first);
       else
         kernels::iota(p.dtype, out.data, out.elements(), p.integer_start, p.integer_step, first);
+      if (p.has_stop && out.box[0].stop == p.size && out.elements() > 0)
+        out.as<double>()[out.elements() - 1] = p.stop;
     }},
     .vjp = no_cotangents,
     .batch = not_reached,
@@ -358,11 +365,11 @@ Array linspace(double start, double stop, std::int64_t num, Dtype dtype, bool en
     throw ArgumentError(call_text() + ": num is " + std::to_string(num) + "; it must not be negative");
   const auto steps = endpoint ? num - 1 : num;
   const double step = steps > 0 ? (stop - start) / static_cast<double>(steps) : 0;
-  const Array values =
-      record(iota_op, make_params(RangeParams{num, 0, Shape{num}, float64, start, step, 0, 0}), {});
-  // start + (num - 1) step may differ from the end point by a rounding error.
-  const Array exact = endpoint && num > 1 ? tessera::where(arange(num) == num - 1, stop, values) : values;
-  return astype(is_inexact(dtype) ? exact : floor(exact), dtype);
+  const Array values = record(
+      iota_op,
+      make_params(RangeParams{num, 0, Shape{num}, float64, start, step, 0, 0, endpoint && num > 1, stop}),
+      {});
+  return astype(is_inexact(dtype) ? values : floor(values), dtype);
 }
 
 }  // namespace tessera

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "graph/parts.hpp"
-#include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
+#include "kernels/move/positions.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
@@ -24,15 +24,14 @@ struct AlongParams {
 };
 const AlongParams& params_of(const Params& p) { return p.as<AlongParams>(); }
 
-// Converts indices to positions in a block [start, stop) of a dim; -1 for those in other blocks.
+// The indices clamped to [0, extent), as positions in a block of the dim.
+kernels::Addressed clamped(std::int64_t extent, Range block) {
+  return {extent, true, block.start, block.stop};
+}
 std::vector<std::int64_t> places_in(const Tile& indices, std::int64_t extent, Range block) {
   std::vector<std::int64_t> places(indices.elements());
-  const void* in = indices.data;
-  if (!places.empty()) kernels::find_cast(indices.dtype, int64)(&in, places.data(), indices.elements());
-  for (auto& i : places) {
-    i = std::clamp<std::int64_t>(i < 0 ? i + extent : i, 0, std::max<std::int64_t>(extent - 1, 0));
-    i = i < block.start || i >= block.stop ? -1 : i - block.start;
-  }
+  kernels::find_positions(indices.dtype, indices.data, indices.elements(), clamped(extent, block),
+                          places.data());
   return places;
 }
 
@@ -105,10 +104,10 @@ const OpDef gather_along_op{
                                 const int dim = params_of(a.params).dim;
                                 const auto d = static_cast<std::size_t>(dim);
                                 const Tile &x = a.in[0], &indices = a.in[1];
-                                const auto places = places_in(indices, x.global[d], x.box[d]);
-                                kernels::gather_along(a.out[0].data, x.data,
-                                                      kernels::axis_view(x.shape(), dim), places.data(),
-                                                      indices.box[d].size(), itemsize(x.dtype));
+                                kernels::gather_along(
+                                    a.out[0].data, x.data, kernels::axis_view(x.shape(), dim),
+                                    {indices.dtype, indices.data, clamped(x.global[d], x.box[d])},
+                                    indices.box[d].size(), itemsize(x.dtype));
                               }},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       const int dim = params_of(*v.node.params).dim;

@@ -68,8 +68,8 @@ const OpDef choose_op{
       if (out.elements() == 0) return;
       std::vector<std::int64_t> found(lines * k);
       kernels::top_k_rows(values.dtype, values.data, lines, n, k, out.data, found.data());
-      kernels::gather_along(a.out[1].data, places.data, {lines, n, 1}, found.data(), k,
-                            itemsize(places.dtype));
+      kernels::gather_along(a.out[1].data, places.data, {lines, n, 1},
+                            {int64, found.data(), {n, false, 0, n}}, k, itemsize(places.dtype));
     }},
 };
 
