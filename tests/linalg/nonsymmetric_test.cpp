@@ -47,6 +47,15 @@ TEST(Nonsymmetric, known_eigenvalues) {
   EXPECT_NEAR(std::abs(turn[0] + c64(0, 1)) + std::abs(turn[1] - c64(0, 1)), 0, 1e-14);
 }
 
+TEST(Nonsymmetric, complex_eigenvalues_of_real_matrices_come_in_exact_pairs) {
+  for (const auto& a : layouts_of(sample(9, 9))) {
+    auto w = to_vector<c64>(linalg::eigvals(a));
+    const auto has_partner = [&](c64 x) { return std::count(w.begin(), w.end(), std::conj(x)) == 1; };
+    EXPECT_TRUE(std::all_of(w.begin(), w.end(), has_partner));
+    EXPECT_TRUE(std::any_of(w.begin(), w.end(), [](c64 x) { return x.imag() > 0.1; }));
+  }
+}
+
 // The tangent of w along da must be the change of w by a small step.
 TEST(Nonsymmetric, eigenvalues_have_tangents_and_vectors_say_that_they_have_none) {
   const Array a = sample(6, 6) + eye(6, float64) * astype(arange(6) * 2, float64), along = cos(a * 3.0);

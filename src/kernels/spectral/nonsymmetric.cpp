@@ -11,6 +11,8 @@ extern "C" {
   void p##gees_(const char* vectors, const char* sort, void* select, const int* n, R* a, const int* lda, \
                 int* sorted, R* wr, R* wi, R* z, const int* ldz, R* work, const int* lwork, int* bwork,  \
                 int* info);                                                                              \
+  void p##geev_(const char* left, const char* right, const int* n, R* a, const int* lda, R* wr, R* wi,   \
+                R* vl, const int* ldvl, R* vr, const int* ldvr, R* work, const int* lwork, int* info);   \
   void p##geqp3_(const int* m, const int* n, R* a, const int* lda, int* columns, R* tau, R* work,        \
                  const int* lwork, int* info);
 TESSERA_DECLARE(s, float)
@@ -37,6 +39,17 @@ void geev(const char* right, int n, c32* a, c32* w, c32* v, c32* work, int lwork
 }
 void geev(const char* right, int n, c64* a, c64* w, c64* v, c64* work, int lwork, double* rwork, int* info) {
   zgeev_("N", right, &n, a, &n, w, v, &n, v, &n, work, &lwork, rwork, info);
+}
+
+// Of a real matrix: wi 0, or pairs of conjugate values, the one with wi > 0 first; then v has the real parts
+// in one column and the imaginary parts in the next.
+void geev(const char* right, int n, float* a, float* wr, float* wi, float* v, float* work, int lwork,
+          int* info) {
+  sgeev_("N", right, &n, a, &n, wr, wi, v, &n, v, &n, work, &lwork, info);
+}
+void geev(const char* right, int n, double* a, double* wr, double* wi, double* v, double* work, int lwork,
+          int* info) {
+  dgeev_("N", right, &n, a, &n, wr, wi, v, &n, v, &n, work, &lwork, info);
 }
 
 template <class T> struct SchurSpace {
@@ -107,6 +120,40 @@ template <class T> int pivots_work(int m, int n) {
   return std::max(queried_size(answer, "a workspace"), 1);
 }
 
+// Row-major eigenvectors from geev's columns.
+template <class R>
+void unpack_vectors(std::int64_t n, const R* imaginary, const R* columns, std::complex<R>* v) {
+  for (std::int64_t j = 0; j < n; ++j) {
+    const bool is_pair = imaginary[j] != 0;
+    const R *real = columns + j * n, *other = real + n;
+    for (std::int64_t i = 0; i < n; ++i) {
+      v[i * n + j] = {real[i], is_pair ? other[i] : R(0)};
+      if (is_pair) v[i * n + j + 1] = std::conj(v[i * n + j]);
+    }
+    if (is_pair) ++j;
+  }
+}
+// A matrix without imaginary parts: half the arithmetic, and complex eigenvalues in exact pairs.
+template <class R> bool real_eig_of(int n, const std::complex<R>* a, std::complex<R>* w, std::complex<R>* v) {
+  const std::int64_t size = std::int64_t{n} * n;
+  const auto beyond = looked_at_beyond<R>(n);
+  const char* right = v != nullptr ? "V" : "N";
+  std::vector<R> matrix(size + beyond), columns(v != nullptr ? size + beyond : 1),
+      values(2 * std::int64_t{n});
+  R* const imaginary = values.data() + n;
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < n; ++j) matrix[j * n + i] = a[i * n + j].real();
+  R answer = 0;
+  int info = 0;
+  geev(right, n, matrix.data(), values.data(), imaginary, columns.data(), &answer, -1, &info);
+  const int work_size = std::max(queried_size(answer, "a workspace"), 1);
+  std::vector<R> work(work_size + beyond);
+  geev(right, n, matrix.data(), values.data(), imaginary, columns.data(), work.data(), work_size, &info);
+  for (std::int64_t i = 0; i < n; ++i) w[i] = {values[i], imaginary[i]};
+  if (v != nullptr) unpack_vectors(n, imaginary, columns.data(), v);
+  return info == 0;
+}
+
 template <class T> bool eig_of(int n, const T* a, T* w, T* v) {
   const std::int64_t size = std::int64_t{n} * n;
   if (!is_finite(a, size)) {
@@ -114,6 +161,7 @@ template <class T> bool eig_of(int n, const T* a, T* w, T* v) {
     if (v != nullptr) fill_nan(v, size);
     return true;
   }
+  if (std::all_of(a, a + size, [](const T& x) { return x.imag() == 0; })) return real_eig_of(n, a, w, v);
   const auto beyond = looked_at_beyond<T>(n);
   std::vector<T> matrix(size + beyond), vectors(v != nullptr ? size + beyond : 1);
   std::vector<real_of<T>> real(2 * std::int64_t{n});

@@ -5,7 +5,8 @@
 
 namespace tessera::kernels {
 
-// Complex a. Eigenvalues w (n), and v (n, n) with eigenvectors of length 1 as columns unless null.
+// Complex a. Eigenvalues w (n), and v (n, n) with eigenvectors of length 1 as columns unless null. Where no
+// element has an imaginary part, they are a real matrix's: complex eigenvalues in exact pairs.
 Breakdown eig(Dtype, std::int64_t batch, std::int64_t n, const void* a, void* w, void* v);
 // a = z t z^H: t is upper triangular; for real matrices it has 2 x 2 blocks for pairs of complex eigenvalues.
 Breakdown schur(Dtype, std::int64_t batch, std::int64_t n, const void* a, void* t, void* z);
