@@ -182,6 +182,21 @@ TEST(reduce, any_all_and_count_nonzero_of_every_dtype) {
     });
 }
 
+TEST(reduce, counts_of_columns_exceed_what_a_byte_holds) {
+  constexpr std::int64_t rows = 600, columns = 2049;
+  const auto nonzero = [](std::int64_t r, std::int64_t c) { return c % 3 != 0 || r % 7 == 0; };
+  for (const Dtype dtype : testing::all_dtypes())
+    visit(dtype, [&]<class T>(T) {
+      std::vector<Stored<T>> x(rows * columns);
+      for (std::int64_t i = 0; i < rows * columns; ++i)
+        x[i] = nonzero(i / columns, i % columns) ? Stored<T>(1) : Stored<T>(0);
+      std::vector<std::int32_t> counts(columns);
+      reduce(ReduceKind::count_nonzero, dtype, x.data(), {rows, columns}, {0}, counts.data());
+      for (std::int64_t c = 0; c < columns; ++c)
+        ASSERT_EQ(counts[c], c % 3 != 0 ? rows : 86) << name(dtype) << c;
+    });
+}
+
 TEST(reduce, nothing_reduces_to_the_identity) {
   float out[3] = {9, 9, 9};
   reduce(ReduceKind::sum, float32, nullptr, Shape{3, 0}, {1}, out);

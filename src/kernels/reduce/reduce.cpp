@@ -210,24 +210,56 @@ void count_long_row(RowReduceFn fn, const std::byte* row, std::int64_t item, std
   std::memcpy(out, &count, sizeof count);
 }
 
+// The innermost reduced run of (outer, rows, inner), and the runs without it.
+struct Pass {
+  std::int64_t outer = 1, rows = 1, inner = 1;
+  std::vector<Run> others;
+};
+Pass innermost_pass(std::vector<Run> runs) {
+  Pass pass;
+  const auto reduced = std::find_if(runs.rbegin(), runs.rend(), [](const Run& run) { return run.reduced; });
+  for (auto run = runs.rbegin(); run != reduced; ++run) pass.inner *= run->extent;
+  if (reduced != runs.rend()) {
+    pass.rows = reduced->extent;
+    for (auto run = std::next(reduced); run != runs.rend(); ++run) pass.outer *= run->extent;
+    runs.erase(std::next(reduced).base());
+  }
+  pass.others = std::move(runs);
+  return pass;
+}
+
 // Counts nonzero elements over the innermost reduced run as int64, then sums the counts.
 void count_nonzero(Dtype in, const std::byte* data, std::vector<Run> runs, std::int64_t* out) {
-  const bool last_is_reduced = !runs.empty() && runs.back().reduced;
-  std::int64_t total = 1;
-  for (const auto& run : runs) total *= run.extent;
-  const std::int64_t rows = last_is_reduced ? total / runs.back().extent : total;
-  const Bytes counts = scratch(rows * 8);
-  const RowReduceFn fn = find_row_reduce(ReduceKind::count_nonzero, in);
-  const auto item = static_cast<std::int64_t>(itemsize(in)), n = last_is_reduced ? runs.back().extent : 1;
-  if (rows < threads())
-    for (std::int64_t r = 0; r < rows; ++r)
-      count_long_row(fn, data + r * n * item, item, n, counts.get() + r * 8);
-  else
-    share(rows, worth_a_thread(n * item), [&](std::int64_t begin, std::int64_t end) {
-      fn(data + begin * n * item, end - begin, n, counts.get() + begin * 8);
-    });
-  if (last_is_reduced) runs.pop_back();
-  reduce_runs(ReduceKind::sum, int64, counts.get(), std::move(runs), reinterpret_cast<std::byte*>(out));
+  const auto item = static_cast<std::int64_t>(itemsize(in));
+  Pass pass = innermost_pass(runs);
+  const ColumnCountFn of_columns = pass.inner > 1 && pass.rows > 1 ? find_column_count(in) : nullptr;
+  if (of_columns == nullptr && pass.inner > 1)  // element by element
+    pass = {pass.outer * pass.rows * pass.inner, 1, 1, std::move(runs)};
+  const Bytes counts = scratch(pass.outer * pass.inner * 8);
+  auto* count = reinterpret_cast<std::int64_t*>(counts.get());
+  if (of_columns != nullptr) {
+    constexpr std::int64_t strip = 2048;
+    const std::int64_t strips = (pass.inner + strip - 1) / strip;
+    share(pass.outer * strips, worth_a_thread(pass.rows * strip * item),
+          [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+              const std::int64_t o = i / strips, j = i % strips * strip;
+              of_columns(data + (o * pass.rows * pass.inner + j) * item, pass.inner, pass.rows,
+                         std::min(strip, pass.inner - j), count + o * pass.inner + j);
+            }
+          });
+  } else {
+    const RowReduceFn fn = find_row_reduce(ReduceKind::count_nonzero, in);
+    if (pass.outer < threads())
+      for (std::int64_t r = 0; r < pass.outer; ++r)
+        count_long_row(fn, data + r * pass.rows * item, item, pass.rows, counts.get() + r * 8);
+    else
+      share(pass.outer, worth_a_thread(pass.rows * item), [&](std::int64_t begin, std::int64_t end) {
+        fn(data + begin * pass.rows * item, end - begin, pass.rows, counts.get() + begin * 8);
+      });
+  }
+  reduce_runs(ReduceKind::sum, int64, counts.get(), std::move(pass.others),
+              reinterpret_cast<std::byte*>(out));
 }
 
 // any and all over everything: reads elements until the result is decided.

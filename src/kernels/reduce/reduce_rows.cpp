@@ -193,6 +193,36 @@ template <class T> void count_rows(const void* x, std::int64_t rows, std::int64_
   }
 }
 
+// Counts go on in numbers as wide as an element for as long as none can overflow, a strip of columns at a time.
+template <class T> void count_columns(const void* x, std::int64_t step, std::int64_t rows,
+                                      std::int64_t columns, std::int64_t* counts) {
+  using Count = hwy::UnsignedFromSize<sizeof(T)>;
+  constexpr std::int64_t strip = 2048, at_once = sizeof(T) == 1 ? 255 : 65535;
+  for (std::int64_t j = 0; j < columns; j += strip) {
+    const std::int64_t width = j + strip < columns ? strip : columns - j;
+    for (std::int64_t first = 0; first < rows; first += at_once) {
+      const std::int64_t last = first + at_once < rows ? first + at_once : rows;
+      Count some[strip] = {};
+      for (std::int64_t r = first; r < last; ++r) {
+        const T* row = static_cast<const T*>(x) + r * step + j;
+        for (std::int64_t c = 0; c < width; ++c) some[c] = Count(some[c] + Count(row[c] != T(0)));
+      }
+      for (std::int64_t c = 0; c < width; ++c)
+        counts[j + c] = (first == 0 ? 0 : counts[j + c]) + static_cast<std::int64_t>(some[c]);
+    }
+  }
+}
+ColumnCountFn FindColumnCount(Dtype dtype) {
+  if (dtype == float32) return count_columns<float>;
+  if (dtype == float64) return count_columns<double>;
+  switch (itemsize(dtype)) {
+    case 1: return count_columns<std::uint8_t>;
+    case 2: return count_columns<std::uint16_t>;
+    case 4: return count_columns<std::uint32_t>;
+    default: return count_columns<std::uint64_t>;
+  }
+}
+
 constexpr int index_of(ReduceKind kind) { return static_cast<int>(kind); }
 
 template <class... T> void add_counts(RowTable& table) {
@@ -253,12 +283,19 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::kernels {
 HWY_EXPORT(FillRowTable);
+HWY_EXPORT(FindColumnCount);
 HWY_EXPORT(SquaresOfFloats);
 HWY_EXPORT(SquaresOfDoubles);
 
 void sum_squares_of_rows(Dtype dtype, const void* x, std::int64_t rows, std::int64_t n, void* out) {
   if (dtype == float32) return HWY_DYNAMIC_DISPATCH(SquaresOfFloats)(x, rows, n, out);
   HWY_DYNAMIC_DISPATCH(SquaresOfDoubles)(x, rows, n, out);
+}
+
+ColumnCountFn find_column_count(Dtype dtype) {
+  return (is_floating(dtype) && itemsize(dtype) < 4) || is_complex(dtype)
+             ? nullptr
+             : HWY_DYNAMIC_DISPATCH(FindColumnCount)(dtype);
 }
 
 RowReduceFn find_row_reduce(ReduceKind kind, Dtype dtype) {

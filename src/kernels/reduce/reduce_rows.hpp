@@ -19,6 +19,11 @@ constexpr std::int64_t row_block(Dtype dtype) {
 
 // sum prod max min (out has the dtype of x), count_nonzero (out is int64).
 RowReduceFn find_row_reduce(ReduceKind, Dtype);
+// counts[j] = how many of x[r * step + j], r < rows, are not 0, j < columns. rows > 0.
+using ColumnCountFn = void (*)(const void* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+                               std::int64_t* counts);
+// nullptr for complex numbers and halves.
+ColumnCountFn find_column_count(Dtype);
 // The sums of the rows' squares (float32, float64), with the bits of squares that are summed afterwards.
 void sum_squares_of_rows(Dtype, const void* x, std::int64_t rows, std::int64_t n, void* out);
 
