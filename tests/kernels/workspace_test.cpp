@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/spectral/nonsymmetric.hpp"
@@ -60,8 +61,12 @@ struct Operands {
       using T = decltype(zero);
       T* values = reinterpret_cast<T*>(a.data());
       for (std::int64_t i = 0; i < rows; ++i)
-        for (std::int64_t j = 0; j < columns; ++j)
-          values[i * columns + j] = T(i == j ? 100.0 : 1.0 / static_cast<double>(1 + i + j));
+        for (std::int64_t j = 0; j < columns; ++j) {
+          T& value = values[i * columns + j];
+          value = T(i == j ? 100.0 : 1.0 / static_cast<double>(1 + i + j));
+          if constexpr (!std::is_floating_point_v<T>)  // eig takes a shorter way without imaginary parts
+            value.imag(static_cast<typename T::value_type>(1e-3 * static_cast<double>(j - i)));
+        }
     });
   }
   template <class F> static void visit_matrix(Dtype dtype, F&& f) {
@@ -94,6 +99,10 @@ TEST_P(Workspace, of_factorizations_is_what_they_take) {
   for (const bool complete : {false, true})
     expect("qr", qr_workspace(dtype, 1, m, n, complete),
            [&] { qr(dtype, 1, m, n, complete, o.a.data(), o.x.data(), o.y.data()); });
+  constexpr std::int64_t tall = 50000, narrow = 11;
+  std::vector<char> a(tall * narrow * 16), q(tall * narrow * 16), r(narrow * narrow * 16);
+  expect("qr of a tall matrix", qr_workspace(dtype, 1, tall, narrow, false),
+         [&] { qr(dtype, 1, tall, narrow, false, a.data(), q.data(), r.data()); });
   expect("pivoted columns", pivots_workspace(dtype, m, n),
          [&] { pivoted_columns(dtype, 1, m, n, o.a.data(), pivots.data()); });
 }

@@ -10,6 +10,7 @@
 #include "kernels/factor/one_matrix.hpp"
 #include "kernels/factor/row_major.hpp"
 #include "kernels/factor/share_batch.hpp"
+#include "kernels/factor/tall_qr.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera::kernels {
@@ -63,8 +64,9 @@ template <class T> struct QrSizes {
         n_(lapack_int(n, "a matrix extent")),
         k_(std::min(m_, n_)),
         q_columns_(complete ? m_ : k_),
+        by_chunks_(!complete && goes_by_chunks(m, n, sizeof(T))),
         ld_(by_own_products<T>(k_) ? static_cast<int>(leading_dimension(m)) : m_) {
-    if (k_ == 0 || by_own_products<T>(k_)) return;
+    if (k_ == 0 || by_chunks_ || by_own_products<T>(k_)) return;
     T answer[2] = {}, none{};
     lapack::geqrf(m_, n_, &none, m_, &none, &answer[0], -1);
     lapack::orgqr(m_, q_columns_, k_, &none, m_, &none, &answer[1], -1);
@@ -75,11 +77,15 @@ template <class T> struct QrSizes {
   std::int64_t columns_size() const {
     return std::int64_t{ld_} * (work_size_ == 0 ? n_ : std::max(n_, q_columns_)) + looked_at_beyond<T>(ld_);
   }
-  std::int64_t q_size() const { return work_size_ == 0 ? std::int64_t{ld_} * q_columns_ : 0; }
+  std::int64_t q_size() const { return work_size_ == 0 && !by_chunks_ ? std::int64_t{ld_} * q_columns_ : 0; }
   std::int64_t bytes() const {
-    return (columns_size() + q_size() + k_ + work_size_) * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t chunks =
+        by_chunks_ ? chunked_qr_workspace(m_, n_, sizeof(T)) + std::int64_t{n_} * n_ : 0;
+    return (columns_size() + q_size() + k_ + work_size_ + chunks) * static_cast<std::int64_t>(sizeof(T));
   }
-  int m_, n_, k_, q_columns_, ld_, work_size_ = 0;
+  int m_, n_, k_, q_columns_;
+  bool by_chunks_;
+  int ld_, work_size_ = 0;
 };
 
 template <class T> class Qr : QrSizes<T> {
@@ -97,6 +103,7 @@ template <class T> class Qr : QrSizes<T> {
     magnitude.add(a, std::int64_t{m_} * n_);
     if (!magnitude.is_finite()) return blank(q, r);
     transpose(a, n_, m_, n_, columns_.data(), ld_);
+    if (this->by_chunks_) return by_chunks(q, r);
     factor(q != nullptr);
     if (r != nullptr) copy_r(r);
     if (q != nullptr) transpose(q_of_columns(), ld_, q_columns_, m_, q, q_columns_);
@@ -115,6 +122,16 @@ template <class T> class Qr : QrSizes<T> {
     if (!q_.empty()) return q_.data();
     lapack::orgqr(m_, q_columns_, k_, columns_.data(), m_, tau_.data(), work_.data(), work_size_);
     return columns_.data();
+  }
+  // Without q the signs of r's rows are arbitrary.
+  void by_chunks(T* q, T* r) {
+    std::vector<T> triangle(static_cast<std::size_t>(n_) * n_);
+    chunked_qr<T>(m_, n_, columns_.data(), ld_, triangle.data(), q != nullptr);
+    if (q != nullptr) {
+      with_householder_signs<T>(m_, n_, columns_.data(), ld_, triangle.data());
+      transpose(columns_.data(), ld_, n_, m_, q, n_);
+    }
+    if (r != nullptr) transpose(triangle.data(), n_, n_, n_, r, n_);
   }
   void copy_r(T* r) const {
     transpose(columns_.data(), ld_, n_, k_, r, n_);

@@ -6,6 +6,7 @@
 
 #include "comm/collectives/collectives.hpp"
 #include "comm/watch/traffic.hpp"
+#include "kernels/factor/tall_qr.hpp"
 #include "kernels/move/transpose_tile.hpp"
 
 namespace tessera::factor {
@@ -77,6 +78,7 @@ void local_qr(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, std::vector
   const std::int64_t k = std::min(m, n);
   r.assign(n * n, T(0));
   if (k == 0) return;
+  if (kernels::goes_by_chunks(m, n, sizeof(T))) return kernels::chunked_qr(m, n, a, ld, r.data(), vectors);
   const int rows = kernels::lapack_int(m, "a number of rows per rank"), columns = static_cast<int>(n),
             narrow = static_cast<int>(k), step = kernels::lapack_int(ld, "a number of rows per rank");
   std::vector<T> tau(k), work(64 * n);
@@ -228,21 +230,6 @@ template <class T> real_of<T> real_part(T x) {
     return x;
 }
 
-// The signs that Householder's method would give the columns of q, from its top n x n block (Ballard et al.
-// 2014: q - signs has an LU factorization without pivoting).
-template <class T> std::vector<T> householder_signs(std::vector<T> top, std::int64_t n) {
-  std::vector<T> signs(n);
-  const auto at = [&](std::int64_t i, std::int64_t j) -> T& { return top[i + j * n]; };
-  for (std::int64_t i = 0; i < n; ++i) {
-    signs[i] = std::signbit(real_part(at(i, i))) ? T(1) : T(-1);
-    at(i, i) -= signs[i];
-    for (std::int64_t r = i + 1; r < n; ++r) at(r, i) /= at(i, i);
-    for (std::int64_t j = i + 1; j < n; ++j)
-      for (std::int64_t r = i + 1; r < n; ++r) at(r, j) -= at(r, i) * at(i, j);
-  }
-  return signs;
-}
-
 template <class T> std::vector<T> signs_of(const TallRows& matrix, const TallFactor<T>& f) {
   const std::int64_t n = f.n;
   std::vector<T> signs(n);
@@ -251,7 +238,7 @@ template <class T> std::vector<T> signs_of(const TallRows& matrix, const TallFac
     const int size = static_cast<int>(n);
     lapack::gemm<T>('N', 'N', size, size, size, T(1), f.own.data(), static_cast<int>(f.rows), f.turn.data(),
                     size, T(0), top.data(), size);
-    signs = householder_signs(std::move(top), n);
+    signs = kernels::householder_signs(std::move(top), n);
   }
   counted::broadcast(*matrix.all, signs.data(), bytes_of<T>(n), matrix.first);
   return signs;
