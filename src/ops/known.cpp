@@ -8,7 +8,8 @@
 namespace tessera {
 namespace {
 
-// The extremes of n > 0 elements, nullopt if one is NaN. Both are found of a piece while it is in the cache.
+// The extremes of n > 0 elements; nullopt if one is NaN. Both are computed for one piece at a time, while it
+// is in the cache.
 template <class T>
 std::optional<std::pair<double, double>> range_of(Dtype dtype, const T* values, std::int64_t n) {
   constexpr std::int64_t piece = 4096;

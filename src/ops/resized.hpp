@@ -4,9 +4,9 @@
 
 namespace tessera {
 
-// The params with another shape of the result; nullptr for ops whose params hold none.
+// Copies the params with another result shape; nullptr for ops whose params hold none.
 ParamsPtr params_with_shape(const OpDef&, const Params&, const Shape&);
-// The same of constants (full) alone.
+// The same for constants (full) only.
 ParamsPtr constant_with_shape(const OpDef&, const Params&, const Shape&);
 
 }  // namespace tessera

@@ -16,26 +16,26 @@ std::string retarget_blas();
 // The CPU features that determine the last bits of results: "AVX-512, OpenBLAS for SkylakeX".
 std::string cpu_text();
 
-// Sums are rounded differently by vectors of another width and by other kernels of BLAS. A job on hosts of
-// several CPU types takes what the weakest of them has:
+// Vectors of another width and other kernels of BLAS round sums differently. A job on hosts of several CPU
+// types uses the kernels of the weakest CPU:
 //
 //   rank 0   AVX-512, SkylakeX        rank 1   AVX2, Zen        both: AVX2, Haswell
 enum class Vectors { baseline, avx2, avx512 };  // the weakest first
 struct OwnKernels {
   Vectors vectors = Vectors::baseline;
   std::string blas;         // OpenBLAS's name for its kernels; "": another BLAS
-  bool can_follow = false;  // it chooses again when it is told to, and OPENBLAS_CORETYPE says nothing
+  bool can_follow = false;  // OpenBLAS can be told to choose again, and OPENBLAS_CORETYPE is not set
 
   std::string text() const;
   static OwnKernels from(const std::string& text);
 };
 OwnKernels own_kernels();
-// The kernels that all ranks take, from those of each: pure. blas "": each keeps its own, because they are
-// alike or because one of them cannot follow.
+// The kernels that all ranks use, chosen from the kernels of each; pure. blas "" means that each rank keeps
+// its own, because they are equal already or because one rank cannot change.
 OwnKernels common_kernels(std::span<const OwnKernels> by_rank);
-// Before the first kernel runs. Vectors only become narrower.
+// Must be called before the first kernel runs. Vectors can only become narrower.
 void use_kernels(Vectors most, const std::string& blas);
-// TESSERA_CPU: as if the CPU had no wider vectors than these; "": all that it has.
+// The limit of TESSERA_CPU: wider vectors than these are not used; "": no limit.
 void limit_kernels(const std::string& to);
 
 // The kernels to use instead of `chosen`, or "". A pure function.

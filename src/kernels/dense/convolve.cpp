@@ -17,7 +17,8 @@ namespace tessera::kernels {
 namespace {
 
 constexpr std::int64_t most_patch_bytes = std::int64_t{4} << 20;
-// Positions of an ordered sum at a time: independent of the channels, of which another rank may have others.
+// The number of positions that an ordered sum adds at a time. It does not depend on the channels, whose
+// number may differ between ranks.
 constexpr std::int64_t positions_in_order = 1024;
 
 template <class T> class Patches {
@@ -121,7 +122,7 @@ void multiply(const MatrixProduct& p, bool is_ordered) {
   ordered_product({p.dtype, p.m, p.n, p.k, {p.a.data, p.a.ld, 1}, right, p.accumulate, p.c, p.ldc});
 }
 
-// The same sums with taps in the place of positions, and channels in that of images.
+// The shape of the same sums, with taps as positions and channels as images.
 ConvolveShape with_taps_as_positions(const ConvolveShape& shape) {
   ConvolveShape result{shape.dtype, shape.channels, 1, shape.images, shape.features, shape.dims};
   for (auto& d : result.dims) std::swap(d.out, d.taps), std::swap(d.stride, d.dilation);

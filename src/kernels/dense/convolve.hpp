@@ -21,7 +21,7 @@ struct ConvolveShape {
   Dtype dtype;
   std::int64_t images, groups, channels, features;
   std::vector<ConvolveDim> dims;
-  bool is_ordered = false;  // sums in an order that no block decides (gemm.hpp: ordered_product)
+  bool is_ordered = false;  // the order of sums does not depend on blocks (gemm.hpp: ordered_product)
 };
 
 // y = the convolution (a correlation in signal-processing terms: taps are not reversed).

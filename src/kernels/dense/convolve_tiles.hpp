@@ -8,8 +8,8 @@
 
 namespace tessera::kernels {
 
-// The tiles of one instruction set: features and lanes of one vector, sums over channels and taps, sums over
-// positions.
+// The functions for one instruction set, and their sizes: features per tile, lanes per vector; sums over
+// channels and taps; sums over positions.
 template <class T> struct TileFunctions {
   void (*sum)(const T* x, const std::int64_t* offsets, const T* weights, std::int64_t depth, T* out);
   void (*dot)(const T* const* y, const T* const* x, std::int64_t positions, T* sums);

@@ -6,7 +6,7 @@
 // the CPU's widest instruction set; complex types use BLAS.
 //
 // The bits of an element of c (alpha 1 or -1) depend on its row of a, its column of b and k alone, not on its
-// place: always for real types, for complex ones with SumOrder::fixed.
+// position: always for real types, for complex ones with SumOrder::fixed.
 #pragma once
 #include <complex>
 #include <cstdint>
@@ -23,7 +23,7 @@ template <class T> struct Steps {
   bool conjugate = false;
 };
 
-// Whether sums follow an order that neither BLAS nor an element's place decides: for a ReproducibleScope.
+// Whether the order of sums depends neither on BLAS nor on an element's position: for a ReproducibleScope.
 enum class SumOrder { any, fixed };
 
 // The rows of a product's left operand, packed in the order in which the vector loop reads them: strips of

@@ -137,7 +137,7 @@ template <class T> void chase_band(const BandSweeps& sweeps, T* band, real_of<T>
       T* v = values != nullptr ? values : own + step % 2 * b;
       const T tau = reflector(length, column, v);
       const int rows = static_cast<int>(length);
-      if (step > 0 && tau != T(0)) {  // the other columns of what the step before has filled
+      if (step > 0 && tau != T(0)) {  // the other columns of the block that the previous step filled
         const int others = static_cast<int>(b) - 1;
         T* const block = at(row, row - b + 1);
         if (others > 0) {

@@ -11,8 +11,8 @@
 namespace tessera::kernels {
 namespace {
 
-// c -= p p^T in the lower triangle of c (n x n), by groups of columns whose rows have nearly one length.
-// Threads share each group.
+// c -= p p^T in the lower triangle of c (n x n), by groups of columns of nearly equal length. Threads share
+// each group.
 template <class T> void subtract_square(std::int64_t n, std::int64_t depth, const T* p, T* c, std::int64_t ld,
                                         PackedPanel<T>& packed) {
   constexpr std::int64_t group = 256;

@@ -8,7 +8,7 @@
 namespace tessera::kernels::ordered {
 namespace {
 
-// Products of complex numbers without C++'s care for infinities.
+// Products of complex numbers without std::complex's checks for infinities.
 template <class T> T times(T a, T b) {
   if constexpr (complex_type<T>)
     return {a.real() * b.real() + -a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};

@@ -1,5 +1,6 @@
-// The few columns at which the recursions of panel_factor.hpp end, for a ReproducibleScope: plain loops in
-// the stead of LAPACK and BLAS, whose sums follow their own blocks, threads and processor. Column-major.
+// The few columns at which the recursions of panel_factor.hpp end, for a ReproducibleScope: plain loops
+// instead of LAPACK and BLAS, whose order of sums depends on their blocks, threads and processor.
+// Column-major.
 #pragma once
 #include <cstdint>
 

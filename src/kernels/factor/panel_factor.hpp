@@ -1,6 +1,7 @@
-// One rank's part of the dense factorizations: tall panels, and triangular systems with a panel's corner.
-// All functions recurse until few columns are left, so that most of the work is products. Column-major.
-// With SumOrder::fixed neither LAPACK nor BLAS adds anything, and a column depends on no number of others.
+// One rank's part of the dense factorizations: tall panels, and triangular systems with a panel's corner. All
+// functions recurse until few columns are left, so that most of the work is products. Column-major. With
+// SumOrder::fixed no sum is made by LAPACK or BLAS, and a column's result does not depend on the number of
+// other columns.
 #pragma once
 #include <cstdint>
 

@@ -43,7 +43,7 @@ RankOneMerge<R>::RankOneMerge(std::vector<R> d, std::vector<R> z, std::int64_t t
     rows_[i] = Rows::bottom;
     if (coupling < 0) z_[i] = -z_[i];
   }
-  R square = 0;  // two unit vectors
+  R square = 0;  // of a vector of two parts, each of length one
   for (const R value : z_) square += value * value;
   const R norm = std::sqrt(square);
   if (norm > 0)
@@ -52,7 +52,7 @@ RankOneMerge<R>::RankOneMerge(std::vector<R> d, std::vector<R> z, std::int64_t t
   deflate(top);
 }
 
-// Small weights, and poles that are close to each other, leave the equation (LAPACK's rule).
+// Removes small weights, and poles that are close to each other, from the equation (LAPACK's rule).
 template <class R> void RankOneMerge<R>::deflate(std::int64_t top) {
   const auto n = static_cast<std::int64_t>(d_.size());
   std::vector<std::int64_t> sorted(n);
@@ -63,7 +63,7 @@ template <class R> void RankOneMerge<R>::deflate(std::int64_t top) {
   for (std::int64_t i = 0; i < n; ++i)
     largest_d = std::max(largest_d, std::abs(d_[i])), largest_z = std::max(largest_z, std::abs(z_[i]));
   const R tolerance = 4 * std::numeric_limits<R>::epsilon() * std::max(largest_d, largest_z);
-  std::int64_t before = -1;  // the last pole that may still leave
+  std::int64_t before = -1;  // the last pole that may still be removed
   const auto keep = [&](std::int64_t column) {
     columns_.push_back(column), poles_.push_back(d_[column]), weights_.push_back(z_[column]);
   };

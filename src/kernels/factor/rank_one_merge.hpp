@@ -25,9 +25,9 @@ template <class R> class RankOneMerge {
     R c, s;
   };
   const std::vector<Rotation>& rotations() const { return rotations_; }
-  // The columns of Q that the roots' vectors are combined of, by index into the sorted poles.
+  // The columns of Q of which the roots' vectors are combinations, by index into the sorted poles.
   const std::vector<std::int64_t>& columns() const { return columns_; }
-  // Those whose rows in the upper (or lower) half are not zero, as places in columns().
+  // The columns whose rows in the upper (or lower) half are not zero, by index into columns().
   std::vector<std::int64_t> filled(bool in_top) const;
   std::int64_t roots() const { return static_cast<std::int64_t>(columns_.size()); }
 

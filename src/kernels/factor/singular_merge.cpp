@@ -24,8 +24,8 @@ TESSERA_DECLARE(d, double)
 
 namespace {
 
-// The root of 1 + rho sum z^2 / ((d - x) (d + x)) behind the pole d[index], as its distance from the pole:
-// the nearer one of the two beside it.
+// The root of 1 + rho sum z^2 / ((d - x) (d + x)) that follows the pole d[index], as its distance from the
+// nearer one of the two neighbouring poles.
 struct Equation {
   const std::vector<double>&d, &z;
   double rho;
@@ -35,7 +35,7 @@ struct Equation {
       sum += rho * z[i] * z[i] / (((d[i] - pole) - distance) * ((d[i] + pole) + distance));
     return sum;
   }
-  // Halves the exponent's range and then the mantissa's: slow, and always there.
+  // Bisects the exponent's range, then the mantissa's: slow, but it always finds the root.
   std::pair<std::int64_t, double> root(std::int64_t index) const {
     const bool is_last = index + 1 == static_cast<std::int64_t>(d.size());
     const double gap = is_last ? std::sqrt(rho) : d[index + 1] - d[index];
@@ -70,8 +70,8 @@ template <class R> SingularMerge<R>::SingularMerge(std::vector<R> d, std::vector
   for (R& weight : weights_) weight /= norm;
 }
 
-// Small weights, and poles that are close to each other, leave the equation (LAPACK's rule). The null vectors
-// of both halves make one pole at zero and the null vector of the whole.
+// Removes small weights, and poles that are close to each other, from the equation (LAPACK's rule). The null
+// vectors of both halves make one pole at zero and the null vector of the joined matrix.
 template <class R> void SingularMerge<R>::deflate(std::int64_t top, R tolerance) {
   const auto size = static_cast<std::int64_t>(d_.size());
   const std::int64_t null = top - 1, values = is_wide_ ? size - 1 : size;
@@ -93,7 +93,7 @@ template <class R> void SingularMerge<R>::deflate(std::int64_t top, R tolerance)
   sorted.erase(sorted.begin() + null);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&](std::int64_t a, std::int64_t b) { return d_[a] < d_[b]; });
-  std::int64_t before = -1;  // the last pole that may still leave
+  std::int64_t before = -1;  // the last pole that may still be removed
   for (const std::int64_t i : sorted) {
     if (std::abs(z_[i]) <= tolerance) {
       kept_.push_back(i);

@@ -37,9 +37,9 @@ template <class R> class SingularMerge {
   const std::vector<ColumnRotation<R>>& rotations(Side side) const {
     return side == Side::left ? left_rotations_ : right_rotations_;
   }
-  // The columns of U and V that the roots' vectors are combined of.
+  // The columns of U and V of which the roots' vectors are combinations.
   const std::vector<std::int64_t>& columns() const { return columns_; }
-  // Those whose rows in the upper (or lower) half are not zero, as places in columns().
+  // The columns whose rows in the upper (or lower) half are not zero, by index into columns().
   std::vector<std::int64_t> filled(bool in_top) const;
   std::int64_t roots() const { return static_cast<std::int64_t>(columns_.size()); }
 

@@ -50,7 +50,7 @@ void HashKeyedCounters(const u32* HWY_RESTRICT k0, const u32* HWY_RESTRICT k1, u
 
 HWY_INLINE u32 rest_of(u32 x, u32 divisor, u32 inverse) {
   const u32 rest = x - static_cast<u32>((std::uint64_t{x} * inverse) >> 32) * divisor;
-  return std::min(rest, rest - divisor);  // below 0 wraps to what is greater
+  return std::min(rest, rest - divisor);  // a negative difference wraps to a larger number
 }
 void WordsToIntegers(const u32* HWY_RESTRICT high, const u32* HWY_RESTRICT low, std::int64_t n,
                      Divisor32 span, u32 scale, u32 first, u32* HWY_RESTRICT out) {

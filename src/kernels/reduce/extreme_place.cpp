@@ -25,7 +25,7 @@ template <bool max, class T> T ExtremeOf(const T* x, std::int64_t n, bool& has_n
   std::int64_t i = 0;
   if (n >= 4 * lanes) {
     auto a = hn::LoadU(d, x), b = a, c = a, e = a;
-    auto strange = hn::Lt(a, a);  // of no lane
+    auto strange = hn::Lt(a, a);  // false in every lane
     for (; i + 4 * lanes <= n; i += 4 * lanes) {
       const auto p = hn::LoadU(d, x + i), q = hn::LoadU(d, x + i + lanes),
                  r = hn::LoadU(d, x + i + 2 * lanes), s = hn::LoadU(d, x + i + 3 * lanes);
@@ -48,7 +48,7 @@ template <bool max, class T> T ExtremeOf(const T* x, std::int64_t n, bool& has_n
   return extreme;
 }
 
-// The first of n elements that equals `value`, one of them.
+// The index of the first of n elements that equals `value`; one of them does.
 template <class T> std::int64_t FirstEqual(const T* x, std::int64_t n, T value) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));

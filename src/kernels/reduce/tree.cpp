@@ -21,11 +21,11 @@
 namespace tessera::kernels {
 namespace {
 
-// Wide rows go in pieces.
+// Wide rows are processed in pieces of this many columns.
 constexpr std::int64_t most_columns = 1024;
 constexpr int most_levels = 63, shared_level = 16;
 
-// The place of a leaf's element in the tree, and back.
+// Converts an element's position in a leaf to its position in the tree, and back.
 std::int64_t turned(std::int64_t position, std::int64_t rows) {
   const std::int64_t base = position & -leaf, at = position - base, columns = leaf / rows;
   return base + at % columns * rows + at / columns;
@@ -57,7 +57,7 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A node of very many rows, of which threads make parts.
+// Computes a node of very many rows; each thread computes a part of it.
 template <class Op, class T> void make_together(const TreeRows<T> x, int level, bool leaves, T* out) {
   std::vector<T> parts(static_cast<std::size_t>(x.columns) << (level - shared_level));
   share(std::int64_t{1} << (level - shared_level), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -108,7 +108,8 @@ template <class Op, class T> void make_nodes(const NodeTask& t) {
                             out + (o * t.rows + static_cast<std::int64_t>(i)) * l.inner + column);
 }
 
-// Nodes in order: two that are the halves of one become it; at the end the last joins the one before it.
+// Receives nodes in order and joins two that are the halves of a larger node. At the end the last node is
+// joined with the one before it, until one is left.
 template <class Op, class T> class Joiner {
  public:
   explicit Joiner(std::int64_t columns) : columns_(columns) {}

@@ -8,9 +8,9 @@
 //                      \       /
 //                        (3,0)
 //
-// Long lines of close neighbours have leaves: each whole group of 64 positions is a table of four rows of
-// sixteen, whose columns are added up first, so that vectors need no shuffles. Position 16 r + l of a leaf is
-// position 4 l + r of the tree:
+// Long lines whose elements are close in memory have leaves: each complete group of 64 positions is a table
+// of four rows of sixteen, whose columns are added up first, so that vectors need no shuffles. Position 16 r
+// + l of a leaf is position 4 l + r of the tree:
 //
 //   0  1 .. 15
 //   16 17 .. 31      (0, 0) = x[0], (0, 1) = x[16], (0, 2) = x[32], (0, 3) = x[48], (0, 4) = x[1] ...
@@ -31,8 +31,9 @@
 
 namespace tessera::kernels {
 
-// The positions before which a line of `extent` elements, `inner` apart in the whole array, has leaves; 0:
-// none. A rank that holds a part of a leaf sends its elements: not worthwhile for short lines.
+// The position before which a line of `extent` elements, `inner` apart in the global array, is divided into
+// leaves; 0: it has none. Short lines have none, because a rank that holds a part of a leaf must send its
+// elements.
 std::int64_t end_of_leaves(std::int64_t extent, std::int64_t inner);
 
 struct TreeNode {

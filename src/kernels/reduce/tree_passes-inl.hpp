@@ -104,7 +104,7 @@ template <class Op, class T> struct LeafSums {
     const V c = columns<v + 2>(x), e = columns<v + 3>(x), high = pairs(c, e);
     return pairs(low, high);
   }
-  // In the order of addresses, which the processor reads ahead.
+  // Reads in the order of addresses, which hardware prefetchers recognise.
   static HWY_INLINE V eights(const T* HWY_RESTRICT x) {
     const V low = fours<0>(x), high = fours<4>(x);
     return pairs(low, high);
@@ -112,7 +112,8 @@ template <class Op, class T> struct LeafSums {
 };
 #endif
 
-// The leaves of a line: two sums of each, as two passes over its rows and three over neighbours give.
+// Adds the leaves of a line: two sums per leaf, equal to those of two passes over its rows and three over
+// neighbours.
 template <class Op, class T> void fold(const T* HWY_RESTRICT x, std::int64_t leaves, T* HWY_RESTRICT out) {
   std::int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
@@ -184,7 +185,7 @@ template <class Op, class T> class NodeMaker {
     for (std::int64_t block = 0; block < std::int64_t{1} << above; ++block) {
       int merged = 0;
       for (auto carry = block; (carry & 1) != 0; carry >>= 1) ++merged;
-      // Merges upwards: the left ones wait in their levels.
+      // Merges upwards; a left node waits at its level for the right one.
       T* const place = merged == above ? out : waiting(merged);
       in_cache(x.from(block << cached_level_), cached_level_, leaves, merged == 0 ? place : value);
       for (int l = 0; l < merged; ++l) merge(x.columns, waiting(l), value, l + 1 == merged ? place : value);

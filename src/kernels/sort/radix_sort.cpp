@@ -18,7 +18,7 @@ struct Nothing {};
 constexpr std::int64_t shared_from = 1 << 15;  // elements for each thread
 constexpr std::int64_t few_elements = 24;      // elements that are sorted by insertion
 constexpr std::int64_t cached_bytes = 1 << 18;
-constexpr int lowest_digits = 3;  // more are quicker from the highest down
+constexpr int lowest_digits = 3;  // with more digits, sorting from the highest is faster
 
 // Moves elements [begin, end) to the next output position of their digit d, and advances it.
 template <class K, class P> void move_by_digit(const K* from, const P* from_payload, std::int64_t begin,
@@ -123,7 +123,7 @@ template <class K, class P> void sort_few(const Piece<K, P>& x, bool to_spare) {
   }
 }
 
-// From the lowest digit to digit `top`; one that all keys share needs no pass.
+// Sorts from the lowest digit to digit `top`; a digit that all keys share needs no pass.
 template <class K, class P> void sort_from_lowest(Piece<K, P> x, int top, bool to_spare) {
   std::array<DigitCounts, lowest_digits> places{};
   for (std::int64_t i = 0; i < x.n; ++i)
@@ -141,8 +141,8 @@ template <class K, class P> void sort_from_lowest(Piece<K, P> x, int top, bool t
   if (is_in_spare != to_spare) x.move_to_spare();
 }
 
-// By digit `top` first, until parts fit the cache: memory is then passed over once or twice, not once for
-// each digit. 8-bit digits: 256 write streams still fit the TLB.
+// Sorts by digit `top` first, until parts fit the cache: memory is then passed over once or twice, not once
+// for each digit. 8-bit digits: 256 write streams still fit the TLB.
 template <class K, class P> void sort_from_highest(const Piece<K, P>& x, int top, bool to_spare) {
   if (x.n <= few_elements) return sort_few(x, to_spare);
   if (top < lowest_digits && x.n * x.item <= cached_bytes) return sort_from_lowest(x, top, to_spare);

@@ -30,7 +30,7 @@ template <class K> struct PlaceSearch {
   std::int64_t rank = 0;  // among the row's elements that have them
 };
 
-// The searches of some rows, which go on together.
+// The searches of several rows, advanced together.
 template <class T> class RowSelect {
   using K = OrderKey<T>;
 
@@ -161,7 +161,7 @@ template <class T> class RowSelect {
     kept_counts_[s] = found;
   }
 
-  // By comparisons, where the row has one part.
+  // Finishes the searches by comparisons, if the rows have one part.
   void finish() {
     for (std::int64_t s = 0; s < count(); ++s) {
       auto& search = searches_[s];

@@ -15,13 +15,13 @@ struct RowParts {
 };
 
 // out[row, i]: the element at positions[i] of the sorted row, one of (rows x n) float32 or float64. The order
-// is that of sort_rows, with one NaN for all; of elements that equal 0 it is the very one that sorting gives.
-// Reads the rows once or twice, and again what lies near the positions. Over several parts n is this part's
-// length, and every part gets all of out.
+// is that of sort_rows, with one NaN for all; of elements that equal 0 it is the one that sorting gives.
+// Reads the rows once or twice, then only keys near the positions. If rows have several parts, n is the
+// length of this part, and every part receives all of out.
 void select_rows(Dtype, const void* data, std::int64_t rows, std::int64_t n,
                  std::span<const std::int64_t> positions, const RowParts&, void* out);
 
-// The sums that select_rows makes over several parts: their bytes in all and their number, at most.
+// Upper bounds of the sums that select_rows makes over several parts: their total bytes and their number.
 struct SelectSums {
   std::int64_t bytes, calls;
 };

@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-// All elements in one dim, each on the rank that holds it; if blocks of several dims are uneven, boxes are
-// exchanged.
+// x flattened, in an order that needs no communication: every element stays on its rank. Only if blocks of
+// several dims are uneven, boxes are exchanged.
 Array in_any_order(const Array& x);
 
 }  // namespace tessera

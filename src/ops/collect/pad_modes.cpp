@@ -50,7 +50,7 @@ Array in_runs(const Along& a, Runs runs) {
   RemapParams p{shape, {}};
   const auto d = static_cast<std::size_t>(a.dim);
   for (std::int64_t at = 0; at < shape[d];) {
-    const auto place = at - a.before;  // index in x, continued without end
+    const auto place = at - a.before;  // the index in x, as if x continued without end
     const auto run = place >= 0 ? place / runs.period : -((-place + runs.period - 1) / runs.period);
     const auto inside = place - run * runs.period;
     const bool is_backwards = runs.turns && run % 2 != 0;

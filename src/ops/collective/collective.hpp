@@ -43,7 +43,7 @@ Array record_collective(const OpDef&, const CollectiveParams&, const Array& x);
 // The sum of x over manual axes of its region; a value that does not vary over an axis is multiplied by the
 // axis size.
 Array sum_over(const Array& x, const std::vector<int>& axes);
-// The position of this rank along manual axes, int32.
+// The int32 position of this rank along manual axes.
 Array place_along(const RegionPtr&, const std::vector<int>& axes);
 
 // Batch rule: over the frame that is replayed, arithmetic of one rank on the batch dim; over other frames the

@@ -108,8 +108,8 @@ std::vector<int> unnamed_axes(const DoorParams& p) {
   return axes;
 }
 
-// The cotangent sums the effects of all ranks' copies. With the checker, pvary has already summed them over
-// the axes along which the copies met varying values.
+// The cotangent is the sum over all ranks' copies. With the checker, pvary has already summed it over the
+// axes along which a copy was combined with varying values.
 Cotangents enter_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<DoorParams>();
   Array ct = brought_inside(v.cotangents[0], p.region);
@@ -120,7 +120,7 @@ Cotangents enter_vjp(const VjpArgs& v) {
   return {exit_region(ct, p.region, p.dims, v.in[0].shape())};
 }
 
-// Without the checker all ranks' copies are the result, and each gets its share of the cotangent.
+// Without the checker the result is made of all ranks' copies, and each copy gets its share of the cotangent.
 Cotangents exit_vjp(const VjpArgs& v) {
   const auto& p = v.node.params->as<DoorParams>();
   const Array ct = enter_region(v.cotangents[0], p.region, p.dims);

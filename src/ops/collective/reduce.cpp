@@ -102,7 +102,8 @@ OpDef exact(OpDef op) {
   return op;
 }
 
-// A sum with a term per rank: the ranks decide how many there are, also in a ReproducibleScope.
+// A sum of one term per rank. Its result depends on the number of ranks by definition, so that a
+// ReproducibleScope accepts it unchanged.
 OpDef in_order_of_ranks(OpDef op) {
   op.same_bits = SameBits::always;
   return op;

@@ -17,8 +17,8 @@ struct StridedBlock {
 StridedBlock block_of(const Tile&, const Box& box);
 
 // c (+)= a . b over the dims of a product. The rows and the columns of c must each be one run of strides
-// (InternalError otherwise); a or b is copied if its are not. The last pass gets rows and columns of c's
-// complete tile: the dims before the columns of b, and those columns.
+// (InternalError otherwise); an operand whose rows or columns are not is copied. The last pass gets rows and
+// columns of c's complete tile: the dims before the columns of b, and those columns.
 void multiply_blocks(Dtype, const DotDims&, const StridedBlock& a, const StridedBlock& b, bool accumulate,
                      const StridedBlock& c, const kernels::Beside& = {});
 

@@ -81,7 +81,8 @@ class Traffic {
  public:
   Traffic(const CommunicationArgs& args, std::vector<Tile> own) : args_(args), own_(std::move(own)) {}
 
-  // Registers an operand. `held`: the layout of memory, of which the block that a rank sends may be a part.
+  // Registers an operand. `held`: the layout of the operand in memory; the block that a rank sends may be a
+  // part of its block there.
   void add(std::size_t operand, const Sharding& from, const Sharding& to, const Sharding& held) {
     const Shape& shape = own_[operand].global;
     const Sharding source[] = {from};
@@ -130,7 +131,8 @@ class Traffic {
     }
   }
 
-  // Starts the messages of one turn. need(operand, device): the box that the device needs in it, or nothing.
+  // Starts the messages of one turn. need(operand, device): the box of the operand that the device needs in
+  // this turn, if any.
   template <class Need> void start(Need&& need) {
     incoming_.clear(), in_rooms_.clear(), out_rooms_.clear();
     std::vector<comm::Message> sends, receives;
@@ -324,7 +326,7 @@ class Product {
 
   // Whether last_pass may run on parts: not while terms of other layers are still to be added.
   bool hands_on_parts() const { return args_.local.last_pass != nullptr && plan_.summed_over.empty(); }
-  // Passes a complete block on: several rows, or a part of one row.
+  // Passes a complete block of the result to last_pass: several rows, or a part of one row.
   void hand_on(const StridedBlock& block) const {
     const auto elements = block.extents.elements();
     if (elements == 0) return;

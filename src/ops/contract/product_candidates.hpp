@@ -41,7 +41,7 @@ struct ProductBlocks {
   std::array<Fetched, 2> operands;
   std::string shared_over = {};  // mesh axes that would otherwise be idle
   MeshAxes shared_axes = {};
-  // Bytes of the result: one of the two, if axes are shared.
+  // Bytes of the result that a rank receives if ranks share the work: gathered as parts, or summed as terms.
   std::int64_t gathered_bytes = 0, summed_bytes = 0;
 };
 MeshAxes axes_between(const Sharding& from, const Sharding& to, int ndim);  // each axis once

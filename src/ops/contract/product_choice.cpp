@@ -20,8 +20,8 @@ std::vector<std::int64_t> merged(std::vector<std::int64_t> a, const std::vector<
   return a;
 }
 
-// The contracted dim along which a rank's block is cut. In the result's dims the cut is the first with more
-// than one index, so that the dims after it are contiguous.
+// The dim along which a rank's block is cut, by the two functions below: of contracted dims the longest, of
+// the result's dims the first with more than one index, so that the dims after it are contiguous.
 int longest(const std::vector<int>& dims, const Shape& block) {
   int best = -1;
   for (const int d : dims)

@@ -33,7 +33,7 @@ struct ProductPlan {
   Sharding c_computed;          // its block of the result: the result's own layout, or a part of it
   Cut cut = Cut::inner;
   int dim_a = -1, dim_b = -1, dim_c = -1;  // the dim that is cut, if an operand has it
-  std::int64_t pieces = 1, width = 0;      // the most of any rank; of the widest piece
+  std::int64_t pieces = 1, width = 0;      // largest number of any rank; width of the widest piece
   double flops = 0;                        // flops of one rank
   std::vector<std::int64_t> ends = {};     // ends of the pieces in the global dim, ascending
   MeshAxes summed_over = {};               // along which ranks hold terms of one block of the result
@@ -65,7 +65,7 @@ double seconds_of_bytes(std::int64_t bytes, double from_other_hosts, std::int64_
 std::vector<std::int64_t> piece_ends(std::int64_t extent, const std::vector<std::int64_t>& marks,
                                      const std::vector<std::int64_t>& hard, std::int64_t width);
 
-// The pieces of one device, in its order. `lie`: the operands' layouts.
+// The pieces of one device, in the order in which it multiplies them. `lie`: the operands' layouts.
 std::vector<Range> pieces_in_order(const ProductPlan&, std::span<const Sharding> lie,
                                    std::span<const Shape> shapes, int device);
 

@@ -45,7 +45,7 @@ bool acts_here(const CommunicationArgs& args) {
   return true;
 }
 
-// Runs the effect example by example; values without the mapped dim are the same in all of them.
+// Runs the effect once per example; values without the mapped dim are the same for all of them.
 void happen(const EffectParams& p, std::vector<EffectValue> values, std::size_t level, int rank) {
   if (level == p.batch.size()) return p.effect->happen(values, rank);
   const auto whole = values;

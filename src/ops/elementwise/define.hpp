@@ -5,7 +5,7 @@
 //                                derivative([](A g, A x, A) { return g / (x + 1); })};
 //   Array log1p(const Operand& x) { return log1p_op({x}); }
 //
-// The row generates the record, its registration, the samples of the property tests (tests/support), the
+// The row generates the record, its registration, the samples of the catalogue's tests (tests/catalogue), the
 // accuracy test (tests/kernels) and the line in TABLE.md. map<"log1p"> is the kernel, in kernels/elementwise.
 #pragma once
 #include "graph/elementwise_row.hpp"

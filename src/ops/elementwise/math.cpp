@@ -99,7 +99,8 @@ const ElementwiseOp rsqrt_op{
 const ElementwiseOp sigmoid_op{map<"sigmoid">, DtypeRule::floating, "1 / (1 + exp(-x))",
                                reals(-3, 3).within(2.5, [](long double x) { return 1 / (1 + std::exp(-x)); }),
                                derivative([](A g, A, A y) { return g * y * (1 - y); })};
-// Tests the result, not the operand, so that the operand need not be kept for the backward pass.
+// The derivative tests the result, not the operand, so that the operand need not be kept for the backward
+// pass.
 const ElementwiseOp relu_op{map<"relu">, DtypeRule::ordered, "max(x, 0); NaN stays", reals(),
                             derivative([](A g, A, A y) { return where(y > 0, g, zeros_like(g)); })};
 const ElementwiseOp silu_op{

@@ -1,6 +1,5 @@
-// Special functions, and functions of the parts of numbers. In derivatives g is the cotangent. Functions
-// without a derivative by their first or second operand are tested on integers there; tests/support has
-// samples of their derivative by the other.
+// Special functions, and functions of the parts of numbers. In derivatives g is the cotangent. If a function
+// has no derivative by one of its operands, that operand is an integer in its test samples.
 #include <tessera/ops/special.hpp>
 
 #include "ops/create/scalar.hpp"

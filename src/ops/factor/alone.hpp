@@ -9,7 +9,7 @@ namespace tessera::factor {
 // of the matrix.
 enum class Spectrum { eigenvalues, eigenvectors, singular_values, singular_vectors };
 bool is_quicker_alone(Spectrum wanted, std::int64_t extent, int ranks);
-// Makes ranks work together while it lives, whichever is faster: for tests, on all ranks alike.
+// While it exists, ranks factor matrices together even if one rank would be faster. For tests, on all ranks.
 struct Together {
   Together();
   ~Together();

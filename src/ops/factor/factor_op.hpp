@@ -100,7 +100,7 @@ OpDef ordered_record(OpDef own, KernelFunction kernel);
 inline kernels::SumOrder order_of(const OpDef& op) {
   return op.same_bits == SameBits::made_for_it ? kernels::SumOrder::fixed : kernels::SumOrder::any;
 }
-// The bytes that it needs besides operands and results.
+// The bytes that an ordered kernel needs besides operands and results.
 std::int64_t ordered_workspace(const MatrixDims&, std::span<const Type> in, std::span<const Type> out,
                                const Params&);
 

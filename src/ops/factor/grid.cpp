@@ -67,8 +67,8 @@ Moved moved(const BlockCyclic& layout, int grid_rank, const Rectangle& box, Part
   return {meet(layout, grid_rank, box), part, box.rows.start, box.columns.start};
 }
 
-// Walks the rectangles in message order: f(run of rows, run of columns, offset in the message). In a triangle
-// each rectangle keeps only the rows that intersect it.
+// Visits the rectangles in message order: f(run of rows, run of columns, offset in the message). In a
+// triangle each rectangle keeps only the rows that intersect it.
 template <class F> void walk(const Moved& moved, F&& f) {
   std::int64_t offset = 0;
   for (const CyclicRun& columns : moved.meeting.columns) {

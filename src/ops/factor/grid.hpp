@@ -25,7 +25,7 @@ namespace lapack = kernels::lapack;
 struct Grid {
   Grid(const std::vector<int>& device_ids, GridShape shape, kernels::SumOrder order = kernels::SumOrder::any);
   GridShape shape;
-  kernels::SumOrder order;  // of the sums of the algorithms that run on it; fixed on one grid row alone
+  kernels::SumOrder order;  // of the sums in algorithms on this grid; `fixed` needs a grid of one row
   const comm::Communicator* all;
   const comm::Communicator* along_row;     // my row: one rank per grid column
   const comm::Communicator* along_column;  // my column: one rank per grid row

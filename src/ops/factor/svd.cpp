@@ -27,7 +27,8 @@ template <bool vectors> std::optional<TallTraffic> tall_traffic(const Type& a, c
   return TallTraffic{vectors, 1 + n + (vectors ? 2 * n * n : 0)};
 }
 
-// The work is one rank's, or everybody's in two stages on the matrix, or on its adjoint if that is taller.
+// The distribution of the work: one rank, or all ranks in two stages, on the matrix or, if that is taller, on
+// its adjoint.
 struct Work {
   Work(std::int64_t m, std::int64_t n, int ranks, bool vectors)
       : m(m), n(n), k(std::min(m, n)), grid{1, ranks}, is_adjoint(m < n) {

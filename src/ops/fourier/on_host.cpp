@@ -79,7 +79,8 @@ class Parts final : public kernels::FftTile {
   std::vector<Part> parts_;
 };
 
-// An array in the blocks of all ranks, each of which sees all; or its own alone, the same on all ranks.
+// The blocks of an array. Either every rank can access all blocks, or every rank its own block alone; the
+// same on all ranks.
 struct Spread {
   Sharding layout;
   Type type;
@@ -165,7 +166,7 @@ class Stages {
     return array;
   }
 
-  // Whether this rank sees all blocks: a rank may reach a limit of files, of their size or of mappings.
+  // Whether this rank could map all blocks: the limits of open files, file sizes or mappings may prevent it.
   bool maps_all(Spread& array, const std::vector<comm::HostAddress>& addresses) const {
     for (std::size_t r = 0; r < addresses.size(); ++r) {
       const int id = comm_.device_ids()[r];
@@ -181,7 +182,7 @@ class Stages {
     return true;
   }
 
-  // The parts of a box of an array, whichever ranks hold them.
+  // The parts of a box of an array, in the blocks of all ranks that hold them.
   Parts parts_of(const Spread& array, const Box& box) const {
     Parts parts(array.type.dtype);
     for (std::size_t r = 0; r < array.blocks.size(); ++r)
@@ -211,7 +212,8 @@ class Stages {
                          parts_of(to, box_after), scale);
   }
 
-  // A stage in memory of each rank's own: what it reads and what it leaves elsewhere is sent.
+  // A stage without shared blocks: elements that it reads from other ranks, and results that belong to
+  // others, are sent.
   void transform_by_messages(std::size_t s, const Spread& from, const Spread& to) const {
     const auto& [layout, dims] = p_.stages[s];
     const Type before = type_before(s), after = type_after(s);
@@ -242,7 +244,8 @@ class Stages {
                             static_cast<std::int64_t>(itemsize(type.dtype)));
   }
 
-  // From the blocks of one layout to those of another: what each pair of ranks has in common.
+  // Moves an array from the blocks of one layout to those of another: each pair of ranks exchanges the
+  // intersection of their blocks.
   void move(const Type& type, const Sharding& from, const std::byte* source, const Sharding& to,
             std::byte* target) const {
     const auto item = static_cast<std::int64_t>(itemsize(type.dtype));

@@ -1,5 +1,6 @@
-// A line is transformed by FFTW's plan for one line of its length in aligned memory, estimated without what
-// FFTW has learnt. Plans for many lines at once differ with their number, and their last bits too.
+// Every line is transformed by the same FFTW plan: for one line of its length in aligned memory, estimated
+// without wisdom. Plans for many lines at once depend on their number, and so do the last bits of their
+// results.
 #include "ops/fourier/ordered.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The layouts that P::automatic stands for while a function is traced.
 //
-// The search of src/advise traces the function with other choices each time. A place of the program asks for
-// its layout by name: the first trace learns the places, the later ones are told what was chosen for them.
+// The search of src/advise traces the function again with other choices. Each occurrence of P::automatic asks
+// for its layout by a name: the first trace collects the names, later traces get the layouts chosen for them.
 #pragma once
 #include <functional>
 #include <map>
@@ -21,11 +21,11 @@ class AutomaticLayouts {
     Mesh mesh;
     bool may_stay_open;  // whether imposing no layout is one of the choices
   };
-  // mesh: for P::automatic without one, where the array has none either.
+  // mesh: used if neither P::automatic nor the array has one.
   explicit AutomaticLayouts(std::function<Mesh()> mesh) : mesh_(std::move(mesh)) {}
 
-  // The layout chosen for a place: nullopt if nothing is imposed, as at the first time it is asked for.
-  // Places of one line and type are one.
+  // The layout chosen for this name; nullopt if none is imposed, as in the first trace. Occurrences on the
+  // same line with the same type share one choice.
   std::optional<Sharding> layout_of(const std::string& name, const Array& x, const Sharding& asked,
                                     bool may_stay_open);
   const std::vector<Place>& places() const { return places_; }

@@ -61,7 +61,8 @@ void check_manual_axes(const Operand& x, const Sharding& sharding) {
         ". Move blocks with collectives (all_gather, ppermute, ...), or return it and move the result");
 }
 
-// P::automatic: what the search has chosen; open where nothing searches, as in eval_shape.
+// P::automatic stands for the layout that the search has chosen; without a search (eval_shape) the layout
+// stays open.
 Array put_where_chosen(const Array& x, const Sharding& asked) {
   auto* layouts = open_layouts();
   if (x.node()->region || (layouts == nullptr && !x.node()->has_placeholder))

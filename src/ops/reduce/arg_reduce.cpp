@@ -44,7 +44,7 @@ void write_indices(const Tile& out, const std::vector<std::int64_t>& indices) {
                        : void(out.as<std::int64_t>()[i] = indices[i]);
 }
 
-// Converts a row-major position in the block to one in the array.
+// Converts a row-major position in the block to the row-major position in the array.
 std::int64_t global_place(std::int64_t local, const Box& box, const Shape& global) {
   std::int64_t place = 0, stride = 1;
   for (std::size_t d = box.size(); d-- > 0;) {

@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// A line that `parts` ranks hold together: each gives its nodes, in `rows` rows.
+// A line that `parts` ranks hold together; each rank contributes its nodes as `rows` rows.
 struct TreeParams {
   int dim;
   ReduceKind kind;
@@ -28,7 +28,7 @@ struct TreeParams {
 
 int dim_of(const Params& params) { return params.as<ReduceParams>().dims[0]; }
 
-// Before this position of the dim, lines have leaves.
+// The position of the dim before which lines are added in leaves (kernels/reduce/tree.hpp).
 std::int64_t leaves_of(const Shape& whole, int dim) {
   std::int64_t inner = 1;
   for (int d = dim + 1; d < whole.ndim(); ++d) inner *= whole[d];
@@ -86,7 +86,7 @@ template <ReduceKind kind> void reduce_whole(const KernelArgs& a) {
                        a.out[0].data);
 }
 
-// The dims that stay, then the one that is reduced.
+// The kept dims, then the reduced one.
 RuleReading read_dim_last(const Params& params, std::span<const Shape> in) {
   std::vector<int> order(in[0].size());
   std::iota(order.begin(), order.end(), 0);
@@ -96,7 +96,7 @@ RuleReading read_dim_last(const Params& params, std::span<const Shape> in) {
 }
 const Rule tree_rule("M.. K.. -> M.. | sum K", read_dim_last);
 
-// The operand stays where it is: nodes travel.
+// The operand stays in its layout; only nodes are sent.
 Placement place_tree(const PlacementArgs& args) {
   auto placement = place_by(tree_rule, args);
   placement.partial_axes.clear();
@@ -109,7 +109,8 @@ Sharding without_dim(const Mesh& mesh, DimAxesList dims, int dim) {
   return Sharding::from_dim_axes(mesh, dims);
 }
 
-// Few nodes are sent to every rank; of many lines each rank joins a share: a remaining dim is split.
+// The layout in which nodes are joined. A few nodes are sent to every rank; if there are many lines, a
+// remaining dim is split, so that each rank joins a share.
 DimAxesList where_nodes_meet(DimAxesList dims, const Type& nodes, int dim, const Sharding& layout) {
   constexpr std::int64_t few_bytes = 16 << 10;
   const MeshAxes axes = std::exchange(dims[dim], {});

@@ -11,7 +11,8 @@ std::vector<Array> tree_instead(const OpDef& tree, const ReduceParams&, const Ar
 // The record of a tree op. `own`: the record of the op that it replaces, for types, gradient and batches.
 OpDef tree_record(OpDef own, const char* name, ReduceKind);
 
-// The share of an op in such a sum: the nodes of a rank's part, the root from all nodes, or all on a rank.
+// The part of such a sum that an op computes: the nodes of a rank's block, the root from all nodes, or
+// everything on one rank.
 enum class TreeStep { none, nodes, root, whole };
 TreeStep tree_step(const OpDef&);
 

@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-// x brought to a shape from which the reshape to `shape` moves no block; x itself if no block moves anyway,
-// or if its layout is not known. See uneven.cpp.
+// x in a shape from which the reshape to `shape` moves no block; x itself if no block moves anyway, or if its
+// layout is not known. See uneven.cpp.
 Array with_agreeing_blocks(const Array& x, const Shape& shape);
 
 }  // namespace tessera

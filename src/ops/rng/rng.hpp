@@ -46,7 +46,7 @@ inline Cotangents no_cotangents(const VjpArgs& v) { return Cotangents(v.in.size(
 Shape leading_dims(const Shape& keys);       // leading dims of the keys (..., 2): all but the last
 Shape join(const Shape& a, const Shape& b);  // the dims of a, then those of b
 std::span<const Words> keys_of(const Tile&);
-// The part of the result's box, or of its global shape, for one key.
+// The part of the result's box, or of its global shape, that belongs to one key.
 Box box_of_one_key(const Tile& out, const Tile& keys);
 Shape shape_of_one_key(const Tile& out, const Tile& keys);
 

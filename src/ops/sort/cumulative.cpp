@@ -236,8 +236,9 @@ Cotangents extremum_vjp(const VjpArgs& v) {
 const OpDef cummax_op = with_same_bits(cumulative_record("cummax", extremum_vjp), SameBits::always);
 const OpDef cummin_op = with_same_bits(cumulative_record("cummin", extremum_vjp), SameBits::always);
 
-// sum of g_i exp(y_j - y_i) over all i >= j: spans of 1, 2, 4, ... elements, each composed of two. No factor
-// exceeds 1, while sums of g exp(-y) would overflow; and it is linear in g, as jvp requires.
+// sum of g_i exp(y_j - y_i) over all i >= j, computed from spans of 1, 2, 4, ... elements, each composed of
+// two. No factor exceeds 1, while sums of g exp(-y) would overflow; and the result is linear in g, as jvp
+// requires.
 Array weighed_behind(const Array& y, Array sums, int dim, bool reverse) {
   const auto n = y.shape()[dim];
   const auto part = [&](const Array& a, const Slice& s) {

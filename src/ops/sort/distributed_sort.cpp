@@ -24,8 +24,8 @@ template <class R> Wide search_key(std::complex<R> value) {
   return static_cast<Wide>(key.real) << 64 | key.imag;
 }
 
-// The bits of the key that one round of counting decides: 2^bits - 1 probes per cut, fewer if those were many
-// to send.
+// The number of key bits that one round of counting decides: each cut sends 2^bits - 1 probes, so there are
+// fewer bits if there are many cuts.
 int bits_per_round(std::int64_t cuts) {
   constexpr std::int64_t most_counts = 4096;
   int bits = 4;
@@ -33,7 +33,7 @@ int bits_per_round(std::int64_t cuts) {
   return bits;
 }
 
-// The cuts of each line: cut c of a line precedes its element number `target` in sorted order.
+// The cuts of each line: cut c precedes the element with number `target` in sorted order.
 struct Cuts {
   std::int64_t lines, parts;
   Counts target;  // parts - 1 of them, the same for every line
@@ -243,7 +243,7 @@ void join_sorted(const comm::Communicator& comm, Dtype dtype, std::int64_t lines
                  const std::byte* sorted, const std::int64_t* payload, std::byte* keys_out,
                  std::int64_t* payload_out) {
   const std::int64_t parts = comm.size(), own = block_range(extent, parts, comm.rank()).size();
-  // A cut at the end of the line (before empty blocks) needs no search; it searches for the last element
+  // A cut at the end of the line (before empty blocks) needs no search: it searches for the last element
   // instead and is moved behind it.
   Cuts cuts{lines, parts, {}};
   for (std::int64_t part = 1; part < parts; ++part)

@@ -47,8 +47,8 @@ void kernel(const KernelArgs& a) {
 
 const Rule search_rule("B.. n, B.. V.. -> B.. V.. | sum n");
 
-// The placement of one sorted array and values split over some of its mesh axes; by the rule one of them
-// would be replicated.
+// The placement of one sorted array, with values that are split over some of its mesh axes. The rule would
+// replicate one of them.
 std::optional<Placement> place_questions(const PlacementArgs& args) {
   if (params_of(args.params).batch > 0 || args.wanted || !args.shardings[0] || !args.shardings[1] ||
       !(args.shardings[0]->mesh() == args.mesh) || !(args.shardings[1]->mesh() == args.mesh))
@@ -70,7 +70,7 @@ Placement place_search(const PlacementArgs& args) {
   auto asking = place_questions(args);
   if (!asking) return placement;
   const auto parts = devices_along(args.mesh, asking->inputs[0].dim_axes(1)[0]);
-  // If values are evenly distributed, a part of them is answered locally.
+  // If the values are evenly distributed, this share of them is answered by the rank itself.
   if (question_bytes(args, asking->inputs[1]) / parts * (parts - 1) < bytes) return std::move(*asking);
   return placement;
 }

@@ -12,9 +12,9 @@ struct SelectParams {
   template <class V> void fields(V&& visit) const { visit("positions", positions); }
 };
 
-// (lines..., positions): what stands at these positions of the last dim once it is sorted; NaN last, one NaN
-// for all. float32 and float64. Nothing is sorted: a rank reads its lines twice or so, and ranks that share a
-// split line add up counts.
+// (lines..., positions): the elements that a sort would put at these positions of the last dim; NaN last, all
+// NaN alike. float32 and float64. Nothing is sorted: a rank reads its lines about twice, and ranks that share
+// a split line add up counts.
 Array elements_of_sorted(const Array& x, std::vector<std::int64_t> positions);
 
 }  // namespace tessera

@@ -22,7 +22,8 @@ namespace {
 
 Dtype position_dtype(std::int64_t n) { return n > std::numeric_limits<std::int32_t>::max() ? int64 : int32; }
 
-// Lines of a block: (lines, own) dense, of lines of `extent` elements; own block [first, first + own).
+// The lines of a block: (lines, own), dense. The block holds elements [first, first + own) of lines of
+// `extent` elements.
 struct Lines {
   std::int64_t lines, own, extent, first;
 };

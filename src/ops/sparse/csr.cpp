@@ -96,7 +96,7 @@ Shape values_shape(const SparsePattern& p) { return {devices_along(p.sharding.me
 
 Placement place(const PlacementArgs& args) { return place_product(args, pattern_of(args.params)); }
 
-// Each rank sums over the columns that it has of both.
+// Each rank sums over the columns of which it has the elements of both operands.
 Placement place_sample(const PlacementArgs& args) {
   const auto& p = pattern_of(args.params);
   check_axes(args, p);

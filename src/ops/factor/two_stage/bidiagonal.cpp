@@ -9,7 +9,8 @@
 namespace tessera::factor {
 namespace {
 
-// The chase on one rank takes time in proportion; two strips of the product kernels' rows.
+// The chase runs on one rank and takes time in proportion to this width. Two strips of the product kernels'
+// rows.
 constexpr std::int64_t widest_upper_band = 48;
 
 // B on the first rank, and the reflectors of both sides there.
@@ -134,7 +135,7 @@ struct BidiagonalTraffic {
     }
     gathered(0, width + 1, me.itemsize);
   }
-  // The messages of divide and conquer are of n elements each.
+  // The messages of divide and conquer have n elements each.
   void conquest(std::int64_t real_itemsize) const {
     for (int parts = columns.parts; parts > 1; parts = (parts + 1) / 2) {
       traffic.broadcast.add(2 * n * real_itemsize);

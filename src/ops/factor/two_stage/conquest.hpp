@@ -23,8 +23,9 @@ struct Join {
 };
 
 // A Problem holds `values` (of every row's range, on every rank that takes part in it) and its rows of the
-// vectors, and knows Merge; solve(own, reaches_end), at_cut(row, column), merge(join, values, elements),
-// find_root(merge, index, root) and multiply(merge, join) are what differs.
+// vectors, and defines Merge. It supplies what differs between the two decompositions: solve(own,
+// reaches_end), at_cut(row, column), merge(join, values, elements), find_root(merge, index, root),
+// multiply(merge, join).
 template <class Problem> class Conquest {
  public:
   using R = typename Problem::Real;
@@ -53,7 +54,7 @@ template <class Problem> class Conquest {
   }
 
  private:
-  // A range of the matrix that is solved: the parts (ranks) that hold its rows.
+  // A solved range of the matrix: the parts (ranks) that hold its rows.
   struct Solved {
     int first, last;  // one past
   };
@@ -65,7 +66,7 @@ template <class Problem> class Conquest {
   std::int64_t start_of(Solved node) const { return start_of(node.first); }
   std::int64_t size_of(Solved node) const { return end_of(node.last - 1) - start_of(node.first); }
 
-  // Everybody takes part in the messages of all joins of a level.
+  // All ranks take part in the messages of all joins of a level.
   std::vector<Solved> join(const std::vector<Solved>& level) {
     std::vector<Solved> joined;
     std::optional<Join> mine;
@@ -98,8 +99,8 @@ template <class Problem> class Conquest {
     return joined;
   }
 
-  // The values and last rows of the upper halves, those and first rows of the lower ones, at their nodes'
-  // places.
+  // Gathers the rows of the vectors at the cuts, with the values: the last row of each upper half, the first
+  // row of each lower half. The result is indexed by the position in the matrix.
   std::vector<AtCut> rows_at_the_cuts(const std::vector<Solved>& level) {
     std::vector<AtCut> all(n_), own;
     std::vector<std::int64_t> bytes(grid_.all->size(), 0), offsets(grid_.all->size(), 0);
@@ -153,8 +154,8 @@ template <class Problem> class Conquest {
   std::int64_t converged_ = 1;
 };
 
-// A rank's rows of the joined vectors (rows x size, column-major) from those of its half (in `old`).
-// vectors(places, roots, count, to) computes the joined problem's in terms of merge.columns().
+// A rank's rows of the joined vectors (rows x size, column-major), computed from its rows of its half (q).
+// vectors_of(places, roots, count, to) computes vectors of the joined problem in terms of merge.columns().
 template <class R, class Merge, class Rotations, class Vectors>
 std::vector<R> joined_rows(const Grid& grid, std::int64_t rows, const Join& join, const Merge& merge,
                            std::vector<R> q, const Rotations& rotations, Vectors&& vectors_of) {

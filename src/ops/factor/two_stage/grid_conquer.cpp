@@ -11,7 +11,7 @@ template <class R> struct TridiagonalProblem {
   using Real = R;
   using Merge = kernels::RankOneMerge<R>;
 
-  // The corners of the blocks lose what the joins add again.
+  // Subtracts from the corners of the blocks the terms that the joins add again.
   void cut(const std::vector<std::int64_t>& rows_of_cuts) {
     for (const std::int64_t row : rows_of_cuts) {
       const R corner = std::abs(beside[row - 1]);

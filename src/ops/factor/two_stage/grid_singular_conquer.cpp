@@ -1,5 +1,6 @@
-// Divide and conquer on an upper bidiagonal matrix (conquest.hpp). The last row of a part that does not reach
-// the end is the row between it and the next part: without it the part has one column more than rows.
+// Divide and conquer on an upper bidiagonal matrix (conquest.hpp). If a part does not reach the end of the
+// matrix, its last row is the one that connects it to the next part; without that row the part has one column
+// more than rows.
 //
 //   3 parts of 3 rows:   x x . . . . . . .
 //                        . x x . . . . . .
@@ -79,7 +80,8 @@ template <class R> bool divide_and_conquer_bidiagonal(const Grid& grid, std::vec
     v.vectors = u.vectors;
     return true;
   }
-  // Poles need a scale: elements below it are lost in a matrix of norm one or more anyway.
+  // Smaller diagonal elements are raised to this value, because poles need a scale; in a matrix of norm one
+  // or more such elements are lost to rounding anyway.
   constexpr R least = std::numeric_limits<R>::epsilon() / 2;
   std::vector<R> raised = diagonal;
   for (R& value : raised)

@@ -9,10 +9,11 @@
 namespace tessera::factor {
 namespace {
 
-// Three strips of the product kernels' rows, and with the 24 sweeps of a block (72 + 23 rows) four.
+// 72 rows are three strips of the product kernels; with the 24 sweeps of a block (72 + 23 rows) they are
+// four.
 constexpr std::int64_t widest_band = 72;
 
-// Elements next to the diagonal and on it, from the first rank's chase.
+// The diagonal of the tridiagonal matrix and the elements beside it, as the first rank's chase leaves them.
 template <class T> struct Tridiagonal { std::vector<real_of<T>> diagonal, beside; };
 template <class T> Tridiagonal<T> chased(const Grid& grid, const BandReduction<T>& reduction,
                                          ChasedBand<T>& band, bool vectors) {
@@ -110,7 +111,8 @@ struct TridiagonalTraffic {
   ReceivedBytes& traffic;
   const GridRank& me;
   const CyclicDim& columns = me.layout.columns;
-  // A broadcast, or what is gathered of all but this rank's part.
+  // Counts the bytes that this rank receives in a broadcast (none if it is the owner), and in a gather (all
+  // but its own part).
   void sent(int owner, std::int64_t bytes) const { traffic.broadcast.add(owner == me.rank ? 0 : bytes); }
   void gathered(std::int64_t all, std::int64_t own) const { traffic.broadcast.add(all - own); }
 
@@ -135,7 +137,7 @@ struct TridiagonalTraffic {
     gathered(columns.extent * (columns.block + 1) * me.itemsize,
              columns.count(me.rank) * (columns.block + 1) * me.itemsize);
   }
-  // The messages of divide and conquer are of n elements each.
+  // The messages of divide and conquer have n elements each.
   void conquest(std::int64_t real_itemsize) const {
     const std::int64_t n = columns.extent;
     for (int parts = columns.parts; parts > 1; parts = (parts + 1) / 2) {

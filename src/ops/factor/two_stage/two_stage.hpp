@@ -25,8 +25,8 @@ template <class T> bool eigh_in_two_stages(const Grid&, GridMatrix<T>& a, real_o
 template <class T> int load_hermitian(const Grid&, const Tiles&, const T* tile, GridMatrix<T>& a);
 void predict_two_stages(ReceivedBytes&, const GridRank&, std::int64_t real_itemsize, bool vectors);
 
-// The columns from `first` on, of which every rank has its own (height x its columns), in order and on every
-// rank. Collective.
+// Gathers the columns from `first` on to every rank, in order. `own`: this rank's columns, of `height`
+// elements each. Collective.
 template <class T> std::vector<T> gathered_columns(const Grid&, const CyclicDim& columns, std::int64_t first,
                                                    std::int64_t height, std::vector<T> own);
 
@@ -64,7 +64,8 @@ Range rows_of_part(std::int64_t n, int ranks, int rank);
 template <class R>
 bool divide_and_conquer(const Grid&, std::vector<R>& diagonal, std::vector<R>& beside, SplitRows<R>& rows);
 
-// This rank's columns of the matrix whose rows the ranks hold; rows of z beyond them keep their values.
+// Converts the matrix from rows (of each rank) to z's columns of this rank; elements of z in further rows
+// keep their values.
 template <class T> void by_columns(const Grid&, const SplitRows<real_of<T>>& rows, GridMatrix<T>& z);
 
 // z := Q2 z, whose reflectors the first rank holds.
