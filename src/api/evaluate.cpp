@@ -290,7 +290,7 @@ std::vector<Array> without_value(const std::vector<Array>& arrays) {
   return roots;
 }
 
-// Raises the failure of a requested value that was computed before, on this rank's mesh.
+// Raises the failure of a requested value whose earlier computation failed on this rank's mesh.
 void raise_earlier_failure(const std::vector<Array>& arrays) {
   for (const auto& x : arrays)
     if (const auto& failure = failure_of(x);

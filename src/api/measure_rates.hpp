@@ -16,7 +16,7 @@ using Clock = std::function<Clocked()>;
 Clocked read_clocks();
 
 // Whether a rank had its core all the time: waits between ranks spin, so that seconds without a core belong
-// to other programs. A quarter and 20 us are left to the system.
+// to other programs. The system may take a quarter and 20 us.
 bool had_core(Clocked spent);
 
 struct Measured {

@@ -74,7 +74,7 @@ std::string setting_of_cpu() {
   return "";
 }
 
-// Hosts of several CPU types: all ranks compute with what the weakest of them has.
+// Hosts of several CPU types: all ranks use the kernels of the weakest one.
 void take_common_kernels() {
   if (comm::world().size() == 1) return;
   std::vector<kernels::OwnKernels> by_rank;

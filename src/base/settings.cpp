@@ -217,7 +217,7 @@ std::vector<std::string> names() {
 const Settings& settings() { return environment().values; }
 
 namespace {
-// A recorded run and its replay differ in these alone.
+// Whether a recorded run and its replay may differ in this setting.
 bool is_of_recording(std::string_view name) {
   return name.starts_with("TESSERA_RECORD") || name == "TESSERA_REPLAY";
 }

@@ -1,5 +1,5 @@
-// Sizes from which another way is worth its start: threads, streams past the cache, reads without messages.
-// Tests make them smaller, so that small arrays of odd extents take every way.
+// Sizes from which another algorithm is worth its overhead: threads, stores past the cache, reads without
+// messages. Tests lower them, so that small arrays of odd extents use every algorithm.
 #pragma once
 #include <algorithm>
 #include <atomic>

@@ -26,8 +26,8 @@ double flops_of_op(const Program& program, const Instruction& i, const Params& p
   return elements;
 }
 
-// A kernel that communicates divides the work of the whole among the ranks: an LU's local part of a block
-// says little, because blocks go round.
+// A communicating kernel divides its total work among the ranks. The local part of one block says little
+// about an LU, because its work is scattered block-cyclically.
 double flops_of_joint(const Program& program, const Instruction& i, const Params& params) {
   const double own = flops_of_op(program, i, params);
   if (i.op->flops == nullptr) return own;

@@ -49,7 +49,7 @@ std::string rule_text(const Instruction& i) {
   return rule == nullptr ? "" : rule->text.text();
 }
 
-// The share of a ReproducibleScope in a program: its orders of addition, and the bytes they move.
+// The parts of a program that a ReproducibleScope adds: ordered kernels, and the bytes that they move.
 struct SameBitsShare {
   std::int64_t trees = 0, others = 0;  // kernels
   std::int64_t bytes = 0;
@@ -120,14 +120,14 @@ class Rows {
     return forecast_.applies_to(mesh) ? forecast_.crossing_bytes(t.kind, t.bytes, mesh, t.axes)
                                       : crossing_bytes(program, i, t);
   }
-  // A factorization's panels, which overlap with its updates; 0: the collective is none of these.
+  // The seconds of a factorization's panels, which overlap with its updates; 0 for other collectives.
   double seconds_of_panels(const Program& program, const Instruction& i, const CommunicationCost& t) {
     if (t.kind != "broadcast" || !forecast_.applies_to(mesh_of(program, i))) return 0;
     const auto* factorization = grid_factorization_of(program, i);
     return factorization != nullptr ? forecast_.factorization_seconds(program, i, *factorization) : 0;
   }
-  // Panels arrive while a product computes: of both together only the longer counts. On machines from a
-  // file; the rates that were measured here have the overlap in them.
+  // Panels arrive while a product computes, so that only the longer of both counts. For machines from a file
+  // only: measured rates include the overlap.
   double overlapped_seconds(const Program& program, const Instruction& i, std::int64_t times,
                             std::size_t first_row) const {
     double moving = 0;

@@ -13,8 +13,8 @@ namespace tessera {
 // Numbers of values of a graph: leaves first, then the outputs of each node. Ascending.
 using ValueNumbers = std::vector<std::uint32_t>;
 
-// The key of a graph whose first `asked` roots are requested. The held ones enter its hash, and `held`
-// instead of what must agree.
+// The key of a graph whose first `asked` roots are requested. Held values are part of its hash, but enter
+// `held` instead of the part that must agree on all ranks.
 GraphKey key_of(const Graph&, std::size_t asked, std::uint64_t& held);
 
 ValueNumbers held_values(const Graph&, std::size_t asked);

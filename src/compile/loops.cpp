@@ -1,11 +1,10 @@
 // Optimizes branches and loops as values of a program: merges a loop into another one that computes the same
 // values, and drops results that are never read.
 //
-//   grad of a loop:   %3 = scan(%1, %2)                    before: the forward pass
-//                     %4, %5 = scan(%1, %2)                the same, which keeps what the backward pass
-//                       needs (%5)
+//   grad of a loop:   %3 = scan(%1, %2)                    the forward pass
+//                     %4, %5 = scan(%1, %2)                the same, and %5 kept for the backward pass
 //                     %6 = scan(%7, %5), last step first   the backward pass
-//   merged:           %4, %5 = scan(%1, %2), with %4 in the place of %3
+//   merged:           %4, %5 = scan(%1, %2), and %4 replaces %3
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -15,8 +15,8 @@ Layouts propagate_backward(const Graph&, const std::vector<std::optional<Shardin
 bool may_lie_elsewhere(const Node&);
 
 // The cost of the node as placed and of bringing its result to `target`: bytes that the busiest rank
-// receives, and the arithmetic of one rank in bytes that could move in that time. A product computed in full
-// by all ranks gains nothing from moving nothing.
+// receives, and the arithmetic of one rank in bytes that could move in that time. Arithmetic counts, so that
+// a product is not computed in full by all ranks just because that moves nothing.
 std::int64_t placement_cost(const Node&, const Placement&, const Sharding& target, const PlacementArgs&);
 
 }  // namespace tessera

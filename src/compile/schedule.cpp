@@ -1,8 +1,7 @@
 // The order in which a rank runs its program.
 //
 //   before:  c = dot(a, b)   r = all-reduce(p)   s = all-reduce(q)   d = c + 1   y = r + s
-//   after:   r, s = all-reduce(p, q)  started first, as one message;   c = dot(a, b)   d = c + 1   finished
-//     here:   y = r + s
+//   after:   start r, s = all-reduce(p, q), one message   c = dot(a, b)   d = c + 1   finish   y = r + s
 //
 // Instructions move only upwards, past instructions that they do not depend on, by rules that depend on the
 // program alone: every rank gets the same order.

@@ -1,8 +1,7 @@
 // Combines sums that a loop only adds to over the ranks once, after the loop, instead of in every step:
 //
-//   before   loop:  r = all-reduce(t)   c' = c + r                    after   loop, from zero:  c' = c + t
-//                                                                             s = all-reduce(c)   result =
-//                                                                               first c + s
+//   before   loop:  r = all-reduce(t)   c' = c + r
+//   after    loop, from zero:  c' = c + t;   after the loop  s = all-reduce(c)   result = first c + s
 //
 // The gradient of a weight that all steps share is such a sum: one message instead of one per step.
 #include <algorithm>

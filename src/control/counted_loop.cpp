@@ -1,7 +1,7 @@
 // scan and fori_loop in a trace: an op that runs its body a fixed number of times.
 //
-//   inputs   carried values, stacks that are read, captures        outputs   carried values, stacks that are
-//     made
+//   inputs   carried values, stacks that are read, captures
+//   outputs  carried values, stacks that are made
 //
 // The body is traced once. Carried values keep their layout, captures stay in place. A stack that is split
 // along the steps stays split: each block is broadcast by its owner, and every rank holds one block at a

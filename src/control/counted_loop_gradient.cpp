@@ -1,11 +1,9 @@
 // Gradients of counted loops.
 //
-//   forward    c0 ──> c1 ──> c2 ──> c3        the loop again, which also stacks what the backward pass reads
-//     (residuals r); the
-//               r0     r1     r2              compiler merges it with the first one (compile/loops.cpp)
-//   backward   ct0 <── ct1 <── ct2 <── ct3    last step first; carries the cotangents of the carried values
-//     and the sums of those
-//                                             of the captures; reads r, makes the cotangents of the stacks
+//   forward    c0 ──> c1 ──> c2 ──> c3        the loop again, which also stacks the values that the backward
+//               r0     r1     r2              pass reads (residuals r); compile/loops.cpp merges both loops
+//   backward   ct0 <── ct1 <── ct2 <── ct3    last step first; carries the cotangents of carried values, and
+//                                             sums those of captures; reads r, makes the stacks' cotangents
 //
 // Tangents accompany the values: one loop over (carried, tangents), without stacks.
 #include <algorithm>

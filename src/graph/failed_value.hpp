@@ -1,5 +1,6 @@
-// A value whose computation failed. The ranks that computed it know, the others take it for computed: all of
-// them cut graphs at it alike. The first agreement of more ranks that uses the value tells the others.
+// A value whose computation failed. The ranks that computed it know of the failure, other ranks take it for
+// computed; all of them cut graphs at it in the same way. The other ranks learn of the failure in the first
+// agreement that includes them and uses the value.
 #pragma once
 #include <memory>
 #include <string>
@@ -24,7 +25,7 @@ inline const FailurePtr& failure_of(const Array& x) {
 
 // Throws the original exception again.
 [[noreturn]] void raise(const FailedValue&);
-// To be called in a catch block: the exception being handled.
+// The exception being handled, as a failure. To be called in a catch block.
 FailurePtr caught_failure();
 
 }  // namespace tessera

@@ -137,8 +137,8 @@ struct Lower {
 };
 // Nothing runs: the output is the input's bytes under another type or layout.
 struct Alias {};
-// Element by element, in one pass with its neighbours; an op whose row has no kernel (a broadcast) has one of
-// its own for running alone.
+// Runs element by element, fused with neighbouring ops. If the op's row has no kernel (a broadcast), `kernel`
+// runs the op alone.
 struct PerElement {
   const ElementwiseRow* row;
   KernelFunction kernel = nullptr;

@@ -1,5 +1,5 @@
-// The dims along which a part of an op's operands gives the same part of its results (of reduced dims: terms
-// of the results): its kernel does not look at an element's position in them.
+// The dims along which a part of an op's operands gives the same part of its results (for reduced dims: terms
+// of the results), because its kernel does not depend on an element's position in them.
 //
 // Elementwise ops and reinterpretations with a rule have it in all dims by their kind. Other ops say it
 // beside their record:

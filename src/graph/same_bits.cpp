@@ -41,8 +41,8 @@ class Relocation {
   }
 
  private:
-  // The dims that stay are tried in order; the first of those that move the fewest bytes. A dim shorter than
-  // the ranks would leave some without work.
+  // Tries the remaining dims in order and takes the first of those that move the fewest bytes. A dim shorter
+  // than the number of ranks is left out, because some ranks would have no work.
   FactorAxes without(std::size_t summed, const FactorAxes& axes) const {
     FactorAxes best = axes;
     best[summed].clear();
@@ -88,7 +88,7 @@ class Relocation {
                       cure);
 }
 
-// A matrix that is split is factored by blocks whose sizes follow the ranks.
+// Refuses a split matrix, because it would be factored in blocks whose sizes depend on the number of ranks.
 void check_whole_matrices(const OpDef& op, const Params& params, const std::vector<Array>& inputs,
                           const std::vector<Output>& outputs) {
   std::vector<Type> in, out;

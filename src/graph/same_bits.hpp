@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-// Recording again what was recorded: derivatives and batches of a marked node are marked.
+// A scope in which a node is recorded again: derivatives and batches of a marked node are marked too.
 class AsRecorded {
  public:
   explicit AsRecorded(const Node& node) {

@@ -145,7 +145,7 @@ Array matrix_power(const Operand& operand, int n) {
 
 namespace {
 
-// x, squared `times` times, a number of each matrix. A step that no matrix needs does nothing.
+// x squared `times` times; `times` has one number per matrix. A step that no matrix needs does nothing.
 Array squared_as_often(const Array& x, const Array& times, int most) {
   const auto step = [&](const std::vector<Array>& carried, const std::vector<Array>&) {
     const Array &value = carried[0], &done = carried[1];

@@ -175,7 +175,7 @@ class Propagator {
     }
   };
 
-  // cheapest() with memory, since programs repeat the same question in every step of a loop.
+  // cheapest(), cached, since programs repeat the same question in every step of a loop.
   FactorAxes cheapest_once() {
     constexpr std::size_t most_kept = 1024;
     auto& answers = state<Answers>().known;

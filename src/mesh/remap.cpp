@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-// Visits every combination of one Rendezvous per dim.
+// Visits every combination of one common part per dim.
 template <class Visit>
 void for_each_block(const std::vector<std::vector<CommonPart>>& meetings, Visit visit) {
   const std::size_t ndim = meetings.size();

@@ -57,7 +57,7 @@ class Resharder {
   const Mesh& mesh() const { return common_[0].identity()->mesh; }
   std::int64_t parts(const MeshAxes& axes) const { return devices_along(mesh(), axes); }
 
-  // Is every block of `coarse` parts of dim a union of blocks of `coarse * finer` parts?
+  // Whether every block of `coarse` parts of dim a is a union of blocks of `coarse * finer` parts.
   //   n = 10 over 2: [0:5] [5:10]    over 2 * 2: [0:3] [3:6] [6:9] [9:10]    no: [3:6] is part of both
   bool nests(std::size_t dim, const MeshAxes& coarse_axes, const MeshAxes& finer_axes) const {
     const std::int64_t n = shape_[dim], coarse = parts(coarse_axes), finer = parts(finer_axes);
@@ -160,8 +160,8 @@ class Resharder {
 
   // slice  ->  permute or all-to-alls  ->  gather: splits first, so that the middle steps move as little as
   // possible, and gathers last.
-  //   P(('x', 'y'), None, None)  slice->  P(('x', 'y'), None, 'z')  all-to-all->  P('x', 'y', 'z')  gather->
-  //      P(None, 'y', 'z')
+  //   P(('x', 'y'), None, None)   slice  ->  P(('x', 'y'), None, 'z')   all-to-all  ->  P('x', 'y', 'z')
+  //                               gather ->  P(None, 'y', 'z')
   // nullopt if some step would not be exact on these extents, or if the axes fit nowhere.
   std::optional<ReshardPlan> chain(const DimAxes& have, const DimAxes& want) const {
     DimAxes sliced = have, ungathered = want;

@@ -14,7 +14,7 @@
 //   (g c)   a compound dim: its index is that of g and c together, row-major
 //   ~s      a dim that is split as s is, though its extent is another: blocks with a margin, strided windows
 //   1       a dim of size 1 without factor
-//   | sum k l    (also prod max min any all)  a split of it leaves partial results, which combine so
+//   | sum k l    (also prod max min any all)  a split leaves partial results, combined in this way
 //   | whole k l  never split
 //
 // A dim of size 1 whose factor is larger elsewhere is broadcast: it gets no factor. A rule that is one group
@@ -54,7 +54,7 @@ class RuleText {
   // ---- for sentences of users, whose operands are not broadcast ----
   // The shapes of the results that follow from those of the operands. InternalError where they do not.
   std::vector<Shape> results_of(std::span<const Shape> in) const;
-  // InternalError unless all dims of a factor have one extent, those marked ~ aside.
+  // InternalError unless all dims of a factor have one extent; dims marked ~ are not checked.
   void check_exact(std::span<const Shape> in, std::span<const Shape> out) const;
   // The factor of each dim of arrays of these shapes (`out` may be unknown: {}); "" for a compound dim and
   // for 1.

@@ -15,7 +15,7 @@ class RuleText::Fit {
         in_{text.in_, in, repeats(text.in_, in, out), &reading.order, &rule_.inputs},
         out_{text.out_, out, repeats(text.out_, out, in), nullptr, &rule_.outputs} {}
 
-  // For results_of: their shapes are not known.
+  // For results_of, where the shapes of the results are not known yet.
   Fit(const RuleText& text, std::span<const Shape> in, const RuleReading& reading)
       : text_(text),
         reading_(reading),

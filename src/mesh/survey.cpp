@@ -79,7 +79,8 @@ int dim_of_only(const AxisDigit& digit, const Route& route, int ndim) {
   return found;
 }
 
-// Coordinates along the digit that differ in what a receiver needs or has; all of them where dims mix digits.
+// The coordinates along the digit that change what a receiver needs or has; all coordinates if a dim has
+// several digits.
 std::vector<int> distinct_coordinates(const AxisDigit& digit, const Remap& remap, const Route& route,
                                       const Shape& from_shape, const Shape& shape) {
   constexpr int few = 8;

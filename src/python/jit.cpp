@@ -75,7 +75,8 @@ class JitFunction {
     }
     return rebuild(program->result, call_program(*program, call.request.leaves));
   }
-  // (*leaves), where all are arrays: for callers that have flattened their trees. None where one is no array.
+  // Calls the compiled function on leaves, for callers that have flattened their trees. None if a leaf is no
+  // array.
   py::object call_leaves(const py::list& leaves) {
     detail::TraceRequest request;
     request.where = where_;
@@ -170,7 +171,7 @@ class JitFunction {
     return call;
   }
 
-  // The function's result for these arrays among its arguments.
+  // The function's result with these arrays in place of its array arguments.
   py::object called(Call& call, const std::vector<Array>& arrays) {
     const py::tuple all = call.arguments.rebuilt(arrays);
     const std::size_t positional = all.size() - call.names.size();

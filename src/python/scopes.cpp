@@ -1,4 +1,4 @@
-// How products are computed, and whether sums keep to one order, for what is recorded inside of a `with`.
+// Scopes of `with`: how products are computed, and whether sums have the same bits on any number of ranks.
 #include <tessera/ops/products.hpp>
 #include <tessera/ops/reproducible.hpp>
 

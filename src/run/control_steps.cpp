@@ -1,12 +1,12 @@
 // Branches and loops: steps that run other programs.
 //
-//   counted loop of 3 steps, one carried value, a stack read, a stack made:
-//     carried    c0 ──body──> c1 ──body──> c2 ──body──> result        handed on, never copied; c0's memory
-//       is reused unless it is held elsewhere
-//     read         x[0]         x[1]         x[2]                     views of the stack, or of the block of
-//       it that its owner has sent to all
-//     made         y[0]         y[1]         y[2]                     copied into their places, on the ranks
-//       that have these
+//   counted loop of 3 steps, one carried value, a stack that is read, a stack that is made:
+//     carried    c0 ──body──> c1 ──body──> c2 ──body──> result    passed on without a copy; c0's memory
+//                                                                 is reused unless it is held elsewhere
+//     read         x[0]         x[1]         x[2]                 views of the stack, or of the block that
+//                                                                 its owner has broadcast
+//     made         y[0]         y[1]         y[2]                 copied to their positions, on the ranks
+//                                                                 that hold these
 #include <algorithm>
 #include <cstring>
 #include <set>

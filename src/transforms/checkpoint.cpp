@@ -1,5 +1,5 @@
-// Policies of checkpoint: values of the first recording stand in the second one for those that it
-// would compute again.
+// Policies of checkpoint: kept values of the first recording replace the nodes of the second one that would
+// compute them again.
 //
 //   forward    x ──> dot ──> tanh ──> dot ──> y          kept: both dots, operands of the marker
 //   backward   barrier(x) ──> [dot] ──> tanh ──> [dot]   tanh is recorded again on the kept dot

@@ -48,7 +48,8 @@ class Pool {
     return data;
   }
 
-  // Keeps at most as many bytes as were in use at the peak; under a bound, as many as it leaves.
+  // Keeps at most as many bytes as were in use at the peak; under a PoolBound, at most the bytes that it
+  // leaves.
   void give(std::byte* data, std::size_t capacity) {
     const std::scoped_lock lock(mutex_);
     use_.live_bytes -= static_cast<std::int64_t>(capacity);

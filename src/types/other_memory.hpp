@@ -9,8 +9,9 @@ namespace tessera {
 void count_other_memory(std::int64_t live_change, std::int64_t pooled_change);
 void on_release_pooled_memory(void (*drop)());
 
-// While it lives, pooled blocks of other sizes are released before fresh memory is taken, so that live and
-// pooled bytes together stay within `bytes` as long as the live ones do. The least of several holds.
+// While it exists, pooled blocks of other sizes are released before fresh memory is taken, so that live and
+// pooled bytes together stay within `bytes` as long as the live ones do. If several exist, the smallest bound
+// applies.
 class PoolBound {
  public:
   explicit PoolBound(std::int64_t bytes);

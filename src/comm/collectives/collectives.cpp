@@ -99,7 +99,7 @@ void all_gather(const Communicator& comm, const void* in, std::int64_t bytes, vo
     return board->exchange(comm, in, static_cast<std::size_t>(bytes), [&](int rank, const std::byte* theirs) {
       copy_bytes(bytes_at(out) + bytes * rank, theirs, bytes);
     });
-  // The MPI library has the blocks in the order of its own ranks.
+  // The MPI library places the blocks in the order of its own ranks.
   if (!goes_by_hosts(comm) && fits_one_message(bytes) && !comm.impl().is_reordered() &&
       !use_own(Collective::all_gather, comm.size(), bytes)) {
     const int n = static_cast<int>(bytes);

@@ -21,7 +21,7 @@ template <class T, class Op> void each(const void* a, const void* b, void* out, 
   for (std::int64_t i = 0; i < count; ++i) z[i] = op(x[i], y[i]);
 }
 
-// NaN wins on either side: x != x ? x : (x > y || y != y is false)...
+// A NaN on either side is returned: x is tested for NaN, and the comparison with a NaN in y is false.
 template <class T> T larger(T x, T y) { return x > y || x != x ? x : y; }
 template <class T> T smaller(T x, T y) { return x < y || x != x ? x : y; }
 

@@ -83,8 +83,7 @@ class AddingReceiver {
 // Every rank sends block i of its value to rank i, in P - 1 steps in which each rank sends to one and
 // receives from another. The order of the additions depends on the rank count alone, so that results repeat.
 //
-//   step 1 of 4:   0 -> 1 -> 2 -> 3 -> 0       step 2:   0 <-> 2, 1 <-> 3       step 3:   0 -> 3 -> 2 -> 1
-//     -> 0
+//   step 1 of 4:   0 -> 1 -> 2 -> 3 -> 0      step 2:   0 <-> 2, 1 <-> 3      step 3:   0 -> 3 -> 2 -> 1 -> 0
 void pairwise_reduce(const Communicator& comm, ReduceKind kind, Dtype dtype, const std::byte* in,
                      std::span<const std::int64_t> starts, std::byte* own_block) {
   const int ranks = comm.size(), me = comm.rank();

@@ -1,7 +1,6 @@
 // Memory that the other ranks of a host can read and write in place: no message is packed, sent and unpacked.
 //
-//   rank 0   block = allocate_on_host(n)  --host_address(block.data())-->  rank 1   map(address).data()[...]
-//     = ...
+//   rank 0   block = allocate_on_host(n)  --host_address(block.data())-->  rank 1   map(address).data()
 //
 // A block is a part of the rank's unnamed file (memfd), which a peer maps when it first receives an address
 // in it; the file disappears with the processes. A child after fork() has private copies of the blocks. If
@@ -30,11 +29,11 @@ struct HostAddress {
 };
 HostAddress host_address(const void* place);
 
-// For tests. While it is true, this process gets no block more and maps none that it has not mapped: it has
-// reached a limit of the system.
+// For tests: while true, this process gets no further blocks and maps no further ones, as at a limit of the
+// system.
 void refuse_host_memory(bool);
 
-// Whether all of these ranks can map each other's blocks. Every rank knows it, also about other hosts.
+// Whether all of these ranks can map each other's blocks. Every rank knows the answer, for other hosts too.
 bool share_memory(std::span<const int> ranks);
 // Maps the peer's block from that address on, for the lifetime of the Buffer. SystemError if it cannot be
 // mapped.

@@ -23,7 +23,7 @@ struct HostGroups {
   std::vector<int> host, place;           // by rank: which host, and which of its members
   int hosts() const { return static_cast<int>(members.size()); }
   const std::vector<int>& mine(int rank) const { return members[host[rank]]; }
-  // The member of a host that serves the k-th rank elsewhere: members take turns, so that all of them
+  // The member of a host that serves the k-th rank of another host: members take turns, so that all of them
   // communicate.
   int partner(int to_host, int k) const {
     const auto& there = members[to_host];

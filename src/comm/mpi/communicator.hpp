@@ -28,9 +28,9 @@ class Communicator {
 // All devices. Before the runtime has started: this process alone.
 const Communicator& world();
 
-// The communicator of these devices, in this order, for the time of a call (who keeps it: idle_groups.hpp).
-// The first call for a set of devices is collective over exactly its members; its other orders cost nothing.
-// InternalError if this process is not among them or a device stands twice.
+// The communicator of these devices, in this order, for the time of a call (to keep it longer: hold_group in
+// idle_groups.hpp). The first call for a set of devices is collective over exactly its members; its other
+// orders cost nothing. InternalError if this process is not among them or a device is listed twice.
 const Communicator& group(const std::vector<int>& device_ids);
 
 }  // namespace tessera::comm

@@ -15,17 +15,18 @@
 
 namespace tessera::comm {
 
-// group() for who keeps the communicator beyond a call, or calls back into the program meanwhile: a plan.
+// group() for callers that keep the communicator beyond a call (plans), or that call back into the program
+// meanwhile.
 std::shared_ptr<const Communicator> hold_group(const std::vector<int>& device_ids);
 
 // Whether this rank asks for free_idle_groups() in its next agreement (Asks::for_fewer_groups).
 bool has_too_many_groups();
 
 // Collective over comm's ranks, each outside of any kernel: frees the sets among its devices that none of
-// their members holds, in an order that all of them share. What a plan of one rank holds stays.
+// their members holds, in an order that all of them share. A set that a plan of any member holds is kept.
 void free_idle_groups(const Communicator& comm);
 
-std::size_t group_count();                      // sets of two or more devices, but for all devices
+std::size_t group_count();                      // sets of two or more devices, without that of all devices
 std::size_t set_most_groups(std::size_t most);  // for tests; returns what it was: 256
 
 }  // namespace tessera::comm

@@ -160,7 +160,7 @@ int started(RankTape::Call call, const void* sent, void* result, MPI_Request* re
   return code;
 }
 
-// Makes a call that completes requests, and keeps what those have received that it has ended.
+// Makes a call that completes requests, and records the data that the completed ones have received.
 template <class Run> int completing(int count, MPI_Request* requests, Run run) {
   std::vector<std::uint64_t> before;
   for (int i = 0; i < count; ++i)
@@ -189,7 +189,7 @@ struct Taken {
   int active = 0, done = 0;
   MPI_Request missing = MPI_REQUEST_NULL;  // the first that has not arrived
 };
-// Completes those that are there, `most` at most; their places go to `which`.
+// Completes requests whose data the recording has, at most `most`; writes their indices to `which`.
 Taken take_replayed(int count, MPI_Request* requests, int most, int* which) {
   Taken taken;
   for (int i = 0; i < count; ++i) {

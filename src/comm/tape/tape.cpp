@@ -15,7 +15,8 @@
 #include "comm/tape/mpi_calls.hpp"
 #include "comm/watch/waiting.hpp"
 
-// A place for a debugger's breakpoint: a replay ends here, where its recording does or where it differs.
+// For a debugger's breakpoint: a replay calls this where its recording ends, or where the program differs
+// from it.
 extern "C" __attribute__((noinline, visibility("default"))) void tessera_replay_ends() { asm volatile(""); }
 
 namespace tessera::comm {

@@ -32,7 +32,8 @@ template <class Handle> Handle handle_of(std::uint64_t number) {
 
 class RankTape {
  public:
-  // A call of this rank; what it sends is read when it is made, what it receives when it ends.
+  // A call of this rank. The data that it sends are read when the call is made, the data that it receives
+  // when it ends.
   struct Call {
     TapeEntry entry;
     std::string purpose;
@@ -71,8 +72,8 @@ class RankTape {
   // The call of a request; nullptr: it is not known.
   const Call* call_of(MPI_Request request) const;
   void close(MPI_Request request) { open_.erase(number_of(request)); }
-  void close_number(std::uint64_t number);  // records what a request has received
-  // A replayed poll that found nothing: many in a row are the end of the recording.
+  void close_number(std::uint64_t number);  // Notes that a replayed poll found nothing: many in a row mean
+                                            // the end of the recording.
   void polled_in_vain(const Call& call);
 
   [[noreturn]] void end_without(const Call& call);

@@ -22,22 +22,24 @@ struct Asks {
   bool for_failed_value = false;  // this rank found an operand without a value
   // The rank has too many communicators (mpi/idle_groups.hpp); only set at the start of an evaluation.
   bool for_fewer_groups = false;
-  // A hash of what may differ between the ranks. In the answer: whether it differs; then the ranks unite it.
+  // A hash of data that may differ between the ranks. In the answer: whether it differs; if so, the ranks
+  // unite the data.
   std::uint64_t apart = 0;
 };
-// Returns when every rank of the communicator brings the same fingerprint: what any of them asks for, the
-// same on all. Otherwise every rank throws DisagreementError, whose text shows the distinct descriptions and
-// who has which; describe() is called only then. Signals go along. One 72-byte all-reduce.
+// Returns when all ranks of the communicator have brought the same fingerprint; the answer combines the
+// requests of all ranks and is the same on all. Otherwise every rank throws DisagreementError, whose text
+// lists the distinct descriptions with their ranks; describe() is called only then. Stop signals are passed
+// on too. One 72-byte all-reduce.
 Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::function<std::string()>& describe,
            Asks mine = {});
 
 // Defers agreements on calls that send nothing, since ranks need not wait for each other there. put_off()
-// returns whether the agreement on this call is left to the next agree() of these devices, or of others that
-// share it, which covers it. Every 128th such call agrees at once. Only calls that may_put_off() has named
-// since the ranks agreed on them are deferred, none under TESSERA_CHECK=2. The decision follows from the
-// ranks' calls alone: it is the same on all ranks, or the difference is found at the next agree(). The call's
-// `data` are compared as well, but may differ from call to call; `entered` is the user call that brought
-// them.
+// returns whether the agreement on this call is deferred: the next agree() of these devices, or of others
+// that share some of them, then covers it. Every 128th such call agrees at once. Only calls are deferred that
+// may_put_off() has named since the ranks agreed on them, and none under TESSERA_CHECK=2. The decision
+// depends on the ranks' calls alone: it is the same on all ranks, or the difference is found at the next
+// agree(). The call's `data` are compared as well, but may differ from call to call; `entered` is the user
+// call that brought them.
 bool put_off(const Communicator& comm, std::uint64_t fingerprint, std::uint64_t data = 0,
              const UserCall& entered = {});
 // The numbers that the ranks united for that call (Asks::apart). A rank that puts the call off uses them.

@@ -1,9 +1,8 @@
 // Cholesky on a process grid: right-looking, the next panel factored ahead.
 //
 //   panel k, in its grid column:   L_kk = chol(A_kk), sent down the column;  L_ik = A_ik L_kk^-H
-// then broadcast:                the panel's rows, along each grid row; then, along each grid column, those
-// of
-//     them whose index is one of its columns
+//   then broadcast:                the panel's rows along each grid row; after that, along each grid column,
+//                                  the rows whose index is one of its columns
 //   update, lower triangle:        A_ij -= L_ik L_jk^H
 #include <algorithm>
 

@@ -1,7 +1,7 @@
-// custom_op: what is checked when it is made and called, and its records.
+// custom_op: the checks when an op is made and called, and its records.
 //
-// All custom ops of one name and sentence share a record; what tells them apart (the functions) stands in the
-// params of their nodes. A node below vmap has a record whose sentence has one more letter:
+// All custom ops of one name and sentence share a record; the params of their nodes tell them apart (the
+// functions). Below vmap a node has a record whose sentence has one more letter:
 //
 //   "~i ~j -> i j"   under vmap   "a ~i ~j -> a i j"
 #include <tessera/custom_op.hpp>

@@ -1,4 +1,4 @@
-// The definition of a custom op: the user's facts, the sentence as it was read, and the params of its nodes.
+// The definition of a custom op: what the user gave, the parsed sentence, and the params of its nodes.
 #pragma once
 #include <tessera/custom_op.hpp>
 
@@ -39,7 +39,7 @@ struct CustomOpParams {
   }
   std::uint64_t agreed_hash() const { return mix(op->hash, tessera::field_hash(batches)); }
 
-  // How many of an operand's first dims are batch dims.
+  // The number of an operand's first dims that are batch dims.
   std::size_t batch_dims(std::size_t operand) const;
 };
 inline const CustomOpParams& params_of(const Params& p) { return p.as<CustomOpParams>(); }

@@ -1,5 +1,5 @@
-// Derivatives of custom ops, and the ops under vmap. The user's rules are of one example: on batches they are
-// recorded for one, and replayed on all.
+// Derivatives of custom ops, and the ops under vmap. The user's rules handle one example; for batches they
+// are recorded on one example and replayed on all.
 #include <tessera/detail/recording.hpp>
 #include <tessera/error.hpp>
 

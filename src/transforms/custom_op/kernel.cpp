@@ -1,4 +1,4 @@
-// A custom op on one rank's tiles: its kernel sees blocks with their places, one example at a time.
+// A custom op on one rank's tiles: its kernel gets blocks with their positions, one example at a time.
 #include <tessera/error.hpp>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ void set_margins(const CustomOp::Definition& op, Side& in, const Side& out) {
 
 bool is_empty_tile(const Tile& tile) { return tile.elements() == 0; }
 
-// Blocks without elements have no results, or the neutral element of the reduction that their dims end in.
+// Blocks without elements have no results; if their dims are reduced, the result is the neutral element.
 bool is_done_without_kernel(const CustomOp::Definition& op, const KernelArgs& a) {
   if (std::all_of(a.out.begin(), a.out.end(), is_empty_tile)) return true;
   if (!op.rule.reduces() || std::none_of(a.in.begin(), a.in.end(), is_empty_tile)) return false;
@@ -95,7 +95,7 @@ void call(const detail::KernelFunction& kernel, const Blocks& blocks) {
   }
 }
 
-// Goes on to the next example; false: there is none.
+// Advances to the next example; false if there is none.
 bool advance(std::vector<std::int64_t>& example, const std::vector<std::int64_t>& counts) {
   for (std::size_t level = counts.size(); level-- > 0;) {
     if (++example[level] < counts[level]) return true;

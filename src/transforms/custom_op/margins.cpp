@@ -1,5 +1,5 @@
-// Operands whose blocks have a margin: each rank is handed its block and what stands around it, in one
-// exchange for each such dim. Corners come through the second dim's exchange.
+// Operands whose blocks have a margin: each rank receives its block with the elements around it, by one
+// exchange per such dim. Corner elements arrive with the exchange of the second dim.
 //
 //   i = 6 on 2 ranks, margin 1, wrap    operand  [0 1 2 | 3 4 5]
 //                                       windows  [5 0 1 2 3 | 2 3 4 5 0]
@@ -23,8 +23,8 @@ const Halo* halo_of(const CustomOp::Definition& op, const std::string& factor) {
   return nullptr;
 }
 
-// Elements [start, start + count) of an array of n that goes on beyond its ends, as a piece of the operand:
-// the longest run from `start` on that one affine map gives. Constants have no source.
+// Elements [start, start + count) of an array of n elements that is continued beyond its ends: the longest
+// run from `start` on that one affine map reads from the operand. A run of constants has no source.
 struct Run {
   std::int64_t count;
   std::int64_t source;
@@ -32,8 +32,8 @@ struct Run {
   bool is_constant = false;
 };
 
-// wrap [0 1 2 0 1 2], symmetric [0 1 2 2 1 0], reflect [0 1 2 1 0 1]: runs of `period` elements, of which
-// every other one goes backwards where it `turns`.
+// wrap [0 1 2 0 1 2], symmetric [0 1 2 2 1 0], reflect [0 1 2 1 0 1]: runs of `period` elements, every other
+// one of them reversed if `turns`.
 Run run_of(std::int64_t start, std::int64_t period, bool turns, bool repeats_edge) {
   const auto run = start >= 0 ? start / period : -((-start + period - 1) / period);
   const auto inside = start - run * period;

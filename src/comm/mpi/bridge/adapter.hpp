@@ -231,17 +231,17 @@ template <class Call> int on_one(Request* request, Call call) {
 
 // ---- waits that give the core up ----
 
-// Open MPI gives its core up between two looks when it is told to (environment.cpp). MPICH and its
-// descendants keep it: where ranks share cores, or other programs run, each message then takes a time slice
-// of the system (8 ranks on 2 busy cores: 5 to 7 ms of CPU for an 8-byte all-reduce, 0.06 to 0.2 ms with
-// this).
+// Open MPI yields the core between two polls if it is told to (environment.cpp). MPICH and its descendants do
+// not: where ranks share cores, or other programs run, each message then takes a time slice of the system (8
+// ranks on 2 busy cores: 5 to 7 ms of CPU for an 8-byte all-reduce, 0.06 to 0.2 ms with this).
 #ifdef OPEN_MPI
 constexpr bool keeps_its_core = false;
 #else
 constexpr bool keeps_its_core = true;
 #endif
 
-// wait(), or test(&done) until it is done. A rank that has a core keeps it for a while.
+// Calls wait(), or, if this MPI keeps its core, polls with test(&done). A rank with a core of its own polls
+// for a while before it yields.
 template <class Wait, class Test> int wait_by(Wait wait, Test test) {
   if constexpr (!keeps_its_core) return wait();
   constexpr int quick = 10'000;
@@ -261,7 +261,8 @@ int wait_for(MPI_Request* request) {
                  [&](int* done) { return mpi.Test(request, done, MPI_STATUS_IGNORE); });
 }
 
-// A blocking collective: as a whole, or started and waited for where ranks share cores.
+// Runs a blocking collective by one call; where ranks share cores, starts it and waits for it with
+// wait_for().
 template <class Whole, class Start> int collective(Whole whole, Start start) {
   if (!keeps_its_core || !shares_cores) return whole();
   MPI_Request request;

@@ -109,7 +109,7 @@ Adapted adapt_standard(void* library);
 // The table in use: `alone` (one process without MPI) until choose_mpi has found an MPI.
 inline constinit const Table* table = &alone;
 
-// Whether this host has more ranks than cores: who waits gives its core up at once.
+// Whether this host has more ranks than cores: a waiting rank then yields its core at once.
 inline bool shares_cores = false;
 
 }  // namespace tessera::comm::bridge
