@@ -1,4 +1,4 @@
-// matmul, fft, solve, reshard on files; explain and advise: what these would take.
+// matmul, fft, solve, reshard on files; explain and advise: the predicted costs.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,7 +24,8 @@ std::string text_of(const auto& value) {
   return out.str();
 }
 
-// A transform through the given layouts, one after the other: each transforms the dims that it leaves whole.
+// A transform through the given layouts, one after the other: each transforms the dims that it does not
+// split.
 Array transformed_through(const Order& order, Array x, const Mesh& mesh) {
   if (order.inverse && order.real)
     throw UsageError("fft: --inverse --real takes one --spec; the halved dimension is transformed last");

@@ -1,5 +1,5 @@
-// Waves on a ring-shaped plate, by a kernel of one's own: u_tt = laplace(u), leapfrog on an n x n grid that
-// is split by rows and columns. A sentence says that blocks of u come with a margin; the library fetches it.
+// Waves on a ring-shaped plate, by a user-defined kernel: u_tt = laplace(u), leapfrog on an n x n grid that
+// is split by rows and columns. The op's rule says that blocks of u have a margin; the library fetches it.
 //
 //   tessera run -n 4 example_custom_stencil
 //

@@ -1,35 +1,36 @@
 /// @file
-/// custom_op: an op of one's own, made of a kernel that works on one rank's blocks.
+/// custom_op: a user-defined op with a kernel that works on one rank's blocks.
 ///
-/// A sentence says how the dims of operands and results belong together, and from it follow shapes, layouts
-/// and communication, as for the library's own ops:
+/// A rule of one sentence says which dims of operands and results correspond. Shapes, layouts and
+/// communication follow from it, as for the library's own ops:
 ///
 ///     "i j, j k -> i k | sum j"   a matrix product: blocks of j give terms, which are added up over ranks
-///     "B.. n -> B.. n | whole n"  along the last dim, which no rank has split; B.. is any number of dims
+///     "B.. n -> B.. n | whole n"  along the last dim, which is never split; B.. is any number of dims
 ///     "~i ~j -> i j"              a stencil: the operand's blocks have a margin (halo) along both dims
 ///
-/// A small letter is a dim; dims of one letter are split together and have one extent. A capital letter with
-/// `..` is any number of dims, `1` a dim of extent 1, `(g c)` a dim whose index is that of g and c together,
-/// `{..}` any number of operands like this one. Behind a bar stand letters that are summed (`sum`, also
-/// `prod`, `max`, `min`, `any`, `all`: the results of blocks are combined so) or `whole` (never split).
+/// A small letter is a dim; dims with the same letter have the same extent and are split together. A capital
+/// letter with `..` is any number of dims, `1` a dim of extent 1, `(g c)` a dim whose index is that of g and
+/// c together, `{..}` any number of operands like this one. After the bar: letters that are summed (`sum`;
+/// also `prod`, `max`, `min`, `any`, `all`: the results of blocks are combined in this way) or `whole` (never
+/// split).
 ///
-/// **Sharding.** By the sentence. An operand that is split otherwise is moved where the fewest bytes travel;
-/// `explain` shows each move with the op's name, its sentence and its bytes. Kernels see blocks that lie as
-/// the sentence says; no operand is gathered but for letters that are `whole`.
+/// **Sharding.** Determined by the rule. An operand with another layout is moved so that the fewest bytes are
+/// sent; `explain` shows each move with the op's name, its rule and its bytes. Kernels get blocks in the
+/// rule's layout; no operand is gathered, except along `whole` letters.
 ///
-/// **Communication.** Not collective: calls record. When it runs: moves of operands, margins from
+/// **Communication.** Not collective: calls record. When the op runs: moves of operands, margins from
 /// neighbours, the combination of reduced letters, and one agreement at the end of the run, by which an error
-/// of one rank's kernel is raised on all.
+/// in one rank's kernel is raised on all ranks.
 ///
-/// **Kernels.** Called once on each rank for its blocks (for each example under vmap), in any order, perhaps
-/// again under gradients, and not at all where nobody needs a result: results depend on the operands alone.
-/// Empty blocks are not seen: they have no results, or the neutral element of their reduction. bfloat16 and
-/// float16 come as float32 unless a typed kernel takes them.
+/// **Kernels.** Called once on each rank for its blocks (once per example under vmap), in any order, possibly
+/// again for gradients, and not at all if no result is needed: results must depend on the operands alone.
+/// Kernels never get empty blocks: these have no results, or the neutral element of their reduction. bfloat16
+/// and float16 arrive as float32 unless a typed kernel takes them.
 ///
-/// **Errors.** When recorded, alike on every rank: ArgumentError for a sentence that cannot be read,
-/// ShapeError for operands that it does not fit, DtypeError for element types that the kernel does not take.
-/// When computed, on every rank of the op: UserError with what the kernel threw and the rank (LinAlgError
-/// stays one).
+/// **Errors.** When recorded, on every rank alike: ArgumentError for an invalid rule, ShapeError for operands
+/// that do not fit it, DtypeError for element types that the kernel does not take. When computed, on every
+/// rank of the op: UserError with the text of the kernel's exception and the rank (a LinAlgError keeps its
+/// type).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -50,8 +51,8 @@
 
 namespace tessera {
 
-/// One rank's block of an operand (const T) or of a result, as a kernel sees it: block(i, j) with local
-/// indices from 0. Along a dim with a margin, indices reach from -before to extent + after - 1. Indices are
+/// One rank's block of an operand (const T) or of a result, as a kernel gets it: block(i, j) with local
+/// indices from 0. Along a dim with a margin, indices range from -before to extent + after - 1. Indices are
 /// not checked.
 template <class T> class BlockView {
  public:
@@ -84,7 +85,7 @@ template <class T> class BlockView {
   const std::int64_t* strides_;
 };
 
-/// All blocks of one call of a kernel, whose element types it asks for.
+/// All blocks of one call of a kernel, with their element types.
 class Blocks {
  public:
   /// For the library.
@@ -98,7 +99,7 @@ class Blocks {
   template <class T> BlockView<const T> in(std::size_t i) const {
     return BlockView<const T>(detail::block_at(in_, i, dtype_of<T>(), "operand"));
   }
-  /// The block of result i, to be written wholly. DtypeError unless T is its element type.
+  /// The block of result i; the kernel must write all of it. DtypeError unless T is its element type.
   template <class T> BlockView<T> out(std::size_t i = 0) const {
     return BlockView<T>(detail::block_at(out_, i, dtype_of<T>(), "result"));
   }
@@ -130,7 +131,7 @@ template <class... P> template <class F> KernelFunction TypedKernel<P...>::wrap(
 }  // namespace detail
 
 /// The kernel of a custom op: a function of typed blocks, `void(BlockView<const float> x, BlockView<float>
-/// y)`, operands before results; or a function of `const Blocks&` that looks at the dtypes itself.
+/// y)`, operands before results; or a function of `const Blocks&` that reads the dtypes itself.
 class BlockKernel {
  public:
   BlockKernel() = default;
@@ -151,52 +152,52 @@ class BlockKernel {
   detail::KernelSignature signature;  ///< for the library
 };
 
-/// The margin of operands along a dim that the sentence marks with ~: so many elements of the neighbours'
-/// blocks stand before and behind a block. Outside of the array stands what the boundary says. Without a
+/// The margin of operands along a dim that the rule marks with ~: the number of elements of neighbouring
+/// blocks before and after a block. `boundary` defines the elements beyond the ends of the array. Without a
 /// boundary the operand itself is longer than the result, by before + after elements ("valid" stencils), and
 /// index 0 of a block is element `before` of the operand.
 struct Halo {
   std::string dim = {};                               ///< the letter behind ~
   int before = 1;                                     ///< elements
   int after = 1;                                      ///< elements
-  std::optional<Boundary> boundary = Boundary::wrap;  ///< outside of the array
+  std::optional<Boundary> boundary = Boundary::wrap;  ///< beyond the ends of the array
   double value = 0;                                   ///< used by Boundary::constant
 };
 
-/// A rule of differentiation: (operands, results, cotangents of the results) -> a cotangent for each operand
-/// for vjp, where an Array() stands for zeros; (operands, results, tangents of the operands) -> a tangent for
-/// each result for jvp. It is made of ops, other custom ops among them.
+/// A rule of differentiation, made of ops, also other custom ops. For vjp: (operands, results, cotangents of
+/// the results) -> a cotangent per operand, where an Array() stands for zeros. For jvp: (operands, results,
+/// tangents of the operands) -> a tangent per result.
 using DerivativeRule = std::function<std::vector<Array>(
     std::span<const Array> operands, std::span<const Array> results, std::span<const Array> directions)>;
-/// The results for a whole batch, with the batch dim in front: dims[i] is where operand i has it, -1 where it
-/// has none.
+/// The results for a whole batch, with the batch dim in front. dims[i] is the batch dim of operand i, -1 if
+/// it has none.
 using BatchingRule = std::function<std::vector<Array>(std::span<const Array> operands,
                                                       std::span<const int> dims, std::int64_t size)>;
 /// Shapes and dtypes of the results from those of the operands.
 using ResultRule = std::function<std::vector<ShapeDtype>(std::span<const ShapeDtype> operands)>;
 
-/// The facts of an op of one's own.
+/// The definition of a custom op.
 struct CustomOpOptions {
-  std::string name = {};        ///< in errors and explain
-  std::string rule = {};        ///< the sentence, "i j, j k -> i k | sum j"
+  std::string name = {};        ///< shown in errors and explain
+  std::string rule = {};        ///< the rule: "i j, j k -> i k | sum j"
   BlockKernel kernel = {};      ///< one rank's work
   std::vector<Halo> halo = {};  ///< one for each letter with ~
-  /// Types of the results, if shapes do not follow from the sentence, or dtypes neither from a typed kernel
-  /// nor from the operands by promotion.
+  /// The types of the results, needed if shapes do not follow from the rule, or dtypes follow neither from a
+  /// typed kernel nor from promotion of the operands.
   ResultRule result = {};
   DerivativeRule vjp = {};  ///< none: no gradient
   DerivativeRule jvp = {};  ///< none: vjp, transposed
-  /// None: the sentence gets one more dim, split as any other, and the kernel is called for each example.
+  /// None: the rule gets one more dim, split like any other, and the kernel is called for each example.
   BatchingRule batch = {};
 };
 
-/// An op of one's own: call it with arrays and numbers. A value, cheap to copy.
+/// A user-defined op: call it with arrays and numbers. A value, cheap to copy.
 class CustomOp {
  public:
-  /// ArgumentError for a sentence that cannot be read, an empty name, a kernel that does not fit the sentence
-  /// or a halo of a letter without ~.
+  /// ArgumentError for an invalid rule, an empty name, a kernel that does not fit the rule or a halo of a
+  /// letter without ~.
   explicit CustomOp(CustomOpOptions options, std::source_location where = std::source_location::current());
-  /// The result; ArgumentError where there are several.
+  /// The result; ArgumentError if there are several.
   [[nodiscard]] Array operator()(const Operand& a) const;
   [[nodiscard]] Array operator()(const Operand& a, const Operand& b) const;
   [[nodiscard]] Array operator()(const Operand& a, const Operand& b, const Operand& c) const;
@@ -206,7 +207,7 @@ class CustomOp {
   [[nodiscard]] std::vector<Array> results(
       const std::vector<Array>& operands, std::source_location where = std::source_location::current()) const;
   const std::string& name() const;  ///< the name given to custom_op
-  const std::string& rule() const;  ///< the sentence
+  const std::string& rule() const;  ///< the rule
 
   struct Definition;
 
@@ -215,8 +216,8 @@ class CustomOp {
   std::shared_ptr<const Definition> definition_;
 };
 
-/// CustomOp(options): an op of one's own. Not collective; made once and used often, since a plan belongs to
-/// the object (and its copies).
+/// CustomOp(options): a user-defined op. Not collective. Create it once and use it often: compiled plans
+/// belong to the object and its copies.
 ///
 ///     const auto laplace = custom_op({.name = "laplace", .rule = "~i ~j -> i j",
 ///         .kernel = [](BlockView<const float> u, BlockView<float> y) {

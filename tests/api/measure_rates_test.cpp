@@ -1,4 +1,4 @@
-// Rates measured while other programs hold the cores are told apart from the machine's.
+// Rates that are measured while other programs use the cores are recognised and not kept.
 #include "api/measure_rates.hpp"
 
 #include <gtest/gtest.h>

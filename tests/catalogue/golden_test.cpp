@@ -1,5 +1,5 @@
-// Values, shapes and dtypes of the rows as NumPy, SciPy and JAX give them (make_goldens.py, which says how to
-// write goldens.txt anew). That shardings change nothing is said by layouts_test.cpp.
+// Compares values, shapes and dtypes of the rows with those of NumPy, SciPy and JAX (goldens.txt, which
+// make_goldens.py writes). layouts_test.cpp checks that shardings do not change them.
 #include <gtest/gtest.h>
 
 #include <tessera/runtime.hpp>

@@ -47,7 +47,8 @@ struct Sample {
 };
 // A sample per operands of each row; rows of elementwise ops have those of the op's record.
 const std::vector<Sample>& samples();
-// Without those that only say values ("values"), and those that do not keep a law ("half:no").
+// The samples without rows that have values only ("values"), and without rows that are excepted from this law
+// ("half:no").
 std::vector<Sample> samples_without(const std::string& word);
 inline std::ostream& operator<<(std::ostream& out, const Sample& sample) { return out << sample.name; }
 

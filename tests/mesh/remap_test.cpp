@@ -137,7 +137,7 @@ TEST_F(RemapTest, remaps_across_meshes_move_every_element_to_its_place) {
   }
 }
 
-// Along an axis of many devices one device stands for those that need and have alike.
+// Along an axis of many devices, one device represents all that need and hold the same elements.
 TEST_F(RemapTest, the_busiest_of_many_devices_is_found) {
   const Mesh line = abstract_mesh({23}, {"x"}), grid = abstract_mesh({17, 11}, {"x", "y"});
   for (const std::int64_t n : {1, 22, 23, 24, 40, 47, 100, 230})

@@ -73,7 +73,7 @@ inline int devices_in_job(const std::vector<Sharding>& from, const Sharding& to)
   return highest + 1;
 }
 
-// Checks meanwhile: both sides list the same messages, senders hold what they send, nothing arrives twice.
+// Also checks that both sides list the same messages, senders hold what they send, and nothing arrives twice.
 inline Counted run_exchange(const Remap& remap, const std::vector<Sharding>& from,
                             const std::vector<Shape>& from_shapes, const Sharding& to, const Shape& shape,
                             const std::vector<Blocks>& sources, const std::vector<int>& fixed_axes = {}) {

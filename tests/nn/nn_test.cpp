@@ -1,5 +1,5 @@
-// Initializers, losses, batches, and activations where they are delicate: compared with values of JAX 0.10.2
-// (jax.nn) and Optax 0.2.8. Usual values on every layout stand in tests/catalogue.
+// Initializers, losses, batches, and activations at extreme arguments: compared with values of JAX 0.10.2
+// (jax.nn) and Optax 0.2.8. tests/catalogue has ordinary values on every layout.
 #include <tessera/nn.hpp>
 #include <tessera/tessera.hpp>
 

@@ -1,4 +1,4 @@
-// Results beside what they should be: shapes and dtypes exactly, values within a tolerance.
+// Compares results with expected ones: shapes and dtypes exactly, values within a tolerance.
 #pragma once
 #include <gtest/gtest.h>
 

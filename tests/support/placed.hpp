@@ -4,7 +4,7 @@
 
 namespace tessera::test {
 
-// Arrays on random specs of one random mesh, and what to call it in a failure.
+// Arrays on random specs of one random mesh, and their description for failures.
 struct Placed {
   std::vector<Array> arrays;
   std::string text;

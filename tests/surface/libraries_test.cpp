@@ -4,7 +4,8 @@
 namespace tessera::test {
 namespace {
 
-// Functions of these rooms are compiled by the tables of tests/catalogue; here what the tables do not spell.
+// The tables of tests/catalogue compile the functions of these libraries; here are the spellings that the
+// tables lack.
 extern const random::Key key;
 GIVES(std::vector<random::Key>, random::split(key));
 GIVES(random::Key, random::fold_in(key, x));

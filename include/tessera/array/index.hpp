@@ -91,12 +91,12 @@ class At {
       : x_(std::move(x)), parts_(std::move(parts)), where_(where) {}
   [[nodiscard]] Array get() const;                       ///< the part, as x(...) gives it
   [[nodiscard]] Array set(const Operand& v) const;       ///< the part replaced by v
-  [[nodiscard]] Array add(const Operand& v) const;       ///< v added; repeated indices add up
-  [[nodiscard]] Array subtract(const Operand& v) const;  ///< v subtracted; repeated indices add up
-  [[nodiscard]] Array multiply(const Operand& v) const;  ///< multiplied by v
-  [[nodiscard]] Array divide(const Operand& v) const;    ///< divided by v
-  [[nodiscard]] Array min(const Operand& v) const;       ///< the smaller of both
-  [[nodiscard]] Array max(const Operand& v) const;       ///< the larger of both
+  [[nodiscard]] Array add(const Operand& v) const;       ///< v added to the part; repeats accumulate
+  [[nodiscard]] Array subtract(const Operand& v) const;  ///< v subtracted from the part; repeats accumulate
+  [[nodiscard]] Array multiply(const Operand& v) const;  ///< the part multiplied by v
+  [[nodiscard]] Array divide(const Operand& v) const;    ///< the part divided by v
+  [[nodiscard]] Array min(const Operand& v) const;       ///< the smaller of the part and v
+  [[nodiscard]] Array max(const Operand& v) const;       ///< the larger of the part and v
 
  private:
   Array x_;

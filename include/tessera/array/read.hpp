@@ -27,7 +27,7 @@ namespace tessera {
 [[nodiscard]] Array device_put(Operand x, Mesh mesh, PartitionSpec spec);
 [[nodiscard]] Array device_put(Operand x, Device device);
 /// Inside jit: a layout that the planner must give x, and may use for x's operands. Outside: device_put.
-/// P::automatic, inside jit alone: the planner searches for the layout, or leaves it open where none helps.
+/// P::automatic (only inside jit): the planner searches for the layout, or imposes none if none helps.
 [[nodiscard]] Array with_sharding_constraint(Operand x, Sharding sharding);
 [[nodiscard]] Array with_sharding_constraint(Operand x, AutomaticSpec);
 /// @}

@@ -1,5 +1,5 @@
 /// @file
-/// What checkpoint keeps for the backward pass, by JAX's names.
+/// The values that checkpoint keeps for the backward pass, by JAX's names.
 ///
 ///     const auto layer = checkpoint(block, checkpoint_policies::dots_saveable);
 ///     const auto other = checkpoint(block, checkpoint_policies::save_only_these_names("scores"));
@@ -36,7 +36,7 @@ class CheckpointPolicy {
 
 /// The policies of jax.checkpoint_policies.
 namespace checkpoint_policies {
-/// All is computed again: checkpoint's own way.
+/// Everything is computed again: the default of checkpoint.
 inline const CheckpointPolicy nothing_saveable(CheckpointPolicy::Kind::nothing);
 /// Nothing is computed again, as without checkpoint.
 inline const CheckpointPolicy everything_saveable(CheckpointPolicy::Kind::everything);
@@ -58,7 +58,7 @@ requires(std::is_convertible_v<Names, std::string>&&...) CheckpointPolicy
 }
 }  // namespace checkpoint_policies
 
-/// x, under a name for the policies that go by names. Records; x's shape, dtype and sharding.
+/// x with a name, for the policies that select values by name. Records; x's shape, dtype and sharding.
 [[nodiscard]] Array checkpoint_name(Operand x, std::string name);
 
 }  // namespace tessera

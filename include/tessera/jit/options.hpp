@@ -49,7 +49,8 @@ struct JitOptions {
   std::vector<int> static_argnums = {};
   /// The trace is recorded in a ReproducibleScope: the same bits on any number of ranks.
   bool reproducible = false;
-  /// For P::automatic: the peak of the busiest rank stays below, if a layout allows it; 0: no limit.
+  /// For P::automatic: an upper bound of the busiest rank's peak memory, kept if a layout allows it; 0: no
+  /// limit.
   std::int64_t memory_limit_bytes = 0;
 };
 

@@ -1,5 +1,5 @@
 /// @file
-/// Choices that options of several libraries offer. Their headers include this one; nobody needs to.
+/// Enumerations for options of several libraries. Their headers include this one; users need not.
 #pragma once
 
 namespace tessera::fft {
@@ -18,11 +18,11 @@ enum class OutSharding {
 
 namespace tessera::linalg {
 
-/// The way of solve where the condition of a matrix leaves no digit of the solution: rcond below the rounding
-/// unit of the dtype.
+/// The behaviour of solve for a matrix so ill-conditioned that no digit of the solution is reliable: rcond
+/// below the rounding unit of the dtype.
 enum class IllConditioned {
-  accept,  ///< nothing, and does not look
-  warn,    ///< says so on stderr, once in a run of the program
+  accept,  ///< accepts it, without an estimate of the condition
+  warn,    ///< warns on stderr, once per run of the program
   refuse   ///< LinAlgError when computed, on every rank
 };
 

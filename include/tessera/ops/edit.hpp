@@ -30,7 +30,7 @@ template <std::integral I>
 [[nodiscard]] std::vector<Array> split(const Operand& x, std::initializer_list<I> places, int axis = 0) {
   return split_at(x, std::vector<std::int64_t>(places.begin(), places.end()), axis);
 }
-/// Several new dims of extent 1, which stand at these places of the result.
+/// Several new dims of extent 1, at these positions of the result.
 [[nodiscard]] Array expand_dims(const Operand& x, std::vector<int> axes);
 /// pad of the same width before and after every dim.
 [[nodiscard]] Array pad(const Operand& x, int width, double value = 0);

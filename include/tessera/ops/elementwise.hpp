@@ -140,7 +140,7 @@ inline Array& operator^=(Array& a, const Operand& b) { return a = a ^ b; }
 [[nodiscard]] Array maximum(const Operand& a, const Operand& b);
 /// The smaller element; NaN if either is NaN. A gradient is shared at a tie.
 [[nodiscard]] Array minimum(const Operand& a, const Operand& b);
-/// sqrt(a^2 + b^2) without overflow on the way, 1.5 ulp. Real.
+/// sqrt(a^2 + b^2) without intermediate overflow, 1.5 ulp. Real.
 [[nodiscard]] Array hypot(const Operand& a, const Operand& b);
 /// |a| with the sign of b. Real.
 [[nodiscard]] Array copysign(const Operand& a, const Operand& b);

@@ -1,5 +1,5 @@
-// Chains that run on parts of a product while they are in the cache: the program says so, and values equal
-// those of the product followed by the chain.
+// Chains that run on parts of a product while they are in the cache: the program's text shows them, and
+// values equal those of the product followed by the chain.
 #include <tessera/grad.hpp>
 #include <tessera/jit.hpp>
 #include <tessera/linalg.hpp>

@@ -1,4 +1,4 @@
-// Operands that the room's tests share.
+// Operands shared by the tests of this folder.
 #pragma once
 #include <tessera/ops/arrange.hpp>
 #include <tessera/ops/numeric.hpp>

@@ -1,4 +1,4 @@
-// NumPy's short forms: what is left out means what it means there.
+// NumPy's short forms: omitted arguments have NumPy's defaults.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
