@@ -1,4 +1,4 @@
-"""Making arrays: the standard's creation functions, NumPy's, and what goes to and from NumPy."""
+"""Creation of arrays: the standard's functions, NumPy's, and conversion to and from NumPy."""
 import re as _re
 
 import numpy as _np
@@ -17,7 +17,7 @@ def _array(x):
 
 
 def refuse_out(name, out):
-    """NumPy's out=: arrays do not share memory, so that only None can be meant."""
+    """Refuses NumPy's out= unless it is None, because arrays do not share memory."""
     if out is not None:
         raise TypeError(f"{name} at {_core.here()}: there is no memory of an array to write into; leave out= away and write x = {name}(...), or x[...] = {name}(...)")
 
@@ -32,7 +32,7 @@ def _has_arrays(values):
 
 
 def _numpy_of(values):
-    """Nested lists as one NumPy array: floats become float32, integers int32, as plain numbers do in expressions."""
+    """Converts nested lists to one NumPy array: floats become float32, integers int32, like plain numbers in expressions."""
     try:
         host = _np.asarray(values)
     except ValueError as error:
@@ -69,7 +69,7 @@ def _holds_numpy(values):
 
 
 def asarray(obj, /, dtype=None, *, device=None, copy=None, sharding=None):
-    """An array of numbers, nested lists, NumPy arrays, or what exports DLPack or a buffer; the same on every process. Placed, if a sharding is given."""
+    """An array from numbers, nested lists, NumPy arrays, or objects that export DLPack or a buffer; the same on every process. Placed, if a sharding is given."""
     if isinstance(obj, Array):
         x = obj
         if dtype is not None and x.dtype != dtype:
@@ -125,7 +125,7 @@ def array(obj, dtype=None, copy=True, sharding=None, *, ndmin=0):
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """An array of what exports DLPack. What comes from outside is copied."""
+    """An array from an object that exports DLPack. Memory from other libraries is copied."""
     if isinstance(x, Array):
         return placed(_core.copy(x) if copy else x, device)
     if copy is False:
@@ -156,7 +156,7 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device=None):
 
 
 def empty(shape, dtype=None, *, device=None):
-    """Zeros: memory is not handed out with what it held before."""
+    """Zeros: memory is never returned with its old contents."""
     return placed(_core.zeros(shape, dtype=dtype or _core.float32), device)
 
 
@@ -191,7 +191,7 @@ def ones(shape, dtype=None, *, device=None):
 
 
 def full(shape, fill_value, dtype=None, *, device=None):
-    """The value everywhere. Of a plain number the dtype is int32, float32, bool or complex64 unless given."""
+    """The value everywhere. A plain number gives int32, float32, bool or complex64, unless a dtype is given."""
     return placed(_core.full(shape, fill_value, dtype), device)
 
 
@@ -207,7 +207,7 @@ def identity(n, dtype=None):
 
 
 def linspace(start, stop, /, num=50, endpoint=True, retstep=False, dtype=None, *, device=None):
-    """num values from start to stop, and with retstep the distance between them."""
+    """num values from start to stop; with retstep also the distance between them."""
     if retstep:
         parts = num - 1 if endpoint else num
         return linspace(start, stop, num, endpoint, dtype=dtype, device=device), (stop - start) / parts if parts > 0 else _np.nan
@@ -237,7 +237,7 @@ def tri(n, m=None, k=0, dtype=None):
 
 
 def _as_numpy(block):
-    """NumPy's array of a block, without a copy; bfloat16 as ml_dtypes has it, or as uint16 without that package."""
+    """A block as a NumPy array, without a copy; bfloat16 as ml_dtypes' type, or as uint16 without that package."""
     host = _np.asarray(block)
     return host.view(block.dtype.dtype) if block.dtype == _core.bfloat16 else host
 

@@ -1,4 +1,4 @@
-"""Ops of one's own: kernels on NumPy blocks, placed by a sentence."""
+"""User-defined ops: kernels on NumPy blocks, placed by a rule."""
 import functools as _functools
 
 from . import _core
@@ -12,7 +12,7 @@ def _margin(given, boundary, value):
 
 
 def custom_op(kernel=None, /, rule=None, *, name=None, halo=None, boundary="wrap", value=0.0, result=None, vjp=None, jvp=None, batch=None, pass_index=False):
-    """An op of one's own: kernel(*blocks) works on one rank's blocks, and a sentence says how dims belong together.
+    """A user-defined op: kernel(*blocks) works on one rank's blocks, and a rule says which dims correspond.
 
         @ts.custom_op(rule="i j, j k -> i k | sum j")
         def product(a, b):
@@ -31,7 +31,7 @@ def custom_op(kernel=None, /, rule=None, *, name=None, halo=None, boundary="wrap
     dtype (ShapeDtypeStruct). vjp(operands, results, cotangents) -> a cotangent per operand, jvp(operands, results, tangents) -> a tangent per
     result, batch(operands, dims, size) -> the results with the batch in front: tuples of arrays, made of ops; None stands for zeros.
 
-    The sentence, layouts, communication and errors: tessera/custom_op.hpp, and the page on ops of one's own. Not collective: calls record.
+    Rules, layouts, communication and errors: tessera/custom_op.hpp, and the page on custom ops. Not collective: calls record.
     """
     if kernel is None:
         return _functools.partial(custom_op, rule=rule, name=name, halo=halo, boundary=boundary, value=value, result=result, vjp=vjp, jvp=jvp, batch=batch, pass_index=pass_index)

@@ -6,9 +6,9 @@ __all__ = ["all_devices"]
 
 
 class AllDevices:
-    """The devices of the job together: where every array is that is not on one device alone.
+    """All devices of the job together: the device of every array that is not on a single device.
 
-    x.device is this value for arrays of any shape and sharding, and device= takes it back: asarray(0., device=x.device). What is made with it is uncommitted,
+    x.device is this value for arrays of any shape and sharding, and device= takes it back: asarray(0., device=x.device). An array created with it is uncommitted,
     so that it follows the layout of what it is used with. x.sharding says how an array is split.
     """
 
@@ -31,12 +31,12 @@ _all = AllDevices()
 
 
 def all_devices():
-    """The devices of the job as one value: what x.device is, and what device= takes."""
+    """The devices of the job as one value, as x.device returns it and device= takes it."""
     return _all
 
 
 def device_of(x):
-    """The one device of several that holds x alone, or all of them."""
+    """The device that holds x if it is only one of several; otherwise all devices."""
     if not x.committed or _core.process_count() == 1:
         return _all
     devices = x.devices()
@@ -44,7 +44,7 @@ def device_of(x):
 
 
 def placed(x, device):
-    """x where device= says: None and all devices leave it where it is, unless it is on a single one of several."""
+    """x on the device of device=: None and all devices change nothing, unless x is on a single one of several devices."""
     if device is None:
         return x
     if not isinstance(device, AllDevices):

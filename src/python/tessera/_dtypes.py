@@ -1,4 +1,4 @@
-"""Dtypes: promotion, kinds, limits, and what the namespace says about itself."""
+"""Dtypes: promotion, kinds, limits, and the namespace's information about itself."""
 import builtins
 
 import numpy as _np
@@ -86,7 +86,7 @@ class iinfo:
 
 
 class __array_namespace_info__:
-    """What the standard asks a namespace about itself."""
+    """The namespace's information about itself, as the standard defines it."""
 
     def capabilities(self):
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}

@@ -31,14 +31,14 @@ def is_array(x):
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """x with elements of another dtype; x itself where copy=False and it has that dtype."""
+    """x with elements of another dtype; x itself if copy=False and it already has that dtype."""
     if not copy and isinstance(x, Array) and x.dtype == dtype:
         return placed(x, device)
     return placed(_core.astype(x, dtype), device)
 
 
 def clip(x, /, min=None, max=None, out=None, *, a_min=None, a_max=None):
-    """Between the bounds, with x's dtype; None: no bound. a_min and a_max are NumPy's names of them."""
+    """x limited to the bounds, with x's dtype; None: no bound. NumPy calls the bounds a_min and a_max."""
     refuse_out("clip", out)
     min, max = a_min if min is None else min, a_max if max is None else max
     x = _array(x)
@@ -54,7 +54,7 @@ def clip(x, /, min=None, max=None, out=None, *, a_min=None, a_max=None):
 
 
 def where(condition, x1=None, x2=None, /):
-    """x1 where the condition holds, else x2; the places where it holds, without them."""
+    """x1 where the condition holds, else x2; without x1 and x2 the indices at which it holds."""
     if x1 is None:
         return nonzero(condition)
     return _core.where(condition, x1, x2)
@@ -81,7 +81,7 @@ def iscomplex(x):
 
 
 def iscomplexobj(x):
-    """Whether its dtype is a complex one."""
+    """Whether x has a complex dtype."""
     return _array(x).dtype.kind == "c"
 
 

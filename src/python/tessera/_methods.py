@@ -1,4 +1,4 @@
-"""What Array has beside its operators: NumPy's methods, the standard's protocols, and how it shows itself."""
+"""Array's methods besides operators: NumPy's methods, the standard's protocols, and its text and picture."""
 import contextlib as _contextlib
 
 import numpy as _np
@@ -24,9 +24,9 @@ _gatherings = 0
 
 @_contextlib.contextmanager
 def gathering():
-    """Within it what asks for an array's memory (numpy.asarray, memoryview, __dlpack__, pickle, functions of SciPy that compute in C) gets the whole value.
+    """Inside this scope, requests for an array's memory (numpy.asarray, memoryview, __dlpack__, pickle, SciPy's C functions) get the complete value.
 
-    For libraries that are not written for arrays which are split: with tessera.gathering(): y = scipy.signal.lfilter(b, a, x). Every such request is
+    For libraries that do not know split arrays: with tessera.gathering(): y = scipy.signal.lfilter(b, a, x). Every such request is
     collective over all ranks and gathers x everywhere, so that all ranks make the same calls. Results are NumPy's, or uncommitted arrays.
     """
     global _gatherings
@@ -57,7 +57,7 @@ def _block(self, call, refusal=TypeError):
 
 
 def _array_protocol(self, dtype=None, copy=None):
-    """numpy.asarray(x): this process's memory where it holds all of x, without a copy; otherwise a TypeError."""
+    """numpy.asarray(x): this process's memory without a copy if it holds all of x; otherwise a TypeError."""
     host = _create._as_numpy(_block(self, "numpy.asarray"))
     if dtype is not None and host.dtype != _np.dtype(dtype):
         return host.astype(dtype)
@@ -65,7 +65,7 @@ def _array_protocol(self, dtype=None, copy=None):
 
 
 def _dlpack(self, /, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """This process's memory, without a copy, for arrays that it holds all of. A consumer of DLPack 1.0 (max_version) is told that it must not write; an older one, which cannot be told,
+    """This process's memory without a copy, for arrays that it holds completely. A consumer of DLPack 1.0 (max_version) gets a read-only flag; an older one, which has no such flag,
     gets a copy, or a BufferError with copy=False."""
     if stream is not None:
         raise ValueError("__dlpack__: memory of the CPU has no streams")
@@ -95,7 +95,7 @@ def _values(self):
 
 
 def _repr(self):
-    """Values of small arrays, dtype and sharding. Collective over all ranks, as print is."""
+    """Values of small arrays, dtype and sharding. Collective over all ranks, like print."""
     if self.is_deleted():
         return "Array(deleted)"
     values = _values(self)
@@ -132,7 +132,7 @@ def _memory(self):
 
 
 def _to_device(self, device, /, *, stream=None):
-    """The array on a device, or on a sharding; on all_devices() it stays as it is."""
+    """The array on a device, or on a sharding; all_devices() changes nothing."""
     return placed(self, device)
 
 

@@ -1,4 +1,4 @@
-"""What a call of a binding that takes no such arguments is told: one sentence, with the parameter, the value and what it takes."""
+"""Error texts for wrong arguments of a binding: one sentence with the parameter, the value and the accepted types."""
 import re
 
 import numpy as _np

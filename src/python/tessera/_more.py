@@ -1,4 +1,4 @@
-"""NumPy's names that are a line or two of others."""
+"""NumPy's functions that are one or two lines of others."""
 import builtins
 import math
 
@@ -81,7 +81,7 @@ def sort_complex(x):
 
 
 def trim_zeros(x, trim="fb"):
-    """A vector without the zeros in front ("f") and behind ("b"). Collective: they are looked for."""
+    """A vector without its leading ("f") and trailing ("b") zeros. Collective: reads their number."""
     x = _array(x)
     places = _np.flatnonzero(copy_to_numpy(_core.not_equal(x, 0)))
     if not places.size:
@@ -90,7 +90,7 @@ def trim_zeros(x, trim="fb"):
 
 
 def mask_indices(n, mask_func, k=0):
-    """The places of an (n, n) matrix of ones that mask_func(ones, k), such as triu, leaves. Collective: they are counted."""
+    """The indices of an (n, n) matrix of ones that mask_func(ones, k), such as triu, keeps. Collective: reads their number."""
     return tuple(_core.nonzero(mask_func(_core.ones((n, n)), k)))
 
 
@@ -106,34 +106,34 @@ def modf(x):
 
 
 def isposinf(x):
-    """Whether it is inf."""
+    """Elementwise: whether x is inf."""
     return _core.equal(x, math.inf)
 
 
 def isneginf(x):
-    """Whether it is -inf."""
+    """Elementwise: whether x is -inf."""
     return _core.equal(x, -math.inf)
 
 
 def isrealobj(x):
-    """Whether its dtype is no complex one."""
+    """Whether x has no complex dtype."""
     return _array(x).dtype.kind != "c"
 
 
 def isscalar(x):
-    """Whether it is a plain number or NumPy's."""
+    """Whether x is a plain number or a NumPy scalar."""
     return _np.isscalar(x)
 
 
 def ediff1d(x, to_end=None, to_begin=None):
-    """The differences of neighbours in row-major order, with what is put before and behind them."""
+    """The differences of neighbours in row-major order, between to_begin and to_end."""
     ends = [None if e is None else ravel(_array(e)) for e in (to_begin, to_end)]
     parts = [p for p in (ends[0], _core.diff(ravel(x), 1, 0), ends[1]) if p is not None]
     return concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def unwrap(x, discont=None, axis=-1, period=2 * math.pi):
-    """Jumps of more than half a period are taken away by adding whole periods."""
+    """Removes jumps of more than half a period by adding multiples of the period."""
     x = moveaxis(_array(x), axis, -1)
     steps = _core.diff(x, 1, -1)
     turned = _core.remainder(steps + period / 2, period) - period / 2
@@ -148,14 +148,14 @@ def _kept(n, places):
 
 
 def delete(x, places, axis=None):
-    """Without the slices that an integer, a slice or integers name."""
+    """x without the slices that an integer, a slice or integers select."""
     x, axis = (ravel(x), 0) if axis is None else (_array(x), axis)
     places = _np.asarray(places) if isinstance(places, (list, tuple)) else places
     return _core.take(x, asarray(_np.array(_kept(x.shape[axis], places), _np.int32)), axis)
 
 
 def insert(x, places, values, axis=None):
-    """With the values before the places that integers name; each place is one of x."""
+    """x with the values inserted before the given indices, which refer to x."""
     x, axis = (ravel(x), 0) if axis is None else (_array(x), axis)
     n = x.shape[axis]
     at = [(int(p) % n if p < 0 else int(p)) for p in _np.atleast_1d(_np.asarray(places))]
@@ -173,7 +173,7 @@ def insert(x, places, values, axis=None):
 
 
 def resize(x, shape):
-    """The elements over and over again, in row-major order, in another shape."""
+    """The elements in row-major order in another shape, repeated as often as necessary."""
     flat, shape = ravel(x), (shape,) if isinstance(shape, int) else tuple(shape)
     size = math.prod(shape)
     if flat.size == 0 or size == 0:
@@ -182,13 +182,13 @@ def resize(x, shape):
 
 
 def fromfunction(function, shape, *, dtype=_core.float32, **options):
-    """function of the coordinates of each element, an array per axis."""
+    """function(coordinates of each element), one array per axis."""
     places = _core.indices(shape, _core.int32)
     return function(*(_core.astype(places[d], dtype) for d in range(len(shape))), **options)
 
 
 def piecewise(x, conditions, functions, *args, **options):
-    """The function, or the number, of the last condition that holds; behind them what holds elsewhere, 0 unless given."""
+    """For each element the function, or the number, of the last condition that holds; an extra last function applies elsewhere (default 0)."""
     x = _array(x)
     conditions = [_array(c) for c in (conditions if isinstance(conditions, (list, tuple)) else [conditions])]
     functions = list(functions)
@@ -229,7 +229,7 @@ def _repeated(values, count):
 
 
 def put(x, indices, values, mode="raise", *, inplace=True):
-    """values at the places of the flattened x, over and over again if they are fewer. Changes x as x[i] = v does, or gives a new array with inplace=False."""
+    """values at the indices of the flattened x, repeated if there are fewer. Changes x as x[i] = v does, or gives a new array with inplace=False."""
     given, x, indices = x, _array(x), ravel(_array(indices))
     if mode == "raise":
         _core.take(ravel(x), indices, 0, "raise")
@@ -243,14 +243,14 @@ def put(x, indices, values, mode="raise", *, inplace=True):
 
 
 def place(x, mask, values, *, inplace=True):
-    """values at the places of the mask, in their order, over and over again. Collective: they are counted. Changes x as x[i] = v does, or gives a new array with inplace=False."""
+    """values, in order and repeated if there are fewer, where the mask is true. Collective: reads the number of true elements. Changes x as x[i] = v does, or gives a new array with inplace=False."""
     given, x = x, _array(x)
     places = _core.flatnonzero(_core.broadcast_to(_array(mask), x.shape))
     return _put("place", given, reshape(ravel(x).at[places].set(_repeated(values, places.size)), x.shape), inplace)
 
 
 def putmask(x, mask, values, *, inplace=True):
-    """values[n] at each place n of the mask, over and over again. Changes x as x[i] = v does, or gives a new array with inplace=False."""
+    """values[n], repeated if there are fewer, at each index n where the mask is true. Changes x as x[i] = v does, or gives a new array with inplace=False."""
     values = _array(values)
     fitting = values if values.shape == _array(x).shape or values.ndim == 0 else resize(values, _array(x).shape)
     return _put("putmask", x, _core.astype(_core.where(_array(mask), fitting, x), _array(x).dtype), inplace)
@@ -263,7 +263,7 @@ def copyto(x, values, casting="same_kind", where=True):
 
 
 def fill_diagonal(x, value, wrap=False, *, inplace=True):
-    """The value, or one after the other of values, on the diagonal; with wrap again and again below it. Changes x as x[i] = v does, or gives a new array with inplace=False."""
+    """The value, or the values one after the other, on the diagonal; with wrap the diagonal starts again below the square part. Changes x as x[i] = v does, or gives a new array with inplace=False."""
     given, x = x, _array(x)
     if x.ndim < 2 or x.ndim > 2 and len(set(x.shape)) > 1:
         raise _core.errors.ShapeError(f"fill_diagonal at {_core.here()}: an array of shape {x.shape} has no diagonal; it needs two dimensions, or more of one extent")
@@ -274,7 +274,7 @@ def fill_diagonal(x, value, wrap=False, *, inplace=True):
 
 
 def packbits(x, axis=None, bitorder="big"):
-    """Eight bools, or numbers that are not 0, in a uint8, along an axis or in a row; the last byte is filled with zeros."""
+    """Packs eight bools (nonzero numbers) into a uint8, along an axis or over the flattened array; zeros fill the last byte."""
     x = _array(x)
     if x.dtype.kind not in "biu":
         raise TypeError(f"packbits at {_core.here()}: bits of {x.dtype}; it takes bools and integers")
@@ -288,7 +288,7 @@ def packbits(x, axis=None, bitorder="big"):
 
 
 def unpackbits(x, axis=None, count=None, bitorder="big"):
-    """The eight bits of each uint8, along an axis or in a row; count of them, filled with zeros, all but the last -count."""
+    """The eight bits of each uint8, along an axis or over the flattened array. count: the number of bits, filled with zeros; if negative, all but the last -count."""
     x = _array(x)
     if x.dtype != _core.uint8:
         raise TypeError(f"unpackbits at {_core.here()}: bytes of {x.dtype}; it takes uint8")
@@ -310,7 +310,7 @@ def _order(bitorder, name):
 
 
 def apply_over_axes(function, x, axes):
-    """function(x, axis) for each axis in turn; what loses the axis gets it back with extent 1."""
+    """Applies function(x, axis) for each axis in turn; a result that lost the axis gets it back with extent 1."""
     x = _array(x)
     for axis in (axes if isinstance(axes, (list, tuple)) else [axes]):
         y = function(x, axis % x.ndim)
@@ -319,32 +319,32 @@ def apply_over_axes(function, x, axes):
 
 
 def diag_indices(n, ndim=2):
-    """The places of the diagonal of an array of ndim dims."""
+    """The indices of the diagonal of an array of ndim dims."""
     return (arange(n),) * ndim
 
 
 def diag_indices_from(x):
-    """The places of the diagonal of an array."""
+    """The indices of the diagonal of an array."""
     return diag_indices(_array(x).shape[0], _array(x).ndim)
 
 
 def tril_indices_from(x, k=0):
-    """The places on and below diagonal k of a matrix."""
+    """The indices on and below diagonal k of a matrix."""
     return tril_indices(x.shape[-2], k, x.shape[-1])
 
 
 def triu_indices_from(x, k=0):
-    """The places on and above diagonal k of a matrix."""
+    """The indices on and above diagonal k of a matrix."""
     return triu_indices(x.shape[-2], k, x.shape[-1])
 
 
 def unravel_index(indices, shape):
-    """The numbers of row-major places in a shape: an array per dim, as a tuple, which is an index."""
+    """Converts row-major indices in a shape to a tuple with one index array per dim."""
     return tuple(_core.unravel_index(_array(indices), shape))
 
 
 def ix_(*lists):
-    """Index arrays that name the grid of these places."""
+    """Index arrays that select the grid of these indices."""
     lists = [_array(v) for v in lists]
     lists = [_core.flatnonzero(v) if v.dtype.kind == "b" else v for v in lists]
     return tuple(_core.reshape(v, [v.size if k == d else 1 for k in range(len(lists))]) for d, v in enumerate(lists))
@@ -384,7 +384,7 @@ def polydiv(u, v):
 def roots(p, *, strip_zeros=True):
     """The roots of the polynomial with these coefficients, the highest power first: the eigenvalues of its companion matrix, complex. numpy.roots.
 
-    Collective: zeros in front and behind are looked for; with strip_zeros=False they must not be there, and it records, in jit too.
+    Collective: leading and trailing zeros are searched. With strip_zeros=False there must be none, and it only records, in jit too.
     """
     p, behind = _floating(ravel(_array(p))), 0
     if strip_zeros:

@@ -1,4 +1,4 @@
-"""mpi4py that is imported after tessera: it takes the MPI that tessera has loaded, or says that it cannot."""
+"""mpi4py imported after tessera: it uses the MPI that tessera has loaded, or raises an error if it cannot."""
 import importlib.machinery
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-"""Arrays in files, by name: open_zarr and open_netcdf. Values are read when they are asked for, with the sharding that is given then."""
+"""Arrays in files, by name: open_zarr and open_netcdf. Values are read on request, with the sharding given then."""
 import base64
 import collections.abc
 import json
@@ -21,7 +21,7 @@ class NamedArray:
         return self._read(sharding, [])
 
     def isel(self, sharding=None, **slices):
-        """A part of the values: a slice for each dim that is named, as in isel(time=slice(0, 10)). Only that part is read. Collective over all ranks."""
+        """A part of the values: a slice for each named dim, as in isel(time=slice(0, 10)). Only that part is read. Collective over all ranks."""
         unknown = set(slices) - set(self.dims)
         if unknown:
             raise ValueError(f"isel: '{self.name}' has no dim {', '.join(sorted(unknown))}; it has {', '.join(map(str, self.dims))}")

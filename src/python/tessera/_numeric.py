@@ -1,4 +1,4 @@
-"""NumPy's functions whose arrays are often written as lists, by the library's signatures."""
+"""NumPy's functions whose arguments are often lists, with the library's signatures."""
 import collections
 import functools
 

@@ -1,4 +1,4 @@
-"""Ops whose signatures are the headers' own, taken over as they are."""
+"""Ops with the signatures of the C++ headers."""
 import inspect as _inspect
 
 from . import _core

@@ -1,4 +1,4 @@
-"""What descriptions are pickled as: functions that make them again, in this job or another one."""
+"""Pickling of descriptions: functions that create them again, in this job or another one."""
 from . import _core
 
 

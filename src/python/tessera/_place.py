@@ -1,4 +1,4 @@
-"""Placing arrays and computing them."""
+"""Placement and computation of arrays."""
 from . import _core
 from ._device import AllDevices, placed
 from .tree_util import tree_leaves, tree_map
@@ -15,7 +15,7 @@ def _target(where, spec):
 
 
 def device_put(x, device=None, spec=None):
-    """Every array of a tree on a sharding, a device, or a mesh and spec. Not collective: records."""
+    """The tree with every array on a sharding, a device, or a mesh and spec. Not collective: records."""
     if device is None:
         return tree_map(lambda leaf: leaf, x)
     if isinstance(device, (tuple, list, dict)):
@@ -36,7 +36,7 @@ def _spread(targets, tree):
 
 
 def with_sharding_constraint(x, shardings):
-    """Inside jit: what the planner has to give x, also for what x is computed from. Outside: device_put."""
+    """Inside jit: a layout that the planner must give x, and may use for x's operands. Outside: device_put."""
     if isinstance(shardings, (tuple, list, dict)):
         leaves, definition = _core.tree.flatten(x)
         return definition.unflatten([_core.with_sharding_constraint_leaf(leaf, to) for leaf, to in zip(leaves, _spread(shardings, x))])

@@ -58,13 +58,13 @@ def _variables(x, y, rowvar):
 
 
 def cov(x, y=None, rowvar=True, bias=False, ddof=None):
-    """The covariances of the rows, and of y's behind them, divided by n - ddof (1, or 0 with bias)."""
+    """The covariances of the rows of x, and of y if given, divided by n - ddof (1, or 0 with bias)."""
     x = _array(x) if y is None else _variables(x, y, rowvar)
     return _core.cov(x, rowvar or y is not None, float(ddof if ddof is not None else 0 if bias else 1))
 
 
 def corrcoef(x, y=None, rowvar=True):
-    """cov, divided by the standard deviations."""
+    """cov divided by the standard deviations."""
     return _core.corrcoef(_array(x), rowvar) if y is None else _core.corrcoef(_variables(x, y, rowvar), True)
 
 
@@ -75,7 +75,7 @@ def diff(x, /, n=1, axis=-1, prepend=None, append=None):
 
 
 def gradient(x, *spacing, axis=None):
-    """Central differences inside, one-sided ones at the ends, of samples so far apart along each axis, or at these coordinates."""
+    """Central differences inside, one-sided ones at the ends. The spacing along each axis is a number, or the coordinates."""
     x = _array(x)
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     steps = list(spacing) * len(axes) if len(spacing) == 1 else list(spacing) or [1.0] * len(axes)
@@ -86,7 +86,7 @@ def gradient(x, *spacing, axis=None):
 
 
 def apply_along_axis(function, axis, x, *args, **options):
-    """function of each line along an axis, with what else it takes."""
+    """Applies function to each line along an axis, with further arguments."""
     from ._transforms import vmap
     if args or options:
         plain, function = function, lambda line: plain(line, *args, **options)
@@ -98,7 +98,7 @@ def apply_along_axis(function, axis, x, *args, **options):
 
 
 def einsum_path_text(expression, *operands):
-    """What einsum would run, as `explain` shows it."""
+    """The plan of einsum, as `explain` shows it."""
     from .debug import explain
     return str(explain(lambda *a: _core.einsum(expression, *a), *operands))
 
@@ -122,6 +122,6 @@ class _Neighbours:
 def stencil(fun, x, boundary="wrap", value=0.0):
     """fun(u) of the neighbours of every element: u(1, 0) + u(-1, 0) - 2 * u(). Beyond the ends "wrap", "constant", "edge", "reflect" or "symmetric".
 
-    Of split axes ranks exchange the slices that the offsets reach over.
+    Along split axes, ranks exchange the slices that the offsets reach.
     """
     return fun(_Neighbours(x, boundary, value))

@@ -1,7 +1,7 @@
 """NumPy's functions on tessera's arrays: np.mean(x) and np.sin(x) call tessera's function of that name, on split arrays too.
 
-https://numpy.org/neps/nep-0018, nep-0013. Where tessera has no function of the name, NumPy's own gets this process's memory if it holds all of the array;
-of a split array that is a TypeError which says how to gather.
+https://numpy.org/neps/nep-0018, nep-0013. If tessera has no function of that name, NumPy's own gets this process's memory if it holds all of the array;
+for a split array that is a TypeError that says how to gather.
 """
 import inspect
 
@@ -38,7 +38,7 @@ def _refused(name, reason):
 
 
 def _on_memory(name, call, values):
-    """NumPy's own function, of arrays that this process holds all of."""
+    """NumPy's own function, on arrays that this process holds completely."""
     def host(value):
         if isinstance(value, Array):
             try:
@@ -82,7 +82,7 @@ def _arguments(function, args, options):
 
 
 def _array_function(self, function, types, args, kwargs):
-    """numpy.f(x): tessera.f(x). NumPy's optional arguments go along where tessera's function has them."""
+    """numpy.f(x) calls tessera.f(x), with NumPy's optional arguments if tessera's function has them."""
     own = _own(function)
     name = ".".join([*(function.__module__ or "numpy").split(".")[1:], function.__name__])
     if own is None or not callable(own):
@@ -144,7 +144,7 @@ def _of_pickle(host, name):
 
 
 def _reduce(self):
-    """Pickles the value of an array that this process holds all of, without its sharding; it is uncommitted when it is read again."""
+    """Pickles the value of an array that this process holds completely, without its sharding; unpickling gives an uncommitted array."""
     from ._methods import _block
     _block(self, "pickle")
     host = _np.asarray(_core.astype(self, _core.float32) if self.dtype == _core.bfloat16 else self)

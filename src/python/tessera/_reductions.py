@@ -1,4 +1,4 @@
-"""Reductions, order statistics, and what runs along an axis."""
+"""Reductions, order statistics, and cumulative functions."""
 import math
 
 from . import _core
@@ -10,7 +10,7 @@ __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_n
            "trapezoid", "var", "log_softmax", "softmax", "logsumexp", "nansum", "nanprod", "nanmean", "nanmax", "nanmin", "nancumsum", "nancumprod", "cummax", "cummin", "cumlogsumexp", "square_sum"]
 
 def _over(x, axis, keepdims):
-    """axis=() reduces nothing: that is a reduction over a new axis of extent 1."""
+    """axis=() reduces nothing: computed as a reduction over a new axis of extent 1."""
     return (_core.expand_dims(_array(x), _array(x).ndim), -1, False) if axis == () else (x, axis, keepdims)
 
 
@@ -20,7 +20,7 @@ def _is_mask(where):
 
 
 def _kept(x, where, neutral):
-    """x with the neutral number where the mask is false."""
+    """x with the neutral element where the mask is false."""
     return _core.where(_array(where), x, neutral) if _is_mask(where) else x
 
 

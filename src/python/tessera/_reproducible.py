@@ -6,7 +6,7 @@ __all__ = ["reproducible", "is_reproducible"]
 
 
 def reproducible(on=True):
-    """What is recorded inside of `with ts.reproducible():` has the same bits on any number of ranks, in any layout, run to run.
+    """Results recorded inside `with ts.reproducible():` have the same bits on any number of ranks, in any layout, in every run.
 
     Sums are trees over the elements' global positions, products add up their inner dim in one order; gradients of what was recorded
     inside follow, wherever they are taken. `on=False`: a part that does without. TESSERA_REPRODUCIBLE=1 is the same for a whole

@@ -1,4 +1,4 @@
-"""MPI up when the package is imported; down, in order, when the process ends."""
+"""Starts MPI when the package is imported, and ends it in order when the process ends."""
 import atexit
 import os
 import sys
@@ -25,7 +25,7 @@ def _report(kind, error, trace, print_it=sys.__excepthook__):
 
 
 def _finish():
-    """Saves that are under way are finished. MPI that mpi4py has started ends with the interpreter: tessera has to end before it. Otherwise
+    """Finishes running saves. MPI started by mpi4py ends with the interpreter, so tessera must end before it. Otherwise
     exit's own hook ends it, which knows the status."""
     if os.getpid() != _process:
         return

@@ -11,7 +11,7 @@ __all__ = ["argsort", "bincount", "histogram", "histogram_bin_edges", "isin", "n
            "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 def take(x, /, indices, axis=None, *, mode=None):
-    """The slices along an axis that the indices name."""
+    """The slices along an axis that the indices select."""
     x = _array(x)
     if axis is None:
         x, axis = (x, 0) if x.ndim == 1 else (_core.reshape(x, (-1,)), 0)
@@ -24,7 +24,7 @@ def take_along_axis(x, indices, /, axis=-1):
 
 
 def searchsorted(x1, x2, /, side="left", sorter=None):
-    """Where the values would be put into a sorted 1-D array."""
+    """The indices at which the values would be inserted into a sorted 1-D array."""
     return _core.searchsorted(x1, x2, side) if sorter is None else _core.searchsorted(x1, x2, side, sorter)
 
 
@@ -35,13 +35,13 @@ def sort(x, /, axis=-1, kind=None, *, descending=False, stable=True):
 
 
 def argsort(x, /, axis=-1, kind=None, *, descending=False, stable=True):
-    """The places from which sort takes its elements."""
+    """The indices from which sort takes its elements."""
     x, axis = (_core.reshape(x, (-1,)), 0) if axis is None else (x, axis)
     return _core.argsort(x, axis, descending=descending)
 
 
 def nonzero(x, /, *, size=None, fill_value=None):
-    """The places of the elements that are not 0, an array per axis. Collective, unless the size of the result is given."""
+    """The indices of the nonzero elements, an array per axis. Collective, unless the size of the result is given."""
     x = _array(x)
     if x.ndim == 0:
         raise _core.errors.ShapeError(f"nonzero at {_core.here()}: an array without dimensions has no places")
@@ -77,7 +77,7 @@ UniqueInverse = collections.namedtuple("UniqueInverse", "values inverse_indices"
 
 
 def unique_all(x, /):
-    """Values, first places, inverse and counts; each NaN is a value of its own. Collective: their number is looked at; so are the three that follow."""
+    """Values, first indices, inverse and counts; each NaN is a value of its own. Collective, like the three functions below: reads their number."""
     return UniqueAll(*_unique_parts(x))
 
 
@@ -88,7 +88,7 @@ def unique_counts(x, /):
 
 
 def unique_inverse(x, /):
-    """Values, and for each element the place of its value."""
+    """Values, and for each element the index of its value."""
     values, _, inverse, _ = _unique_parts(x)
     return UniqueInverse(values, inverse)
 
@@ -138,7 +138,7 @@ def isin(x1, x2, /, *, assume_unique=False, invert=False, kind=None):
 
 
 def bincount(x, weights=None, minlength=0, length=None):
-    """How often each number from 0 stands in x, or the sum of their weights. Collective unless a length is given: the largest number is read."""
+    """How often each number from 0 occurs in x, or the sum of its weights. Collective unless a length is given: reads the largest number."""
     x = ravel(_array(x))
     if length is None:
         length = builtins.max(int(_core.max(x).item()) + 1 if x.size else 0, minlength)
@@ -146,7 +146,7 @@ def bincount(x, weights=None, minlength=0, length=None):
 
 
 def histogram(x, bins=10, range=None, density=False, weights=None):  # noqa: A002
-    """(counts, edges) of equal bins, or of bins between edges that ascend."""
+    """(counts, edges) for bins of equal width, or between ascending edges."""
     options = {"range": range, "weights": weights, "density": density}
     return _core.histogram(x, bins=bins, **options) if isinstance(bins, int) else _core.histogram(x, _array(bins), **options)
 

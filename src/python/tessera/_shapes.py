@@ -71,7 +71,7 @@ swapaxes = _core.swapaxes
 
 
 def moveaxis(x, source, destination, /):
-    """Axes at other places, the others in their order."""
+    """Axes moved to other positions; the remaining axes keep their order."""
     x = _array(x)
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
@@ -88,21 +88,21 @@ def moveaxis(x, source, destination, /):
 
 
 def rollaxis(x, axis, start=0):
-    """One axis before another one."""
+    """One axis moved before another one."""
     n = _array(x).ndim
     axis, start = axis % n, start if start >= 0 else start + n
     return moveaxis(x, axis, start - 1 if axis < start else start)
 
 
 def squeeze(x, /, axis=None):
-    """Without the named axes of extent 1, or without all of them."""
+    """x without the named axes of extent 1, or without all of them."""
     if axis == ():
         return _array(x)
     return _core.squeeze(x, axis)
 
 
 def expand_dims(x, /, axis=0):
-    """New axes of extent 1, which will stand at `axis`."""
+    """x with new axes of extent 1 at the positions `axis` of the result."""
     if isinstance(axis, int):
         return _core.expand_dims(x, axis)
     x = _array(x)
@@ -117,7 +117,7 @@ def broadcast_to(x, /, shape):
 
 
 def broadcast_shapes(*shapes):
-    """The shape that arrays of these shapes have together."""
+    """The common shape to which arrays of these shapes broadcast."""
     return _np.broadcast_shapes(*shapes)
 
 
@@ -128,7 +128,7 @@ def broadcast_arrays(*arrays):
 
 
 def concatenate(arrays, /, axis=0, dtype=None):
-    """The arrays one after the other along an axis; of their elements in a row without one."""
+    """The arrays joined along an axis; with axis=None their flattened elements."""
     arrays = [_array(a) for a in arrays]
     if axis is None:
         arrays, axis = [_core.reshape(a, (-1,)) for a in arrays], 0
@@ -137,18 +137,18 @@ def concatenate(arrays, /, axis=0, dtype=None):
 
 
 def concat(arrays, /, axis=0, *, dtype=None):
-    """The arrays one after the other along an axis."""
+    """The arrays joined along an axis."""
     return concatenate(arrays, axis, dtype)
 
 
 def stack(arrays, /, axis=0, *, dtype=None):
-    """Arrays of one shape along a new axis."""
+    """Arrays of one shape, stacked along a new axis."""
     stacked = _core.stack([_array(a) for a in arrays], axis)
     return stacked if dtype is None else _core.astype(stacked, dtype)
 
 
 def append(x, values, axis=None):
-    """values behind x, along an axis, or one row of elements behind the other."""
+    """x followed by values, along an axis; without one both are flattened."""
     return concatenate([x, values], axis)
 
 
@@ -161,12 +161,12 @@ def unstack(x, /, *, axis=0):
 
 
 def split(x, parts, axis=0):
-    """Equal parts along an axis, or [0:p0], [p0:p1], ... for a list of places."""
+    """Equal parts along an axis, or [0:p0], [p0:p1], ... for a list of indices."""
     return _core.split(x, parts, axis) if isinstance(parts, int) else _core.split_at(x, [operator.index(p) for p in parts], axis)
 
 
 def array_split(x, parts, axis=0):
-    """Parts that differ by one at most."""
+    """Parts along an axis whose sizes differ by one at most."""
     if not isinstance(parts, int):
         return split(x, parts, axis)
     each, more = builtins.divmod(_array(x).shape[axis], parts)
@@ -190,13 +190,13 @@ def dsplit(x, parts):
 
 
 def flip(x, /, axis=None):
-    """Back to front along the axes, or along all."""
+    """x reversed along the axes, or along all."""
     return _core.flip(x, axis)
 
 
 
 def roll(x, /, shift, axis=None):
-    """Elements shifted along axes; those that leave at one end enter at the other."""
+    """Elements shifted along axes; those that leave at one end re-enter at the other."""
     if axis is None:
         return _core.roll(x, shift if isinstance(shift, int) else builtins.sum(shift))
     if isinstance(shift, int) and isinstance(axis, int):
@@ -206,7 +206,7 @@ def roll(x, /, shift, axis=None):
 
 
 def pad(x, pad_width, mode="constant", constant_values=0, end_values=0):
-    """Elements around x, by NumPy's modes."""
+    """x with elements added around it, by NumPy's modes."""
     x = _array(x)
     if isinstance(pad_width, int):
         widths = [(pad_width, pad_width)]
@@ -231,7 +231,7 @@ def tile(x, reps):
 
 
 def repeat(x, /, repeats, axis=None, *, total_repeat_length=None):
-    """Each element so many times along an axis; without one, of the elements in a row."""
+    """Each element repeated along an axis; without one, the flattened elements."""
     x = _array(x)
     if axis is None:
         x, axis = _core.reshape(x, (-1,)), 0
@@ -268,7 +268,7 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
 
 
 def meshgrid(*arrays, indexing="xy", sparse=False, copy=True):
-    """Coordinates of a grid from those of its axes; sparse: with extent 1 in the other dims."""
+    """Coordinate arrays of a grid from those of its axes; sparse: with extent 1 in the other dims."""
     arrays = [_array(a) for a in arrays]
     if not sparse:
         return _core.meshgrid(arrays, indexing) if arrays else []

@@ -1,6 +1,6 @@
-"""Functions whose signatures the array API standard (2024.12) or NumPy give: thin wrappers of the ops.
+"""Functions with the signatures of the array API standard (2024.12) or NumPy: thin wrappers of the ops.
 
-https://data-apis.org/array-api/2024.12. What the standard leaves open follows JAX: no function changes its arguments,
+https://data-apis.org/array-api/2024.12. Behaviour that the standard leaves open follows JAX: no function changes its arguments,
 dtypes are promoted as in expressions, indices out of range are clamped.
 """
 from . import _dtypes, _elementwise, _more, _numeric, _products, _reductions, _searching, _shapes

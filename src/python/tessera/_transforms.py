@@ -70,7 +70,7 @@ def jacrev(fun, argnums=0):
 
 
 def jacfwd(fun, argnums=0):
-    """What jacrev gives, by one forward pass for all elements of an argument together: cheaper where arguments are smaller than the result."""
+    """The result of jacrev, by one forward pass for all elements of an argument together: cheaper if arguments are smaller than the result."""
     return _core.jacfwd(fun, argnums)
 
 
@@ -124,7 +124,7 @@ def _pmap_with_statics(fun, axis_name, in_axes, options, static):
 
 
 def shard_map(fun=None, /, mesh=None, in_specs=None, out_specs=None, check_vma=True, axis_names=(), check_rep=None):
-    """fun written for one rank: it sees this rank's block of each argument, as its spec says, and returns its blocks of the results."""
+    """fun written for one rank: it gets this rank's block of each argument, according to its spec, and returns this rank's blocks of the results."""
     if fun is None:
         return _functools.partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma, axis_names=axis_names, check_rep=check_rep)
     if mesh is None or in_specs is None or out_specs is None:
@@ -135,7 +135,7 @@ def shard_map(fun=None, /, mesh=None, in_specs=None, out_specs=None, check_vma=T
 
 
 def checkpoint(fun=None, *, prevent_cse=True, policy=None):
-    """fun, but its backward pass computes fun's intermediate values again instead of keeping them, whatever prevent_cse says.
+    """fun with a backward pass that computes fun's intermediate values again instead of keeping them; prevent_cse has no effect.
 
     policy: one of checkpoint_policies, which names the values that are kept. explain(grad(...)).kept lists them.
     """
@@ -186,7 +186,7 @@ class custom_vjp:
 class custom_jvp:
     """fun with a derivative of its own: defjvp(rule), rule(primals, tangents) -> (result, tangent of the result), linear in the tangents.
 
-    Gradients are the rule's transpose; what follows nondiff_argnums is handed to the rule first, as JAX does.
+    Gradients are the rule's transpose; arguments named by nondiff_argnums are passed to the rule first, as in JAX.
     """
 
     def __init__(self, fun, nondiff_argnums=()):
@@ -219,7 +219,7 @@ class custom_jvp:
 
 
 class ShapeDtypeStruct:
-    """What is known of an array without its value."""
+    """Shape, dtype and sharding of an array without its value."""
 
     def __init__(self, shape, dtype):
         self.shape, self.dtype = tuple(shape), _core.dtype(dtype)

@@ -72,9 +72,9 @@ def _mapped(function, arguments, cores):
 
 
 def vectorize(pyfunc=None, *, excluded=(), signature=None):
-    """pyfunc of scalars as a function of arrays, whose shapes are broadcast; traced once for all elements (vmap), not called for each.
+    """A function of scalars as a function of arrays, whose shapes are broadcast; pyfunc is traced once for all elements (vmap), not called for each.
 
-    With a signature, "(n,m),(m)->(n)", pyfunc takes and returns arrays of those dims, and what stands in front of them is broadcast. Arguments that
+    With a signature, "(n,m),(m)->(n)", pyfunc takes and returns arrays of those dims, and the dims before these are broadcast. Arguments that
     `excluded` numbers or names are handed on as they are. ArgumentError: no such signature; arguments or results that disagree with it. Source:
     numpy.vectorize, jax.numpy.vectorize.
     """

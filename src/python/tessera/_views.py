@@ -1,4 +1,4 @@
-"""x[i] = v and x += v: an array's handle is bound to another value, as by x = x.at[i].set(v); other handles keep theirs.
+"""x[i] = v and x += v bind this handle to another value, like x = x.at[i].set(v); other handles keep theirs.
 
 NumPy's views share memory, these do not. A program that writes through a view, or reads a view of what it writes, is refused:
 x[i] = v raises while a view of x, or the array of which x is one, is alive.
@@ -17,7 +17,7 @@ _numbers = (builtins.bool, int, float, complex)
 
 
 def linked(result, x):
-    """The result, noted as a view of x, as NumPy's function of this name gives one."""
+    """The result, recorded as a view of x, because NumPy's function of this name returns one."""
     if isinstance(result, Array):
         if result is not x and result.ndim:
             _link(x, result)
@@ -88,7 +88,7 @@ def _replaced(x, index, value):
 
 
 def _setitem(self, index, value):
-    """x[index] = value: this handle gets the value of x.at[index].set(value). TypeError where a view of it, or what it is a view of, is alive."""
+    """x[index] = value: this handle gets the value of x.at[index].set(value). TypeError if a view or a base of x is alive."""
     if _has_living_views(self):
         raise TypeError(f"x[i] = v at {_core.here()}: x is a view, made by indexing or reshaping an array that is still used, or such a view of x is; NumPy would change both, "
                         "but arrays do not share memory here. Write x = x.at[i].set(v), or del the other one, or take x = tessera.copy(x) first")

@@ -1,4 +1,4 @@
-"""jax.config's settings, as far as they mean something here; and where a C++ program finds what the package brings:
+"""jax.config's settings, as far as they apply here; and the path under which CMake finds the package's C++ files:
 
     cmake -B build -DCMAKE_PREFIX_PATH=$(python3 -m tessera.config --cmake)      # find_package(tessera)
 """

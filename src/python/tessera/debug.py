@@ -1,4 +1,4 @@
-"""Looking inside a program: how arrays lie, what was communicated, where the time went, where a NaN came from."""
+"""Inspecting a program: layouts of arrays, communication, time per step, origin of a NaN."""
 import contextlib as _contextlib
 import string as _string
 import sys as _sys
@@ -35,7 +35,7 @@ def visualize_array_sharding(x, **options):
 
 
 def inspect_array_sharding(x, *, callback):
-    """Hands over the array's sharding as it is recorded, inside a traced function too."""
+    """Passes the array's sharding, as known at recording time, to a function; also inside a traced function."""
     callback(x.sharding)
 
 
@@ -103,8 +103,8 @@ def profile(trace_path=""):
 
 
 def explain(fun, *args, **kwargs):
-    """What fun(*args) would run: collectives with axes, bytes and source lines, arithmetic, peak memory. Nothing runs.
-    A hint is added where a quick search finds much better layouts for the arguments."""
+    """The plan of fun(*args): collectives with axes, bytes and source lines, arithmetic, peak memory. Nothing runs.
+    A hint is added if a quick search finds much better layouts for the arguments."""
     own = _lowered(fun, args, kwargs).compile().explanation()
     if kwargs:
         return own
@@ -172,7 +172,7 @@ def _for_arrays(tree, change):
 
 @_contextlib.contextmanager
 def debug_nans(on=True):
-    """Inside, every computed value is searched for NaN."""
+    """Inside this scope, every computed value is searched for NaN."""
     set_nan_check(on)
     try:
         yield

@@ -1,4 +1,4 @@
-"""`import tessera.einops` makes plain einops take tessera's arrays: the entry that einops has for each library, in the form of its _backends.py.
+"""`import tessera.einops` makes plain einops accept tessera's arrays: a backend in the form of einops' _backends.py.
 
 einops.array_api and everything that asks for __array_namespace__ work without it.
 """

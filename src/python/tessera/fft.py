@@ -48,10 +48,10 @@ fftfreq, rfftfreq = _frequencies("fftfreq"), _frequencies("rfftfreq")
 
 
 def fftshift(x, /, axes=None):
-    """The zero frequency in the middle of the axes, or of all."""
+    """Moves frequency 0 to the middle of the axes, or of all."""
     return _f.fftshift(x, axes)
 
 
 def ifftshift(x, /, axes=None):
-    """fftshift undone."""
+    """The inverse of fftshift."""
     return _f.ifftshift(x, axes)

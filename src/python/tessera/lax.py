@@ -25,14 +25,14 @@ _psum = _reduced("psum")
 
 
 def psum(x, axis_name, *, axis_index_groups=None):
-    """The sum over the ranks along an axis, on every rank. Of a plain number: n times the number."""
+    """The sum over the ranks along an axis, on every rank. For a plain number: n times the number."""
     if type(x) in (int, float, complex) and axis_index_groups is None:
         return x * axis_size(axis_name)
     return _psum(x, axis_name, axis_index_groups=axis_index_groups)
 
 
 def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
-    """The sum, of which rank i keeps block i."""
+    """The sum, scattered: rank i keeps block i."""
     return tree_map(lambda a: _c.psum_scatter(a, axis_name, scatter_dimension, axis_index_groups, tiled), x)
 
 
@@ -42,12 +42,12 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False):
 
 
 def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
-    """Block j along split_axis goes to rank j; what arrives is put together along concat_axis."""
+    """Sends block j along split_axis to rank j, and joins the received blocks along concat_axis."""
     return tree_map(lambda a: _c.all_to_all(a, axis_name, split_axis, concat_axis, axis_index_groups, tiled), x)
 
 
 def ppermute(x, axis_name, perm):
-    """x travels along (source, destination) pairs; who is no destination gets zeros."""
+    """Sends x along (source, destination) pairs; a rank that is no destination gets zeros."""
     return tree_map(lambda a: _c.ppermute(a, axis_name, [tuple(p) for p in perm]), x)
 
 
@@ -163,12 +163,12 @@ def full(shape, value, dtype=None):
 
 
 def dynamic_slice(x, start_indices, slice_sizes):
-    """x[start : start + size] in each dim, moved inside where it would reach out."""
+    """x[start : start + size] in each dim; a start is clamped so that the part is inside."""
     return _core.dynamic_slice(x, list(start_indices), slice_sizes)
 
 
 def dynamic_update_slice(x, update, start_indices):
-    """x with update at the place that begins at the indices, moved inside where it would reach out."""
+    """x with the part that begins at the indices replaced by update; a start is clamped so that the part is inside."""
     return _core.dynamic_update_slice(x, update, list(start_indices))
 
 
@@ -239,12 +239,12 @@ def full_like(x, fill_value, dtype=None, shape=None):
 
 
 def argmax(x, axis, index_dtype=_core.int32):
-    """The place of the largest along an axis."""
+    """The index of the largest element along an axis."""
     return _core.astype(_core.argmax(x, axis, False), index_dtype)
 
 
 def argmin(x, axis, index_dtype=_core.int32):
-    """The place of the smallest along an axis."""
+    """The index of the smallest element along an axis."""
     return _core.astype(_core.argmin(x, axis, False), index_dtype)
 
 
@@ -254,7 +254,7 @@ def broadcast(x, sizes):
 
 
 def broadcast_in_dim(x, shape, broadcast_dimensions):
-    """x repeated to a shape in which its dims stand where they are told."""
+    """x broadcast to a shape; broadcast_dimensions gives the positions of its dims."""
     extents = [1] * len(shape)
     for n, d in zip(x.shape, broadcast_dimensions):
         extents[d] = n
@@ -267,7 +267,7 @@ def broadcasted_iota(dtype, shape, dimension):
 
 
 def collapse(x, start_dimension, stop_dimension=None):
-    """Neighbouring dims as one."""
+    """Merges neighbouring dims to one."""
     start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(x.ndim)
     return _core.reshape(x, (*x.shape[:start], -1, *x.shape[stop:]))
 
@@ -279,12 +279,12 @@ def dynamic_update_index_in_dim(x, update, index, axis):
 
 
 def integer_pow(x, y):
-    """x to a whole power."""
+    """x to an integer power."""
     return _core.power(x, int(y))
 
 
 def rev(x, dimensions):
-    """Back to front along the dims."""
+    """x reversed along the dims."""
     return _core.flip(x, dimensions)
 
 

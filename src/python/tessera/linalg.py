@@ -91,7 +91,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """Norms over one axis, over several as if they were one, or of all elements."""
+    """Norms over one axis, over several axes taken as one, or of all elements."""
     x = _standard._array(x)
     if axis is None or not isinstance(axis, int):
         axes = tuple(range(x.ndim)) if axis is None else tuple(a % x.ndim for a in axis)
@@ -114,7 +114,7 @@ Lstsq = _namedtuple("Lstsq", "x residuals rank s", module="tessera.linalg")
 
 
 def lstsq(a, b, rcond=None):
-    """(x, residuals, rank, s): the x of smallest norm with the smallest |a x - b|, as numpy.linalg.lstsq. Not collective: what is not asked for is not computed.
+    """(x, residuals, rank, s): the x of smallest norm with the smallest |a x - b|, as numpy.linalg.lstsq. Not collective: results that are not read are not computed.
 
     residuals are |a x - b|^2 of each column of b where a has more rows than columns, whatever its rank; s are the singular values of a, of which those
     up to rcond times the largest count as 0 (None: machine precision times the larger extent).
@@ -130,7 +130,7 @@ def lstsq(a, b, rcond=None):
 
 
 def tensorinv(a, ind=2):
-    """The inverse of what tensordot(a, b, ind) does; the first `ind` extents multiply to as much as the others."""
+    """The inverse of a for tensordot(a, b, ind); the first `ind` extents have the same product as the others."""
     a = _standard._array(a)
     front, rest = a.shape[:ind], a.shape[ind:]
     if ind <= 0 or _math.prod(front) != _math.prod(rest):

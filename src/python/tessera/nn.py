@@ -29,7 +29,7 @@ hard_swish = hard_silu
 
 
 def celu(x, alpha=1.0):
-    """x where it is positive, else alpha (exp(x / alpha) - 1)."""
+    """x if positive, else alpha (exp(x / alpha) - 1), elementwise."""
     return _core.where(_core.greater(x, 0), x, _core.multiply(alpha, _core.expm1(_core.divide(_core.minimum(x, 0.0), alpha))))
 
 
@@ -46,7 +46,7 @@ dot_product_attention.__doc__ = _words_of(_n.dot_product_attention)
 
 
 def one_hot(x, num_classes, *, dtype=None, axis=-1):
-    """1 at the number that x holds, along a new axis; zeros for a number out of range."""
+    """1 at the index that x holds, along a new axis; zeros for an index out of range."""
     hot = _n.one_hot(x, num_classes, dtype or _core.float32)
     return hot if axis == -1 else _core.moveaxis(hot, -1, axis)
 
@@ -86,19 +86,19 @@ def dense(key, inputs, outputs, initializer=None, dtype=_core.float32):
 
 
 def mlp(key, sizes, initializer=None, dtype=_core.float32):
-    """Dense layers one behind the other, drawn by he_normal unless said otherwise: sizes (784, 128, 10) make two."""
+    """Consecutive dense layers, drawn by he_normal by default: sizes (784, 128, 10) make two."""
     return [Dense(*layer) for layer in _n.mlp(key, list(sizes), initializer, dtype)]
 
 
 def apply(network, x, activation=relu):
-    """What an mlp gives: the activation behind every layer but the last."""
+    """The output of an mlp: the activation follows every layer except the last."""
     for layer in network[:-1]:
         x = activation(layer(x))
     return network[-1](x)
 
 
 def split_in_pairs(network, mesh, axis):
-    """An mlp for tensor parallelism along a mesh axis: of two layers the first is split by columns, the second by rows; the first and last layer are whole."""
+    """An mlp for tensor parallelism along a mesh axis: of two layers the first is split by columns, the second by rows; the first and last layer are replicated."""
     return [Dense(*layer) for layer in _n.split_in_pairs([(layer.weight, layer.bias) for layer in network], mesh, axis)]
 
 
@@ -128,6 +128,6 @@ class Batches:
 
 
 def shuffled_batches(key, data, batch, mesh, batch_spec):
-    """The examples of a tree of arrays (examples, ...) in random order, the same for every layout; each batch lies over the mesh as batch_spec says."""
+    """The examples of a tree of arrays (examples, ...) in random order, the same for every layout; each batch has the layout batch_spec on the mesh."""
     order = shuffled_order(key, _n.common_examples(_tree_leaves(data)), batch)
     return Batches(_tree_map(lambda x: _n.deal(x, order, mesh, batch_spec), data), order.shape[0])

@@ -34,7 +34,7 @@ class Sgd:
         self._rule = _o.Sgd(rate, momentum, nesterov)
 
     def start(self, parameters):
-        """The state before the first step, lying where the parameters lie."""
+        """The state before the first step, with the parameters' layouts."""
         leaves, definition = _core.tree.flatten(parameters)
         velocity, steps = self._rule.start(leaves)
         return SgdState(None if velocity is None else definition.unflatten(velocity), steps)
@@ -54,7 +54,7 @@ class Adam:
         self._rule = _o.Adam(rate, keep_mean, keep_square, epsilon, weight_decay)
 
     def start(self, parameters):
-        """The state before the first step, lying where the parameters lie."""
+        """The state before the first step, with the parameters' layouts."""
         leaves, definition = _core.tree.flatten(parameters)
         mean, square, steps = self._rule.start(leaves)
         return AdamState(definition.unflatten(mean), definition.unflatten(square), steps)
@@ -73,13 +73,13 @@ def global_norm(tree):
 
 
 def clip_by_global_norm(gradients, largest):
-    """The gradients, scaled down to a global norm of `largest` where theirs is larger."""
+    """The gradients, scaled down to a global norm of `largest` if theirs is larger."""
     leaves, definition = _core.tree.flatten(gradients)
     return definition.unflatten(_o.clip_by_global_norm(leaves, float(largest)))
 
 
 def train_step(optimizer, loss, largest_norm=0.0):
-    """A step to be compiled: (parameters, state, *data) -> (parameters, state, loss before the step)."""
+    """A training step for jit: (parameters, state, *data) -> (parameters, state, loss before the step)."""
     def step(parameters, state, *data):
         value, gradients = _value_and_grad(loss)(parameters, *data)
         if largest_norm > 0:

@@ -16,7 +16,7 @@ def tree_leaves(tree):
 
 
 def tree_structure(tree):
-    """What the tree is, but for its leaves."""
+    """The structure of the tree, without its leaves."""
     return _core.tree.flatten(tree)[1]
 
 
@@ -26,7 +26,7 @@ def tree_unflatten(definition, leaves):
 
 
 def tree_map(function, tree, *rest):
-    """function on every leaf, and on the leaves of the other trees at the same places."""
+    """Applies function to every leaf, together with the corresponding leaves of the other trees."""
     leaves, definition = _core.tree.flatten(tree)
     others = []
     for other in rest:

@@ -6,7 +6,7 @@ __all__ = ["colormaps", "histogram", "image", "plot", "terminal"]
 
 
 def plot(path, y, x=None, *, labels=None, **options):
-    """Curves as an .svg: y over x, or over 0, 1, 2, ...; lists of both make several. Options: title, x_label, y_label, log_x, log_y, width, height."""
+    """Curves as an .svg: y over x, or over 0, 1, 2, ...; lists give several curves. Options: title, x_label, y_label, log_x, log_y, width, height."""
     ys = list(y) if isinstance(y, (list, tuple)) else [y]
     xs = list(x) if isinstance(x, (list, tuple)) else [x] * len(ys)
     names = list(labels) if labels is not None else [""] * len(ys)
