@@ -44,7 +44,7 @@ void add_host(GroupOnHosts& g, const Mesh& mesh, const MeshAxes& axes, const Top
   g.pairs = std::max(g.pairs, pairs), g.blocks = std::max(g.blocks, blocks);
 }
 
-// The position of the rank on these hosts whose group spans the most hosts.
+// The place of the rank on one of these hosts whose group lies on most hosts.
 std::int64_t widest_place(const Mesh& mesh, const MeshAxes& axes, const Topology& t, std::int64_t hosts) {
   std::int64_t widest = 0, fewest_mates = mesh.size() + 1;
   for (std::int64_t place = 0; place < std::min<std::int64_t>(hosts * t.ranks_per_host, mesh.size());
@@ -109,8 +109,7 @@ double crossing_seconds(const Rates& m, const GroupOnHosts& g, double bytes, dou
   return seconds / g.delivered;
 }
 
-// `messages`: the number per rank. All peers are treated alike: in a shift between neighbours, the same share
-// of messages is assumed to cross hosts.
+// `messages`: of a rank. All peers count alike: of a shift between neighbours as many cross as of the others.
 double all_to_all(const Rates& m, const GroupOnHosts& g, double bytes, double messages) {
   const double block = bytes / std::max(1.0, g.ranks - 1);
   const double posting = 2 * m.topology.message_s * messages;
@@ -120,7 +119,7 @@ double all_to_all(const Rates& m, const GroupOnHosts& g, double bytes, double me
                   latency_between(m, g, message) + std::max(posting, crossing_seconds(m, g, block, g.pairs)));
 }
 
-// One of the four rounds of collectives by hosts: `block` is sent to one rank of each other host.
+// One of the four rounds of collectives by hosts: `block` to one rank of each other host.
 double spread(const Rates& m, const GroupOnHosts& g, double block) {
   return latency_between(m, g, block) + 2 * m.topology.message_s * (g.hosts + g.mates) +
          crossing_seconds(m, g, block, g.blocks);
@@ -154,8 +153,8 @@ double all_reduce(const Rates& m, const GroupOnHosts& g, double bytes) {
   const double by_blocks = reduce_scatter(m, g, bytes / g.ranks) + gather(m, g, bytes / g.ranks);
   return g.hosts == 1 ? by_blocks : std::min(by_blocks, through_leaders(m, g, bytes));
 }
-// A binomial tree, in segments: the busiest rank sends each segment once per round of the tree, one segment
-// after the other.
+// The binomial tree in segments: one behind the other at the busiest rank, which sends each to as many as
+// there are rounds.
 constexpr double segment_bytes = 256 << 10;
 constexpr double most_segments = 4;
 double broadcast(const Rates& m, const GroupOnHosts& g, double bytes) {
@@ -242,7 +241,7 @@ double CollectiveForecast::factorization_seconds(const Program& program, const I
   for (auto& ranks : alone.inside_ranks) ranks /= down.sharing;
   const std::int64_t block = factor::block_for(n, shape.columns, factor::widest_block(n));
   const double scale = flops * 3 / (2 * std::pow(static_cast<double>(n), 3));  // an LU has 2/3 n^3
-  const auto panel = [&](std::int64_t start, double width) {  // factoring it, and sending it along a row
+  const auto panel = [&](std::int64_t start, double width) {  // its factors, and their way along a row
     const double rows = static_cast<double>(n - start) / shape.rows;
     double seconds = rows * width * width / machine_.flops_per_s;
     if (kind.has_pivots && shape.rows > 1) seconds += width * gather(machine_, alone, 16 + 2 * width * item);

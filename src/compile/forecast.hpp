@@ -1,5 +1,5 @@
 // The seconds of one collective on a machine whose hosts are known from its file: what explain prints for
-// meshes without processes. Closed forms; src/simulate follows the same collectives message by message.
+// meshes without processes. The closed forms of what src/simulate follows message by message.
 #pragma once
 #include <array>
 #include <string>
@@ -12,33 +12,33 @@
 
 namespace tessera {
 
-// A group along mesh axes, and the traffic of its host's ranks over the links that they share.
+// A group along mesh axes, and what its host's ranks send over the links that they share.
 struct GroupOnHosts {
   double ranks = 1, hosts = 1;
-  double mates = 1;      // members of the group on one host
+  double mates = 1;      // of the group on one host
   double sharing = 1;    // groups that use a host's link at the same time
   double duties = 0;     // blocks that a rank forwards inside its host
-  double pairs = 0;      // pairs of a rank on the host and a member of its group on another host
-  double blocks = 0;     // blocks of members on other hosts, each once per host
+  double pairs = 0;      // of a rank on the host and a member of its group elsewhere
+  double blocks = 0;     // of members elsewhere, each once per host
   double delivered = 1;  // of the links' rates
   // By level: the group's ranks beyond the level's groups of hosts; all ranks below one of these.
   std::array<double, Topology::most_levels> outside = {}, inside_ranks = {};
 };
 
-// Factorizations that advance panel by panel over a grid of ranks.
+// Factorizations that go panel by panel over a grid of ranks.
 struct GridFactorization {
   const char* op;
   bool has_pivots;
-  double flops;  // as a multiple of n^3
+  double flops;  // of n^3
 };
-// nullptr unless the instruction factors one square matrix over all ranks of its mesh.
+// nullptr: the instruction is none of one square matrix over all ranks of its mesh.
 const GridFactorization* grid_factorization_of(const Program&, const Instruction&);
 
 class CollectiveForecast {
  public:
   explicit CollectiveForecast(const Rates& machine) : machine_(machine) {}
 
-  // Whether the forecast applies: to abstract meshes, with a machine file that has ranks_per_host.
+  // An abstract mesh, and a machine file with ranks_per_host.
   bool applies_to(const Mesh& mesh) const {
     return mesh.is_abstract() && machine_.topology.ranks_per_host > 0;
   }
@@ -46,14 +46,14 @@ class CollectiveForecast {
   double seconds(const std::string& kind, std::int64_t bytes, const Mesh&, const MeshAxes& axes);
   // The part of the bytes that comes from other hosts.
   std::int64_t crossing_bytes(const std::string& kind, std::int64_t bytes, const Mesh&, const MeshAxes& axes);
-  // The seconds of a factorization besides its flops, panel by panel.
+  // The seconds beyond the flops of a factorization, panel by panel.
   double factorization_seconds(const Program&, const Instruction&, const GridFactorization&);
 
  private:
   const GroupOnHosts& group(const Mesh&, const MeshAxes& axes);
 
   const Rates& machine_;
-  std::vector<std::tuple<Mesh, MeshAxes, GroupOnHosts>> groups_;  // computed so far
+  std::vector<std::tuple<Mesh, MeshAxes, GroupOnHosts>> groups_;  // that were asked for
 };
 
 }  // namespace tessera
