@@ -99,7 +99,7 @@ FileContents contents_of(const std::string& name);
 std::vector<NamedInfo> checkpoint_leaves(const std::string& folder, int step);
 
 bool under_launcher();
-// An operation of the command line on operands; UsageError: it is none.
+// Applies the command's operation to operands; UsageError if the command is not an operation.
 tessera::Array apply(const std::string& command, const Order&, const std::vector<tessera::Array>&,
                      const tessera::Mesh&);
 void check_operands(const std::string& command, const Order&);  // UsageError: too few, too many

@@ -1,4 +1,5 @@
-// tessera replay FOLDER --rank R: the recorded program of one rank again, alone, answered by its recording.
+// tessera replay FOLDER --rank R: runs one rank's recorded program again in a single process; the recording
+// supplies everything that came from other ranks.
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ std::string recorded_ranks(const std::string& folder) {
          " to " + std::to_string(ranks.back());
 }
 
-// The words of the recorded program, its own path first.
+// The command line of the recorded program, beginning with its own path.
 std::vector<std::string> recorded_words(const TapeHead& head) {
   std::vector<std::string> words;
   for (const auto& [name, value] : head)
@@ -41,7 +42,7 @@ std::vector<std::string> recorded_words(const TapeHead& head) {
   return words;
 }
 
-// The recorded run's settings, and no others, hold again.
+// Sets the TESSERA_ variables of the recorded run and removes all others.
 void restore_settings(const TapeHead& head) {
   std::vector<std::string> own;
   for (char** entry = environ; *entry != nullptr; ++entry)
@@ -51,7 +52,7 @@ void restore_settings(const TapeHead& head) {
   for (const auto& [name, value] : head)
     if (const auto split = value.find('='); name == "set" && split != std::string::npos)
       setenv(value.substr(0, split).c_str(), value.c_str() + split + 1, 1);
-  // A launcher's words would make this process one of many.
+  // With a launcher's variables MPI would treat this process as one rank of several.
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
                            "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"})
     unsetenv(name);

@@ -164,8 +164,9 @@ inline double milliseconds(const std::function<Array()>& f, int loops) {
       .as<double>()[0];
 }
 
-/// Five runs of five calls after a call that plans, as `%timeit -n 5 -r 5`; fewer calls where they would take
-/// more than about two seconds in all. Beside a call of two seconds planning is negligible: it is the only one.
+/// Five runs of five calls after a call that plans, as `%timeit -n 5 -r 5`; fewer calls if they would take
+/// more than about two seconds in all. If the planning call alone takes two seconds, its time is the result,
+/// since planning is a negligible part of it.
 inline Times measured(const std::function<Array()>& f) {
   constexpr double enough_ms = 2000;
   const double first = milliseconds(f, 1);

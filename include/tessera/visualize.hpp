@@ -24,16 +24,15 @@ struct VisualizeOptions {
   std::optional<bool> is_terminal = std::nullopt;
 };
 
-/// One cell per distinct block, with the devices that hold it. Where an array of one or two dimensions is cut
-/// evenly and the picture fits max_width, the text is the one of jax.debug.visualize_sharding. Elsewhere it
-/// is tessera's own:  * uneven or empty blocks: cells in proportion, with each block's size written in it;
-///  * no dimension: one cell. Three and more: the dimensions that are cut are drawn, at most two per panel,
-/// and the first line says which;  * too wide: padding goes first, then "0,1,2,3" becomes "0-3", then the
-/// columns continue below, under a line that gives their place;
-///  * more than 256 blocks: the first and last ones of each direction, and a line that counts what is left
-/// out;  * two neighbours never get the same colour.
-/// ArgumentError unless 0 < scale <= 1000, min_width >= 1 and 20 <= max_width <= 10000. ShardingError if the
-/// array cannot have the sharding.
+/// One cell per distinct block, with the devices that hold it. If an array of one or two dims is split evenly
+/// and the picture fits max_width, the text equals that of jax.debug.visualize_sharding. Other pictures are
+/// tessera's own. Uneven blocks are drawn in proportion, with each block's size. An array without dims is one
+/// cell; of three or more dims those that are split are drawn, at most two per panel, and the first line
+/// names them. If the picture is too wide, padding is removed first, then "0,1,2,3" becomes "0-3", then the
+/// columns continue below, under a line that gives their position. Of more than 256 blocks the first and last
+/// ones of each direction are drawn, and a line counts those left out. Neighbouring blocks never have the
+/// same colour. ArgumentError unless 0 < scale <= 1000, min_width >= 1 and 20 <= max_width <= 10000.
+/// ShardingError if the array cannot have the sharding.
 std::string visualize_sharding(const Shape&, const Sharding&, VisualizeOptions = {},
                                std::source_location where = std::source_location::current());
 

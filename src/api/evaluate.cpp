@@ -128,7 +128,8 @@ bool may_run_alone(const Program& program, std::size_t participants) {
   constexpr std::int64_t most_bytes = 1 << 20;
   std::int64_t bytes = 0;
   for (const auto& value : program.values) {
-    // Meshes on parts of the ranks are excluded: their ranks do not know alike what has failed before.
+    // Meshes on parts of the ranks are excluded: the ranks may disagree on which earlier evaluations have
+    // failed.
     if (!value.everywhere && static_cast<std::size_t>(value.layout.mesh().size()) != participants)
       return false;
     bytes += value.layout.shard_shape(value.type.shape).elements() *

@@ -1,6 +1,7 @@
-// Values that a program's handles hold besides those that are asked for. collect() appends them to the roots,
-// and they are computed along. Ranks may hold different handles (Python frees cycles of references whenever
-// its collector runs), so what must agree are the requested values alone; the ranks unite the held ones.
+// Values of a graph that are not requested, but to which the program holds handles. collect() appends them to
+// the roots, so that they are computed in the same run. Ranks may hold different handles (Python frees cycles
+// of references whenever its collector runs): ranks must agree on the requested values only, and compute the
+// union of the held ones.
 #pragma once
 #include <cstddef>
 #include <cstdint>

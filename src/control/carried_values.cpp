@@ -4,7 +4,7 @@
 //   init i32 (weak)   body returns f32          -> init becomes f32
 //   init uncommitted  body returns P('x')       -> carried in P('x')
 //   init P()          body returns P('x')       -> where the loop as a whole moves fewer bytes
-//   init equal on all ranks of a mapped axis, body's result differs -> said to vary from the beginning
+//   init equal on all ranks of a mapped axis, body's result differs -> declared varying from the start
 #include <algorithm>
 #include <set>
 

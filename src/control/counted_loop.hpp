@@ -20,7 +20,8 @@ std::string field_text(const SplitSteps&);
 // The split of the read stacks along the steps; nullopt if none is split. The first split stack determines
 // the split of the stacks that are made.
 std::optional<SplitSteps> split_steps_of(const std::vector<Array>& stacks);
-// The axes that split the steps of a stack made of these entries.
+// The mesh axes that split the steps of a stack that the loop makes of such entries; none if the entries are
+// already split over one of them.
 const MeshAxes& steps_made_over(const std::optional<SplitSteps>&, const Sharding& entry, int entry_ndim);
 
 struct CountedParams {

@@ -96,8 +96,8 @@ struct ElementwiseRow;  // graph/elementwise_row.hpp
 
 // ---- how an op's operands are placed: one of these ----
 
-// By a sentence (mesh/rule.hpp). The reading supplies the facts that shapes alone do not determine, from the
-// params.
+// By a sharding rule (mesh/rule.hpp). The reading supplies the facts that shapes alone do not determine, from
+// the params.
 struct Rule {
   using Reading = RuleReading (*)(const Params&, std::span<const Shape> in);
   explicit Rule(const char* sentence, Reading reading = nullptr) : text(sentence), reading(reading) {}
@@ -235,7 +235,7 @@ const ElementwiseRow* elementwise_row(const OpDef&);  // nullptr if it is not fu
 const Lower* lowering(const OpDef&);                  // nullptr if it is one instruction
 KernelFunction kernel_of(const OpDef&);               // on one rank's tiles; nullptr if there is none
 CommunicatingFunction communicating_function(const OpDef&);  // nullptr if it does not communicate
-const Rule* rule_of(const OpDef&);  // the sentence that places it; nullptr if none does
+const Rule* rule_of(const OpDef&);  // the sharding rule that places it; nullptr if none does
 
 // Nodes without an op: a value, and a transformation's argument.
 bool is_leaf(const Node&);
@@ -262,7 +262,7 @@ std::optional<Mesh> unify_meshes(std::span<const Array> inputs, std::vector<std:
 
 // The layouts of an op's inputs and outputs.
 Placement place(const OpDef&, const PlacementArgs&);
-// Placement by a sentence; `bytes` receives its traffic, for ops that compare it with another algorithm.
+// Placement by a sharding rule; `bytes` receives its traffic, for ops that compare it with another algorithm.
 Placement place_by(const Rule&, const PlacementArgs&, std::int64_t* bytes = nullptr);
 
 // The number of the node that was recorded last.

@@ -1,8 +1,9 @@
 // The same bits on every number of ranks: what a ReproducibleScope asks of ops and layouts.
 //
 // A node that is recorded in the scope is marked. Its rule then places it so that no summed dim is split
-// (place_whole_sums), or its op records others in its stead (OpDef::instead: sums become trees), or is
-// refused. The mark is part of the graph's key; what is derived from a marked node is recorded in a scope.
+// (place_whole_sums), or its op records other nodes instead (OpDef::instead: sums become trees), or the op is
+// refused. The mark is part of the graph's key; derivatives and batches of a marked node are recorded in a
+// scope.
 #pragma once
 #include <tessera/ops/reproducible.hpp>
 

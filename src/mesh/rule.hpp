@@ -39,20 +39,20 @@ struct RuleReading {
     std::int64_t value = 0;
   };
   std::array<Size, 2> sizes = {};
-  // The dims of each input in the order in which the sentence names them; empty: in their natural order.
+  // The dims of each input in the order in which the rule names them; empty: in their natural order.
   std::vector<std::vector<int>> order;
 };
 
 class RuleText {
  public:
-  // InternalError if the sentence is not a valid rule.
+  // InternalError if the text is not a valid rule.
   explicit RuleText(std::string_view sentence);
 
   // The factors of operands of these shapes. InternalError if the shapes do not fit the rule.
   FactorRule on(std::span<const Shape> in, std::span<const Shape> out, const RuleReading& = {}) const;
 
-  // ---- for sentences of users, whose operands are not broadcast ----
-  // The shapes of the results that follow from those of the operands. InternalError where they do not.
+  // ---- for users' rules, whose operands are not broadcast ----
+  // The shapes of the results that follow from those of the operands. InternalError if they do not follow.
   std::vector<Shape> results_of(std::span<const Shape> in) const;
   // InternalError unless all dims of a factor have one extent; dims marked ~ are not checked.
   void check_exact(std::span<const Shape> in, std::span<const Shape> out) const;

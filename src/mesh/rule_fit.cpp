@@ -130,7 +130,7 @@ class RuleText::Fit {
   static bool is_one_factor_per_dim(const Term& term) {
     return term.kind != Dim::compound && !term.symbols.empty();
   }
-  // Calls visit(operand of the sentence, index of the shape) once per shape; an operand in braces repeats.
+  // Calls visit(operand of the rule, index of the shape) once per shape; an operand in braces repeats.
   template <class Visit> static void each_operand(const Side& side, Visit visit) {
     std::size_t number = 0;
     for (const auto& operand : side.operands)

@@ -168,14 +168,15 @@ struct Loop {
 // The parts of a branch or a loop. Their operands have the order of the instruction's inputs:
 //
 //   Branch        predicate, operands...     -> results
-//     parts: where it is true, where it is false (operands -> results)
+//     parts: the program if it is true, the one if it is false (operands -> results)
 //   CountedLoop   carried, stacks, captured  -> carried, stacks
 //     part: (carried, entries, captured) -> (carried, entries)
 //   UntilLoop     carried, captured          -> carried
 //     parts: the condition (-> bool), the body (-> carried)
 //
 // An entry is one step's block of a stack, whose leading dim is the step. If that dim is split, each rank
-// keeps the entries of its own steps of a stack that is made; a stack that is read is walked.
+// stores the entries of its own steps of a stack that the loop makes; a stack that the loop reads is
+// broadcast block by block (Walk).
 struct Branch {};
 // Reading a split stack: before the first step of a block its owner broadcasts it along the axes; the ranks
 // keep it until the block's last step.

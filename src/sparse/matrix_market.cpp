@@ -107,7 +107,8 @@ Csr load_matrix_market(const std::string& path, const Sharding& sharding, std::s
                 std::to_string(banner.entries) + " entries");
   const Shape shape{banner.rows, banner.columns};
   const Sharding split = checked_rows(shape, sharding);
-  // Checks the number of lines: the ranks of one line through the mesh have read each line of the file once.
+  // Checks the number of lines: ranks along the mesh axes that split the rows have together read each line of
+  // the file exactly once.
   std::int64_t lines = takes_part ? parsed.entries.lines : 0;
   if (takes_part && parts > 1)
     comm::all_reduce(comm::group(group_along(split.mesh(), axes, me)), ReduceKind::sum, int64, &lines, &lines,

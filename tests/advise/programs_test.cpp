@@ -1,5 +1,6 @@
-// The search beside every combination, on twenty programs. TESSERA_TEST_ALL=1: all of them, on 8 and 4,096
-// ranks (minutes); TESSERA_TEST_ALL=CG: those with CG in their names; else those of one or two arguments.
+// Compares the search with planning every combination, on twenty programs. TESSERA_TEST_ALL=1: all of them,
+// on 8 and 4,096 ranks (minutes); TESSERA_TEST_ALL=CG: those with CG in their names; else those of one or two
+// arguments.
 #include <tessera/jit/advise.hpp>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Handles that some ranks hold and others do not: Python frees cycles of references at times of its own on
-// each rank. They must not change what the ranks compute together.
+// Handles that only some ranks hold: Python's garbage collector frees cycles at different times on each rank.
+// Such handles must not change what the ranks compute together.
 #include <gtest/gtest.h>
 #include <tessera/tessera.hpp>
 
@@ -26,7 +26,7 @@ std::vector<std::function<Made(const Array&)>> expressions() {
         const Array part = x + 1;
         return Made(part, part * 2);
       },
-      [](const Array& x) {  // held, it takes a message more
+      [](const Array& x) {  // if the part is held, one more message is needed
         const Array part = device_put(x, replicated());
         return Made(part, device_put(part + 1, rows()));
       },
@@ -38,7 +38,7 @@ std::vector<std::function<Made(const Array&)>> expressions() {
         const Array part = sum(x, {0});
         return Made(part, x - part);
       },
-      [](const Array& x) {  // a part that nobody has placed
+      [](const Array& x) {  // an uncommitted part
         const Array part = arange(5, float32) + 1;
         return Made(part, x * part);
       },
@@ -50,7 +50,7 @@ TEST(HeldValues, of_one_rank_alone_change_nothing) {
   eval(x);
   for (const auto& make : expressions()) {
     const auto expected = to_vector<float>(make(x).second);
-    for (int round = 0; round < 8; ++round) {  // also where agreements are put off
+    for (int round = 0; round < 8; ++round) {  // several rounds, so that some agreements are deferred
       auto [part, whole] = make(x);
       std::optional<Array> kept;
       if (process_index() == round % device_count() && round != 3) kept = part;

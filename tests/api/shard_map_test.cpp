@@ -23,7 +23,7 @@ Array data(Shape shape, int seed = 1) {
 }
 
 Mesh line() { return make_mesh({device_count()}, {"x"}); }
-// All ranks as two axes; the first is the larger prime factor's cofactor.
+// All ranks on two axes, as square as possible; the first axis is the longer one.
 Mesh grid() {
   const int p = device_count();
   int a = 1;

@@ -54,7 +54,7 @@ TEST_P(Refused, names_the_function) {
 
 TEST(Refusals, are_many) { EXPECT_GT(rows_with_a_refusal().size(), 350U); }
 
-// The error's type and text; the place where a reader will find the call stands for the row's line.
+// The error's type and text; a fixed "program.cpp:12" replaces the row's file and line.
 std::string error_shown(const Row& row) {
   try {
     row.refused();
@@ -65,8 +65,8 @@ std::string error_shown(const Row& row) {
   return "no error";
 }
 
-// The reference of the site shows these texts; a change of one is read in the difference. Arrays that hold nothing
-// give the same text everywhere.
+// The site's reference shows these texts, so refusals.txt holds them, and a changed text appears in its diff.
+// Errors about empty handles are left out: their text is the same everywhere.
 TEST(Refusals, are_the_texts_that_are_kept) {
   const auto path = tests_folder() / "catalogue/refusals.txt";
   std::string found =

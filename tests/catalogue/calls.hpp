@@ -58,7 +58,8 @@ std::vector<std::pair<int, int>> ring_of_devices();
 std::function<Array(const Array&)> over_devices(Array (*f)(const Array&), PartitionSpec out);
 
 // ---- sparse matrices ----
-// Entries at (i, i), (i, 3 i + 1) and (i, 5 i + 2) modulo n, added up; rows over x's devices, in their order.
+// Entries at (i, i), (i, 3 i + 1) and (i, 5 i + 2) modulo n, duplicates summed; rows split over x's devices,
+// in their order.
 sparse::Csr banded(std::int64_t m, std::int64_t n, const Array& x);
 sparse::Csr from_lists(std::int64_t m, std::int64_t n, const Array& x);
 sparse::Csr from_dense_of(std::int64_t m, std::int64_t n, const Array& x);
@@ -68,7 +69,7 @@ inline sparse::Csr scaled(const sparse::Csr& a, const Array& factor) {
 Array symmetric_banded(std::int64_t n, const Array& x);
 
 // ---- calls that must be refused ----
-inline const Array none;  // holds nothing: no function takes it
+inline const Array none;  // an empty handle, which every function refuses
 inline Array scalar() { return Array(1.f); }
 inline Array vector() { return ones({3}); }
 inline Array matrix() { return ones({2, 3}); }

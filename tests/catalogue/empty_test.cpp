@@ -1,4 +1,5 @@
-// Arrays without elements: a row whose operands' leading dim is 0 gives the same on any sharding, or refuses.
+// Arrays without elements: with an empty leading dim each row gives the same result on any sharding, or
+// refuses.
 #include <gtest/gtest.h>
 
 #include <tessera/error.hpp>
@@ -14,7 +15,7 @@
 namespace tessera::test {
 namespace {
 
-// Every operand as long as the first one has no elements.
+// The sample with no elements in each operand whose leading dim is as long as the first operand's.
 std::optional<Sample> emptied(Sample sample) {
   if (sample.operands.empty() || sample.operands[0].shape.ndim() == 0) return std::nullopt;
   const auto extent = sample.operands[0].shape[0];

@@ -23,8 +23,8 @@ class SameBitsLaw : public testing::TestWithParam<Sample> {};
 INSTANTIATE_TEST_SUITE_P(Rows, SameBitsLaw, testing::ValuesIn(samples_without("values")),
                          [](const auto& info) { return info.param.name; });
 
-// A third of the rows for each number of ranks: all of them on three successive numbers. Collectives by name
-// combine as many terms as there are ranks, and promise the same bits for one number of ranks alone.
+// Tests a third of the rows on each number of ranks, so that three successive numbers of ranks cover all
+// rows. (Collectives by axis name combine one term per rank: their bits depend on the number of ranks.)
 bool has_its_turn(const Sample& sample) {
   if (sample.has("bits:no")) return false;
   return (std::hash<std::string>()(sample.name) + static_cast<std::size_t>(process_count())) % 3 == 0;
@@ -44,7 +44,7 @@ Placed placed(const Leaves& x, std::mt19937& random) {
   return result;
 }
 
-// Calls f; false where the scope refuses it.
+// Calls f; false if the scope refuses it.
 bool is_taken(const std::function<void()>& f, std::string& refusal) {
   try {
     f();
@@ -56,7 +56,7 @@ bool is_taken(const std::function<void()>& f, std::string& refusal) {
   }
 }
 
-// Operands that nobody placed are computed by every rank for itself: as on one rank.
+// The expected bits are those of uncommitted operands, with which every rank computes on its own.
 TEST_P(SameBitsLaw, values) {
   const auto& sample = GetParam();
   if (!has_its_turn(sample)) return;
@@ -82,7 +82,7 @@ Leaves inexact_only(const Leaves& x) {
   return result;
 }
 
-// The gradient is taken outside of the scope in which the function was recorded.
+// The gradient is taken outside the scope in which the function was recorded.
 TEST_P(SameBitsLaw, gradients) {
   const auto& sample = GetParam();
   if (sample.smooth == Smooth::no || !has_its_turn(sample)) return;

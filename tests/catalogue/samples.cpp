@@ -76,7 +76,7 @@ Sample sample_of(const Row& row) {
 }
 
 // ---- elementwise ops: the trials of their records ----
-// Shapes that broadcast: of each operand dims that others repeat, and both ways.
+// Shapes that broadcast: one operand to the other's shape, and both to a third.
 std::vector<std::vector<Shape>> shapes_of(int arity) {
   if (arity == 1) return {{{5, 3}}};
   if (arity == 2) return {{{5, 3}, {3}}, {{5, 1}, {2, 1, 3}}};

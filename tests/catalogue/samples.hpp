@@ -45,10 +45,10 @@ struct Sample {
 
   bool has(const std::string& word) const { return (" " + laws + " ").find(" " + word + " ") != laws.npos; }
 };
-// A sample per operands of each row; rows of elementwise ops have those of the op's record.
+// One sample for each list of operands of a row; rows of elementwise ops use those of the op's record.
 const std::vector<Sample>& samples();
-// The samples without rows that have values only ("values"), and without rows that are excepted from this law
-// ("half:no").
+// The samples on which a law is tested: all except those with the word "values" (only values are tested) or
+// with this word ("half:no") in `laws`.
 std::vector<Sample> samples_without(const std::string& word);
 inline std::ostream& operator<<(std::ostream& out, const Sample& sample) { return out << sample.name; }
 

@@ -16,7 +16,7 @@ namespace {
 
 using Function = std::function<Array(const Array&)>;
 
-// n x n values of no pattern, whole numbers: every order of additions gives the same bits.
+// Irregular integers: sums are exact, so every order of additions gives the same bits.
 Array values(std::int64_t rows, std::int64_t columns, Dtype dtype) {
   const Array i = arange(rows * columns);
   return astype((i * 7919 + i * i % 131) % 251 - 125, dtype).reshape(rows, columns);
@@ -78,8 +78,8 @@ class Thresholds : public testing::TestWithParam<std::int64_t> {};
 INSTANTIATE_TEST_SUITE_P(DividedBy, Thresholds, testing::Values(64, 4096, 1 << 20),
                          [](const auto& info) { return std::to_string(info.param); });
 
-// 8 MiB, 1 MiB, 256, 128 and 64 KiB divided by 4096 are 2048 to 16 bytes, by 64 128 KiB to 1 KiB: both sides
-// of each, on one rank and on several.
+// Thresholds of 8 MiB to 64 KiB become 2048 to 16 bytes if divided by 4096, and 128 KiB to 1 KiB if divided
+// by 64: the extents below are on both sides of each, on one rank and on several.
 TEST_P(Thresholds, change_the_way_and_not_the_values) {
   const std::pair<std::int64_t, std::int64_t> extents[] = {
       {3, 5}, {15, 17}, {16, 16}, {31, 33}, {63, 65}, {64, 64}, {65, 67}, {129, 127}, {1, 2049}, {181, 183}};

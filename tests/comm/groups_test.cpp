@@ -143,7 +143,7 @@ TEST_P(Orders, each_call_sees_the_ranks_in_order) {
   }
 }
 
-// Several collectives in flight, in orders of one set: their messages do not match each other's.
+// Several collectives in flight over one set of ranks in different orders: their messages do not mix.
 TEST_P(Orders, of_one_set_travel_at_the_same_time) {
   const auto forwards = hold_group(world().device_ids());
   const auto backwards = hold_group({world().device_ids().rbegin(), world().device_ids().rend()});
@@ -177,7 +177,7 @@ TEST(Groups, all_orders_of_a_set_share_one_communicator) {
   EXPECT_LE(group_count(), before + 1);
 }
 
-// Meshes of the devices in any order, each summed over: the number of MPI's communicators stays.
+// Sums on meshes that have the devices in different orders: the number of MPI communicators does not grow.
 TEST(Groups, programs_on_meshes_in_all_orders) {
   const int ranks = world().size();
   const auto before = group_count();
@@ -202,13 +202,13 @@ class FewGroups : public testing::Test {
  protected:
   FewGroups() : before_(set_most_groups(1)) {}
   ~FewGroups() override { set_most_groups(before_); }
-  // An agreement of all ranks that no earlier one covers.
+  // An evaluation of all ranks with a new number of elements, so that no earlier agreement covers it.
   static void evaluate_on_all() {
     static int calls = 0;
     std::vector<int> values(static_cast<std::size_t>(++calls), 1);
     EXPECT_EQ(sum(array(values)).item<int>(), calls);
   }
-  // Each set of two or more devices but all of them: its members add 1.
+  // Every set of two or more devices, except that of all devices: its members add up ones.
   static int use_all_sets() {
     const int ranks = world().size(), me = world().rank();
     int used = 0;
@@ -244,7 +244,7 @@ TEST_F(FewGroups, what_nobody_uses_is_freed_and_made_again) {
   }
 }
 
-// One rank's hold keeps a set for all of its members.
+// If one rank holds a set's communicator, all of its members keep it.
 TEST_F(FewGroups, what_one_rank_holds_stays_on_all) {
   const int me = world().rank();
   if (world().size() < 3 || world().size() > 7) GTEST_SKIP() << "needs 3 to 7 ranks";

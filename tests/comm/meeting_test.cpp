@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// The accounts of a host's ranks, written as the ranks would write them.
+// The attendance records of a host's ranks, as the ranks would write them.
 class Host {
  public:
   explicit Host(int places) {

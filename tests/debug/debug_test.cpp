@@ -53,7 +53,7 @@ TEST_F(Debug, print_writes_once_and_refuses_a_wrong_number_of_arguments) {
   EXPECT_THAT(text_of_error<ArgumentError>([] { debug::print("{", 1); }), HasSubstr("a single '{'"));
 }
 
-// The number of a rank's steps in a Chrome trace, without the ends of collectives that ran beside others.
+// The number of a rank's steps in a Chrome trace, without the end events of overlapped collectives.
 std::int64_t events_of(const nlohmann::json& trace, int rank) {
   std::int64_t events = 0;
   for (const auto& event : trace["traceEvents"])

@@ -156,7 +156,7 @@ const std::map<std::string, Body> inside_run = {
        const Array back = real(fft::ifft2(fft::fft2(astype(x, complex64))));
        require(item<float>(max(abs(back - x))) < 1e-3f, "a transform and its inverse");
      }},
-    {"computes_alike",  // each rank for itself, what other kernels would round differently
+    {"computes_alike",  // every rank computes on its own values that other kernels would round differently
      [] {
        const Mesh own(NdDevices{me()}, {"own"});
        const auto values = [&](std::int64_t n, Dtype dtype) {

@@ -143,8 +143,7 @@ template <class T> void expect_weights(const ConvolveShape& s, std::int64_t pois
   for (; e < static_cast<std::int64_t>(w.size()); ++e) ASSERT_EQ(w[e], T(77));
 }
 
-// Shapes of all numbers of dims whose rows are wide against the taps, with windows that begin and end
-// anywhere.
+// Shapes of one to three dims whose rows are much longer than the kernel; windows begin and end anywhere.
 std::vector<ConvolveShape> shapes_of_tiles() {
   std::mt19937 random(9);
   const auto pick = [&](int lo, int hi) {

@@ -336,7 +336,7 @@ template <class C> C quotient(C a, C b) {
   return C((a.real() * ratio + a.imag()) / divisor, (a.imag() * ratio - a.real()) / divisor);
 }
 
-// Quotients and reciprocals of all pairs of special parts, at every length of a vector's rest and any
+// Quotients and reciprocals of all pairs of special parts, for every remainder of the vector length and any
 // address.
 template <class C> void expect_quotients() {
   using R = typename C::value_type;

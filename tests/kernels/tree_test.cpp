@@ -20,11 +20,11 @@ std::vector<float> numbers(std::int64_t n, unsigned seed) {
   return x;
 }
 
-// A line and the position before which it has leaves.
+// A line; positions below `leaves` are stored as leaves.
 struct Line {
   const float* x;
   std::int64_t n, step, leaves;
-  float at(std::int64_t place) const {  // 16 r + l is at 4 l + r
+  float at(std::int64_t place) const {  // position 4 l + r of the tree is at 16 r + l
     const std::int64_t base = place / 64 * 64, l = place % 64 / 4, r = place % 4;
     return x[(place < leaves ? base + 16 * r + l : place) * step];
   }
@@ -137,7 +137,7 @@ TEST(OrderedProduct, has_the_same_bits_in_any_block) {
   expect_blocks_alike<double>(float64);
 }
 
-// The sum of an element is written out: fused multiply-adds in order, over parts of one depth.
+// The expected sum is computed step by step: fused multiply-adds in order, over parts of one depth.
 TEST(OrderedProduct, is_the_same_on_every_processor_with_fused_multiply_adds) {
   const char* target = std::getenv("TESSERA_TEST_TARGET");
   if (target != nullptr && std::string(target) == "baseline") GTEST_SKIP() << "has none";

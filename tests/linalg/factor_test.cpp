@@ -221,7 +221,8 @@ TEST(Factor, svd_multiplies_back_full_and_reduced) {
             });
 }
 
-// At these sizes one rank would do them alone, because it is faster.
+// One rank would factor such small matrices alone, because that is faster; Together makes the ranks share the
+// work.
 TEST(Factor, spectra_of_matrices_that_ranks_work_on_together) {
   const factor::Together together;
   constexpr std::int64_t m = 29, n = 23;

@@ -127,7 +127,7 @@ TEST(Tall, qr_of_200000_x_16_moves_triangles) {
   } else if (is_power) {
     EXPECT_EQ(moved, triangles + told);
   } else {
-    EXPECT_LE(moved, triangles + told);  // rank 0 has a guest, and receives no broadcast
+    EXPECT_LE(moved, triangles + told);  // rank 0 takes one more triangle, but no broadcast
   }
   const auto plan = explain([](const Array& x) { return linalg::qr(x).q; }, a);
   EXPECT_EQ(plan.bytes(), moved) << "explain says what CommStats counts";

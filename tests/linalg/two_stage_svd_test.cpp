@@ -45,8 +45,8 @@ void expect_svd(const Matrix<T>& a, const Sharding& layout, const std::string& w
   }
 }
 
-// Shapes and types by rows, and over a sub-mesh or two dims: every third combination where ranks share cores,
-// every fifth where they are many.
+// Shapes and types by rows, and over a sub-mesh or two dims. Only every third combination if ranks share
+// cores, every fifth if there are many ranks.
 using Shapes = std::vector<std::pair<std::int64_t, std::int64_t>>;
 template <class F> void for_cases(const Shapes& shapes, F&& f) {
   const std::size_t step = device_count() > 4 ? 5 : device_count() > 1 ? 3 : 1;
@@ -215,7 +215,7 @@ TEST(TwoStageSvd, has_the_gradient_of_one_rank) {
   EXPECT_LE(difference(split, whole), 1e-9 * largest);
 }
 
-// The functions that are made of it, by all ranks.
+// Functions built on the SVD, with all ranks together.
 TEST(TwoStageSvd, carries_pinv_rank_and_condition) {
   const factor::Together together;
   const auto a =

@@ -15,7 +15,7 @@ using namespace tessera;
 
 namespace {
 
-int factor = 1;  // a program that differs uses another
+int factor = 1;  // the variant that must differ from the recording uses another factor
 
 void note(const std::string& what, const void* data, std::size_t bytes) {
   std::uint64_t hash = 1469598103934665603u;

@@ -10,7 +10,7 @@
 
 namespace tessera::test {
 
-// Numbers as they are compared: halves and floats as float64 have one text of bits each.
+// The bytes of all elements. Floats of every width are converted to float64, which is exact.
 inline std::string bits_of(const Array& x) {
   const auto text = [](const auto& values) {
     return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));

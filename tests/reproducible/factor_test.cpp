@@ -17,7 +17,7 @@ struct Case {
   F f;
 };
 
-// A matrix with pivots in every row, Hermitian and positive for cholesky.
+// A Hermitian positive definite matrix (for cholesky).
 Array positive(const Array& a) {
   const Array square = matmul(a, conj(swapaxes(a, -1, -2)));
   return square + eye(a.shape()[a.ndim() - 2]) * 0.5;

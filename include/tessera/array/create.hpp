@@ -86,7 +86,7 @@ template <class T> [[nodiscard]] Array full(Shape shape, T value, Dtype dtype = 
 [[nodiscard]] Array zeros_like(const Operand& x);
 /// Ones with x's shape and dtype.
 [[nodiscard]] Array ones_like(const Operand& x);
-/// The value with the shape and dtype of `like`.
+/// An array of the shape and dtype of `like`, filled with the value.
 template <class T> [[nodiscard]] Array full_like(const Operand& like, T value) {
   return full_from_host(like.array.shape(), &value, dtype_of<T>(), like.array.dtype(), "full_like",
                         like.where);

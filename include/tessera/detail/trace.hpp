@@ -60,7 +60,7 @@ std::vector<Sharding> compiled_output_shardings(const CompiledCore&);
 CostAnalysis compiled_cost(const CompiledCore&);
 MemoryAnalysis compiled_memory(const CompiledCore&);
 Explanation compiled_explanation(const CompiledCore&);
-// An array among the arguments, for searches.
+// The type and layout of an array argument, for searches of layouts.
 struct Leaf {
   Shape shape;
   Dtype dtype;
@@ -68,7 +68,8 @@ struct Leaf {
 };
 using PlanOfLayouts = std::function<Explanation(const std::vector<Sharding>&)>;
 Leaf leaf_of(const Array&);
-// The plan with a hint, if one is due. `plan` gives that of other layouts of the leaves.
+// Adds a hint to a plan in which other layouts of the arguments would take much less time. `plan` returns the
+// plan for given layouts of the leaves.
 Explanation with_hint(Explanation, const std::vector<Leaf>& leaves, const PlanOfLayouts& plan);
 // A text that is equal for calls that may share a compiled program: shapes, dtypes, shardings, committed or
 // not.

@@ -1,10 +1,12 @@
 // Collectives of ranks on several hosts: data cross between two hosts only once, all other traffic stays in
 // the hosts' memory. All are started here as rounds of messages; the blocking ones wait at once.
 //
-//   all-gather, hosts {0 1} {2 3}         across: 0 <-> 2, 1 <-> 3           inside: 0 <-> 1, 2 <-> 3
-//     each block is sent to one rank of every other host, turn by turn, and handed on there
-//   reduction                             inside: the terms of a host are added by one of its ranks for every
-//     block, turn by turn                 across: the host's sum goes to the block's rank
+//   all-gather, hosts {0 1} {2 3}
+//     across hosts    0 <-> 2, 1 <-> 3: each block is sent to one rank of every other host (ranks take turns)
+//     within a host   0 <-> 1, 2 <-> 3: that rank passes the block on
+//   reduction
+//     within a host   for each block, one rank adds up the host's terms (ranks take turns)
+//     across hosts    that sum is sent to the block's rank
 //
 // Additions follow the order of ranks within a host, then the order of hosts: the bits depend on the
 // distribution of ranks over hosts, and are the same on every rank and in every run.

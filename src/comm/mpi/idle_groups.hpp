@@ -1,11 +1,11 @@
-// Communicators that nobody uses any more.
+// Frees communicators that are no longer used.
 //
 //   group({0, 2, 1})    order {0, 2, 1}  ->  set {0, 1, 2}, which has MPI's communicator
 //   group({2, 1, 0})    order {2, 1, 0}  ->  the same
 //
-// An order is a table of ranks: each process forgets those that nobody holds by itself, the least recently
-// used first. To free a set's communicator is collective: sets without a holder on any of their members are
-// freed where a larger group agrees on an evaluation, once one of its ranks has too many.
+// An order is a table of ranks; each process frees unused ones on its own, the least recently used first. A
+// set's communicator is freed collectively: if one rank of a larger group has too many sets, the next
+// agreement of that group on an evaluation frees the sets among its ranks that no member uses.
 #pragma once
 #include <cstddef>
 #include <memory>

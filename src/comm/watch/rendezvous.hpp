@@ -1,8 +1,8 @@
 // Rendezvous: calls that no rank leaves before all members of a communicator have entered (agreements, the
 // creation of a group, the end of the program). Ranks in different ones may deadlock:
 //
-//   rank 0   meets devices 0-1          waits for rank 1
-//   rank 1   meets devices 0-2          waits for ranks 0 and 2      neither can go on, whatever rank 2 does
+//   rank 0   in a rendezvous of devices 0-1    waits for rank 1
+//   rank 1   in a rendezvous of devices 0-2    waits for ranks 0 and 2; rank 2 cannot resolve this
 //
 // Each rank writes into its host's page which rendezvous it is in and which ones it has attended. The
 // watchdogs search these for cycles and end the job with status 76 and the calls that the ranks were about to

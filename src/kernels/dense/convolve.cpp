@@ -129,8 +129,8 @@ ConvolveShape with_taps_as_positions(const ConvolveShape& shape) {
   return result;
 }
 
-// The derivative by weights, when it is written as a convolution, has more taps than positions. Returns false
-// if the shape is another, or a sum is not finite.
+// For the derivative by weights, which written as a convolution has many taps and few positions: computes it
+// with taps and positions exchanged. Returns false if the shape is not of this kind, or a sum is not finite.
 bool convolve_many_taps(const ConvolveShape& shape, const std::byte* x, const std::byte* weights,
                         std::byte* y) {
   std::int64_t taps = 1, out = 1;

@@ -41,7 +41,7 @@ void ordered_product(const StridedProduct& p, const Beside& beside) {
   const std::int64_t longer = by_rows ? p.m : p.n,
                      others = std::max<std::int64_t>((by_rows ? p.n : p.m) * p.k, 1);
   const std::int64_t step = longer >= 64 * threads() ? 16 : 1;
-  const Beside alone{beside.last_pass};  // `meanwhile` communicates: not from several threads
+  const Beside alone{beside.last_pass};  // `meanwhile` communicates: only one thread may call it
   share(longer, std::max<std::int64_t>(worthwhile / others, 1), step,
         [&](std::int64_t begin, std::int64_t end) {
           StridedProduct part = p;

@@ -76,7 +76,7 @@ template <class F, class... T> void test1(MapTable& table, Map& map) {
 template <class F, class... T> void test2(MapTable& table, Map& map) {
   (table.add(map, 2, dtype_of<T>(), map2<F, T, std::uint8_t>, bool_), ...);
 }
-// Registers a test and its mirror image, the same test with operands exchanged.
+// Registers a comparison, and the comparison with exchanged operands (less and greater).
 template <class F, class... T> void test2_both_ways(MapTable& table, Map& map, Map& mirrored) {
   test2<F, T...>(table, map);
   (table.add(mirrored, 2, dtype_of<T>(), exchanged<map2<F, T, std::uint8_t>>, bool_), ...);

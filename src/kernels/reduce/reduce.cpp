@@ -45,7 +45,8 @@ struct ColumnBlock {
     cascade.finish(out);
   }
 
-  // Parts of 2^k groups of rows make subtrees of the same cascade.
+  // Splits the rows among threads. Each part has a power of two of groups of rows, so its sum is a subtree of
+  // the cascade, and the bits do not depend on the split.
   void reduce_by_parts(std::int64_t j, std::int64_t width, std::int64_t rows, std::byte* out) const {
     const std::int64_t parts = (rows - 1) / rows_of_a_part;
     const std::size_t bytes = static_cast<std::size_t>(width) * item;

@@ -54,12 +54,12 @@ struct TreeLines {
   std::int64_t end_of_leaves = 0;
 };
 
-// The maximal nodes of lines that begin at position `first`: out[outer, rows, inner], node i in row i, the
-// identity in rows behind the last. rows >= the number of nodes.
+// The maximal nodes of lines that begin at position `first`: out[outer, rows, inner], node i in row i; rows
+// after the last node get the identity. rows >= the number of nodes.
 void tree_nodes(const TreeLines&, std::int64_t first, const void* x, std::int64_t rows, void* out);
 
 // The tree's root from all of its nodes, in any order: row r of x[outer, extent, inner] holds nodes[r]; rows
-// of level -1 are passed over. out[outer, inner].
+// whose node has level -1 are ignored. out[outer, inner].
 void tree_root(const TreeLines&, std::span<const TreeNode> nodes, const void* x, void* out);
 
 // Both for whole lines: out[outer, inner].

@@ -21,8 +21,8 @@ enum class CsrPart { own, others };
 // the sum of value * x[column] over the entries of row r; for received columns y[r] += the sum.
 void csr_multiply(Dtype, CsrPart, const CsrRows&, const void* values, const void* x, std::int64_t width,
                   void* y);
-// y[r] = the sum over both parts in the order of columns: those of `others` below `before`, the own ones, the
-// rest.
+// y[r] = the sum over the entries of row r in the order of their global columns: the received columns with an
+// index below `before`, then the own columns, then the remaining received ones.
 void csr_multiply_in_order(Dtype, const CsrRows&, const void* values, const void* own, const void* others,
                            std::int64_t before, std::int64_t width, void* y);
 // x[column] += value * y[r].

@@ -35,7 +35,7 @@ struct BlockCyclic {
   int column_of(int rank) const { return rank % columns.parts; }
 };
 
-// A run of indices that is contiguous in a box and in a part.
+// Indices that are consecutive both in a box and in the memory of a part.
 struct CyclicRun {
   std::int64_t in_box, in_part, size;
 };

@@ -37,7 +37,7 @@ inline std::int64_t triangle_elements(std::int64_t n) { return n * (n + 1) / 2; 
 // This rank's rows of a tall matrix, factored. Collective over `all`.
 template <class T> struct TallFactor {
   std::int64_t rows, n, known;  // known = min(rows, n) columns of the own Q
-  Pooled<T> own;                // rows x known, column-major: Q of this rank's rows
+  Pooled<T> own;                // rows x known, column-major: Q of this rank's rows on their own
   std::vector<T> turn;          // n x n: this rank's rows of the complete Q are own * turn[0:known, :]
   std::vector<T> r;             // n x n, zeros below the diagonal; valid on the first rank only
   // q (rows x n, row-major) = own * turn * right.

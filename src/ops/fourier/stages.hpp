@@ -1,8 +1,8 @@
 // The stages of a transform of split dims: which dims are unsplit in which stage, and all layouts between.
 // Pure; no array is read.
 //
-//   P('x', 'y', None), all three dims:   stage 1  P('x', 'y', None)   dim 2 is whole here
-//                                        exchange inside y            dims 1 and 2 trade places
+//   P('x', 'y', None), all three dims:   stage 1  P('x', 'y', None)   transforms dim 2, which is unsplit
+//                                        exchange inside y            dim 2 is split instead of dim 1
 //                                        stage 2  P('x', None, 'y')   dim 1
 //                                        exchange inside x
 //                                        stage 3  P(None, 'x', 'y')   dim 0; a transposed result stays here

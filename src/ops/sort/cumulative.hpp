@@ -8,7 +8,7 @@ namespace tessera {
 // blocks' totals in log2(parts) steps.
 Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse);
 
-// The facts of a node that the function recorded, outside a ReproducibleScope.
+// The kind and params of a node that cumulative() recorded outside a ReproducibleScope.
 struct Running {
   ReduceKind kind;
   int dim;

@@ -1,7 +1,7 @@
 // custom_op: the checks when an op is made and called, and its records.
 //
-// All custom ops of one name and sentence share a record; the params of their nodes tell them apart (the
-// functions). Below vmap a node has a record whose sentence has one more letter:
+// Custom ops with the same name and sharding rule share a record; the params of their nodes hold the
+// functions, which differ. Below vmap a node has a record whose rule has one more letter:
 //
 //   "~i ~j -> i j"   under vmap   "a ~i ~j -> a i j"
 #include <tessera/custom_op.hpp>
@@ -23,7 +23,7 @@ namespace {
 
 std::string told(const InternalError& error) { return error.what(); }
 
-// ---- the sentence ----
+// ---- the sharding rule ----
 
 RuleText read(const std::string& sentence) {
   try {
@@ -40,7 +40,7 @@ std::string without(char c, std::string text) {
   return text;
 }
 
-// Operands (or results) of a sentence, in the order of its text.
+// The operands (or results) in the text of a rule, in order.
 std::vector<std::string> operands_in(const std::string& text) {
   std::vector<std::string> operands(1);
   for (const char c : text)
@@ -64,7 +64,7 @@ std::string with_letter(const std::string& operand, const std::string& letter) {
                                     : operand.substr(0, brace + 1) + letter + " " + operand.substr(brace + 1);
 }
 
-// The sentence with one more letter in front of the operands that have the batch dim, and of all results.
+// The rule with one more letter in front of the operands that have the batch dim, and of all results.
 std::string batched(const std::string& sentence, const BatchLevel& level) {
   const std::string letter(1, unused_letter(sentence));
   const auto arrow = sentence.find("->");

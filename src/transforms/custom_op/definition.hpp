@@ -1,4 +1,4 @@
-// The definition of a custom op: what the user gave, the parsed sentence, and the params of its nodes.
+// The definition of a custom op: what the user gave, the parsed sharding rule, and the params of its nodes.
 #pragma once
 #include <tessera/custom_op.hpp>
 

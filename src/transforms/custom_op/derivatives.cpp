@@ -101,7 +101,8 @@ class Examples {
 
 enum class Mode { vjp, jvp };
 
-// The rule below the batch levels from `level` on.
+// The rule applied below the batch levels: recorded for one example of level `level` (and of the levels
+// inside it), and replayed on all examples.
 std::vector<Array> apply(const CustomOpParams& p, std::size_t level, Mode mode, const RuleCall& c) {
   if (level == p.batches.size()) return mode == Mode::vjp ? one_vjp(*p.op, c) : one_jvp(*p.op, c);
   const auto& has = p.batches[level];

@@ -17,7 +17,7 @@ struct Operands {
   Array n;  // integers with repetition
   Array x;  // the elements as floats
   Array u;  // floats, no two alike
-  Array z;  // u with NaN, its last column nothing else
+  Array z;  // u with some NaN; the last column is all NaN
 };
 inline Operands operands() {
   Operands o;

@@ -26,7 +26,7 @@ TEST(Parts, of_numbers) {
   EXPECT_TRUE(std::isnan(item<double>(fmax(full({}, NAN, float64), NAN))));
 }
 
-// NumPy's: the dtype stays, the sign is a's, and nothing is rounded; 0 where b is 0.
+// NumPy's rule: the dtype is kept, the sign is a's, the result is exact; 0 if b is 0.
 template <class T>
 void expect_fmod(const std::vector<T>& a, const std::vector<T>& b, const std::vector<T>& rest) {
   const Array result = fmod(array(a), array(b));
