@@ -15,8 +15,8 @@ struct Clocked {
 using Clock = std::function<Clocked()>;
 Clocked read_clocks();
 
-// Whether a rank had its core all the time: waits between ranks spin, so that seconds without a core belong
-// to other programs. The system may take a quarter and 20 us.
+// Whether a rank had its core all the time. Waiting ranks spin, so time off the core was used by other
+// programs; a quarter of the CPU time plus 20 us is allowed for the operating system.
 bool had_core(Clocked spent);
 
 struct Measured {

@@ -5,8 +5,8 @@
 
 namespace tessera {
 
-// The mesh axes that split the steps of stacks; a stack that is read with such a split is walked block by
-// block.
+// The mesh axes that split the steps of stacks. A stack that is read with such a split is broadcast block by
+// block (Walk in program/program.hpp).
 struct SplitSteps {
   Mesh mesh;
   std::vector<MeshAxes> read;  // for each stack that is read

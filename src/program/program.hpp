@@ -224,7 +224,7 @@ std::string chain_text(const FusedChain&);
 // "all-gather", ... for an instruction that communicates; "" for one that does not.
 std::string collective_kind(const Instruction&);
 // Kinds and bytes of all data that an instruction moves (a communicating kernel may use several collectives);
-// for a loop the blocks of the stacks that it walks, without the traffic of its body.
+// for a loop the blocks of the stacks that it reads, without the traffic of its body.
 std::vector<CommunicationCost> traffic_of(const Instruction&);
 // One line per instruction: local shapes, op, collective, axes, bytes per rank, source line.
 std::string program_text(const Program&);

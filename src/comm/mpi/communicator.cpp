@@ -207,8 +207,8 @@ std::size_t set_most_groups(std::size_t most) {
 
 namespace {
 
-// Whether no part of this rank holds the set, no call on it is put off, and all of its members are among
-// comm's.
+// Whether this rank can free the set: nothing on this rank holds it, no agreement on it is deferred, and all
+// of its members are among comm's.
 bool is_idle(const std::vector<int>& ids, const Held& held, const Communicator& comm) {
   return ids.size() > 1 && static_cast<int>(ids.size()) < comm.size() && held.use_count() == 1 &&
          held->impl().set->put_off.calls == 0 &&

@@ -15,8 +15,8 @@ inline MPI_Comm comm_at(const void* address) { return *static_cast<const MPI_Com
 // Must precede the first MPI call; a linked MPI needs no choice.
 inline void choose_mpi() {}
 
-// Whether the ranks of this host have a core each: a linked MPI was told before (environment.cpp), or cannot
-// be told.
+// Whether the ranks of this host have a core each. Ignored here: a linked MPI was configured before it
+// started (environment.cpp), or cannot be.
 inline void set_shared_cores(bool) {}
 
 }  // namespace tessera::comm

@@ -42,7 +42,7 @@ template <ReduceKind kind> MPI_Op own_op() {
 }
 
 // Open MPI's vector code (op/avx in 4.1) adds some 8- and 16-bit integers with saturation: 127 + 127 is 127
-// in some places and -2 in others. It has no halves.
+// in some places and -2 in others. It does not support halves.
 bool adds_otherwise(Dtype dtype) { return (is_integer(dtype) && itemsize(dtype) < 4) || is_half(dtype); }
 
 }  // namespace

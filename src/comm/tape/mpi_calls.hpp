@@ -1,8 +1,9 @@
-// MPI's functions as the rest of comm calls them: with TESSERA_RECORD what arrives through them is kept, and
-// under `tessera replay` they are answered by what was kept, without MPI. Arguments and results are MPI's.
+// MPI's functions as the rest of comm calls them. With TESSERA_RECORD everything that arrives through them is
+// recorded; under `tessera replay` the recording answers the calls, without MPI. Arguments and results are
+// MPI's.
 //
-// A call is found again by its communicator, kind and number there (messages: peer and tag too), never by the
-// time: how often a rank polls may differ between a run and its replay.
+// A call is identified by its communicator, its kind and its number among these (for messages also peer and
+// tag), never by time: how often a rank polls may differ between a run and its replay.
 #pragma once
 #include "comm/mpi/mpi_api.hpp"
 

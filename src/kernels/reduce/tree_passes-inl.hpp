@@ -1,5 +1,5 @@
-// Nodes of sums and products over rows that lie side by side, in passes that stay in the cache: each pass
-// joins two, four or eight neighbours; the leaves of a line go in one.
+// Nodes of sums and products over adjacent rows, in passes that stay in the cache: each pass joins two, four
+// or eight neighbours; one pass handles the leaves of a line.
 #if defined(TESSERA_KERNELS_TREE_PASSES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_KERNELS_TREE_PASSES_INL_HPP
 #undef TESSERA_KERNELS_TREE_PASSES_INL_HPP

@@ -34,8 +34,8 @@ ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
     predict_values(traffic, me, n * real_itemsize);
   return traffic;
 }
-// Memory for the matrix, its vectors and their rows, and a workspace of one more; the first rank keeps the
-// reflectors of the band.
+// The memory that a rank needs: the matrix, the vectors, their rows, and a workspace as large as the matrix;
+// on the first rank also the reflectors of the band.
 std::int64_t memory(const MatrixGroupPlan& plan) {
   const std::int64_t n = extent(plan.in[0], 1);
   const bool vectors = plan.out.size() == 2;

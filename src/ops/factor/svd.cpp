@@ -81,8 +81,9 @@ ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
   predict_bidiagonal(traffic, {w.long_side(), me, plan.itemsize}, real_itemsize, vectors);
   return traffic;
 }
-// Memory for the matrix, its vectors, and a workspace of one more; in two stages for the rows of both sides'
-// vectors and the reflectors of the band, which the first rank keeps.
+// The memory that a rank needs: the matrix, the vectors, and a workspace as large as the matrix. The
+// two-stage algorithm also needs the rows of both sides' vectors, and on the first rank the reflectors of the
+// band.
 std::int64_t memory(const MatrixGroupPlan& plan) {
   const Work w = work_of(plan);
   const bool vectors = plan.out.size() == 3;

@@ -47,8 +47,8 @@ void kernel(const KernelArgs& a) {
 
 const Rule search_rule("B.. n, B.. V.. -> B.. V.. | sum n");
 
-// The placement of one sorted array, with values that are split over some of its mesh axes. The rule would
-// replicate one of them.
+// The placement of one sorted array and of values that are split over some of the same mesh axes: both stay
+// as they are. The rule would replicate one of them.
 std::optional<Placement> place_questions(const PlacementArgs& args) {
   if (params_of(args.params).batch > 0 || args.wanted || !args.shardings[0] || !args.shardings[1] ||
       !(args.shardings[0]->mesh() == args.mesh) || !(args.shardings[1]->mesh() == args.mesh))

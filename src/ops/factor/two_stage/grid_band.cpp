@@ -1,4 +1,4 @@
-// The first stage, dense to band, and its way back.
+// The first stage, dense to band, and the application of its reflectors to vectors.
 //
 //   panel k = Q R below the band, Q = I - V T V^H; on the rows and columns behind it
 //     Q^H A Q = A - V Z^H - Z V^H,   Z = X - V M / 2,  X = A V T,  M = T^H V^H X

@@ -1,5 +1,5 @@
-// The way back from the band's tridiagonal form: the sweeps of several columns as blocks of reflectors, from
-// the last sweep to the first. In one group of sweeps the blocks further up come first.
+// Applies the reflectors of the band's reduction to vectors: the sweeps of several columns as blocks of
+// reflectors, from the last sweep to the first. In one group of sweeps the blocks further up come first.
 #include <algorithm>
 
 #include "ops/factor/two_stage/two_stage.hpp"

@@ -1,4 +1,5 @@
-// The first stage of a singular value decomposition, dense to upper band, and its way back.
+// The first stage of a singular value decomposition, dense to upper band, and the application of its
+// reflectors.
 //
 //   panel k = Q R,      Q = I - V T V^H     Q^H A = A - V Z^H,  Z^H = T^H V^H A
 //   the panel's rows behind it = L P^H, P = I - W S W^H
