@@ -152,7 +152,7 @@ Measured measure_rates(const Rates& before, Effort effort, const Clock& clock) {
   if (most_ranks_of_a_host(groups) > 1)
     here.inside = r.inside = measurement.inside(groups), r.has_inside = true;
   const bool is_disturbed = measurement.is_disturbed() || !(without_implausible(here) == here);
-  // Waits for another host may sleep: this link says nothing about the cores.
+  // Waits for another host may sleep, so this measurement cannot show that a rank lacked its core.
   if (groups.hosts() > 1) r.between = measurement.between(groups), r.has_between = true;
   return {r, is_disturbed};
 }

@@ -28,7 +28,7 @@ struct KernelArgs {
   const Params& params;
   std::span<const Tile> in;
   std::span<const Tile> out;
-  const LastPass* last_pass = nullptr;  // for an op that produces its result in parts; nullptr: no such work
+  const LastPass* last_pass = nullptr;  // called on complete parts of the result; nullptr: not used
 };
 
 struct VjpArgs {

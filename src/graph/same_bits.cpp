@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// The choice of the innermost scope; nobody: the setting.
+// The choice of the innermost scope; nobody: no scope is open, so the setting decides.
 enum Said : int { nobody = -1, off = 0, on = 1 };
 struct Innermost {
   int said = nobody;

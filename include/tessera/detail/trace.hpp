@@ -68,7 +68,7 @@ struct Leaf {
 };
 using PlanOfLayouts = std::function<Explanation(const std::vector<Sharding>&)>;
 Leaf leaf_of(const Array&);
-// Adds a hint to a plan in which other layouts of the arguments would take much less time. `plan` returns the
+// Adds a hint to the plan if other layouts of the arguments would take much less time. `plan` returns the
 // plan for given layouts of the leaves.
 Explanation with_hint(Explanation, const std::vector<Leaf>& leaves, const PlanOfLayouts& plan);
 // A text that is equal for calls that may share a compiled program: shapes, dtypes, shardings, committed or
@@ -77,7 +77,8 @@ void signature_of(const TraceRequest&, std::string& key);
 // Whether an array belongs to an enclosing trace (grad, vmap, shard_map, jit): an inner jit is then a plain
 // call.
 bool inside_trace(const std::vector<Array>& leaves);
-// While an inner jit is a plain call: long loops are compiled there too, and its scope is open.
+// Opened when an inner jit is treated as a plain call: its long loops are still compiled, and its
+// ReproducibleScope applies.
 struct InlinedTrace {
   explicit InlinedTrace(bool is_reproducible = false);
   ~InlinedTrace();

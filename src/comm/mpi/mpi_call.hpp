@@ -23,7 +23,7 @@ struct PutOff {
   struct Known {
     std::uint64_t fingerprint = 0;
     std::string what;
-    std::uint64_t apart = 0;  // what the ranks have united for it: a hash, and the numbers
+    std::uint64_t apart = 0;  // data that the ranks united in that agreement: a hash, and the numbers
     std::vector<std::uint32_t> apart_numbers = {};
   };
   std::array<Known, 64> known = {};  // calls that may be left to it, at their fingerprint modulo 64

@@ -1,4 +1,5 @@
-// The recording or replay of this rank behind mpi_calls.hpp: which call is which, what arrived, what differs.
+// The recording or replay of this rank behind mpi_calls.hpp: identifies calls, keeps what arrived, and finds
+// differences.
 #pragma once
 #include "comm/mpi/mpi_api.hpp"
 

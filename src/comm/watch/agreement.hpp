@@ -42,7 +42,7 @@ Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
 // call that brought them.
 bool put_off(const Communicator& comm, std::uint64_t fingerprint, std::uint64_t data = 0,
              const UserCall& entered = {});
-// The numbers that the ranks united for that call (Asks::apart). A rank that puts the call off uses them.
+// The numbers that the ranks united for that call (Asks::apart). A rank that defers the call uses them.
 struct Apart {
   std::uint64_t hash = 0;
   std::vector<std::uint32_t> numbers = {};

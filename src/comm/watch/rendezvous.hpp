@@ -53,7 +53,7 @@ struct RendezvousCount {
 enum class RendezvousKind {
   agreement,
   making
-};  // making: of a group, a rendezvous on all devices' communicator
+};  // making: creation of a group, which takes place on the communicator of all devices
 
 // To be used inside a Waiting scope. `describe` tells what this rank is about to do; it must outlive the
 // Rendezvous.

@@ -5,7 +5,7 @@
 
 namespace tessera::kernels {
 
-// The extent from which they are at least as fast as LAPACK on one thread.
+// The extent from which these functions are at least as fast as LAPACK on one thread.
 inline constexpr std::int64_t large_matrix = 512;
 
 // Lower L with L L^T = a, in place of a's lower triangle; the upper triangle is scratch. Returns the index,

@@ -33,7 +33,7 @@ struct Trials {
   Trials complexes(double low = -1.2, double high = 1.2) const;
   Trials within(double ulp, long double (*exact)(long double), double precise_ulp = 0) const;
   Trials within(double ulp, long double (*exact)(long double, long double), double precise_ulp = 0) const;
-  // For ops whose derivative is an op without one.
+  // For ops whose derivative has no derivative of its own.
   Trials differentiable_once() const;
 };
 Trials reals(double low = -2, double high = 2);

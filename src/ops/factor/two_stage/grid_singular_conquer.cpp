@@ -26,7 +26,7 @@ template <class R> struct BidiagonalProblem {
   using Merge = kernels::SingularMerge<R>;
   using Side = typename Merge::Side;
 
-  // A part's null vector has the value 0 and the last place.
+  // A part's null vector has the value 0 and comes last.
   bool solve(Range own, bool reaches_end) {
     const std::int64_t size = own.size(), values_of_part = reaches_end ? size : size - 1;
     u.vectors.assign(size * size, R(0)), v.vectors.assign(size * size, R(0));
