@@ -49,7 +49,7 @@ std::string tape_path(const std::string& folder, int rank);
 TapeHead read_tape_head(const std::string& path);
 std::string value_of(const TapeHead& head, std::string_view name);  // "" if it is not there
 
-// Entries are with the system when write() returns: a rank that is killed loses none.
+// When write() returns, the operating system has the entry: a rank that is killed loses none.
 class TapeWriter {
  public:
   // IoError: the file cannot be written.
