@@ -24,8 +24,7 @@ std::string text_of(const auto& value) {
   return out.str();
 }
 
-// A transform through the given layouts, one after the other: each transforms the dims that it does not
-// split.
+// A transform through the given layouts, one after the other: each transforms the dims that it leaves whole.
 Array transformed_through(const Order& order, Array x, const Mesh& mesh) {
   if (order.inverse && order.real)
     throw UsageError("fft: --inverse --real takes one --spec; the halved dimension is transformed last");
