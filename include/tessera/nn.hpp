@@ -1,6 +1,6 @@
 /// @file
-/// Neural networks: layers, initializers, activations, losses, and batches of data. Not part of
-/// tessera/tessera.hpp: include it by name. Optimizers: tessera/optim.hpp.
+/// Neural networks: layers, initializers, activations, losses, and batches of data. Optimizers:
+/// tessera/optim.hpp.
 ///
 /// A layer is a tree (tree.hpp): a plain struct of arrays, called on data. A network is any tree of layers
 /// together with a function of it; jit, grad, vmap, device_put and checkpoints accept it directly. Formulas
@@ -308,3 +308,7 @@ Batches<Tree> shuffled_batches(const random::Key& key, const Tree& data, std::in
 /// @}
 
 }  // namespace tessera::nn
+
+namespace tessera {
+using nn::one_hot;
+}  // namespace tessera

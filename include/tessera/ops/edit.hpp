@@ -44,6 +44,7 @@ template <std::integral I>
 [[nodiscard]] Array delete_(const Operand& x, std::int64_t place, int axis = 0);
 /// The elements in row-major order, repeated to fill another shape; zeros if there are none.
 [[nodiscard]] Array resize(const Operand& x, Shape shape);
+[[nodiscard]] Array resize(const Operand& x, std::int64_t size);
 /// @}
 
 /// @name Segments

@@ -20,8 +20,8 @@ std::int64_t chunked_qr_workspace(std::int64_t m, std::int64_t n, std::size_t it
 // with bits that do not depend on their number. T is float, double or complex of them.
 template <class T> void chunked_qr(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, T* r, bool vectors);
 
-// The signs that Householder's method gives the columns of q, from its top block (n, n), column-major (Ballard
-// et al. 2014: q - signs has an LU factorization without pivoting).
+// The signs that Householder's method gives the columns of q, from its top block (n, n), column-major
+// (Ballard et al. 2014: q - signs has an LU factorization without pivoting).
 template <class T> std::vector<T> householder_signs(std::vector<T> top, std::int64_t n);
 // Multiplies columns of q and rows of r by them.
 template <class T> void with_householder_signs(std::int64_t m, std::int64_t n, T* q, std::int64_t ld, T* r);

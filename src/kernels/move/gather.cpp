@@ -170,7 +170,7 @@ void repeat(void* dst, const void* src, std::int64_t extent, std::int64_t n, std
 }
 
 namespace {
-// Elements [first, last) of a (outer, n, inner) result, whose rows of `inner` elements belong to outer index o.
+// Elements [first, last) of a (outer, n, inner) result, all of one outer index. src: its part of the operand.
 template <class T> void take_along(T* dst, const T* src, std::int64_t inner, const IndexArray& indices,
                                    std::int64_t first, std::int64_t last) {
   constexpr std::int64_t piece = 1024;

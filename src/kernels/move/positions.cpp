@@ -67,8 +67,8 @@ template <class D> HWY_INLINE auto Widened(D d, const std::uint8_t* mask) {
     return hn::PromoteTo(d, hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), bytes));
 }
 
-// The chosen lanes moved to the front. Highway's Compress copies a table to the stack for each vector with GCC 12
-// where the CPU lacks the instruction, and for items of 64 bits.
+// The chosen lanes moved to the front. With GCC 12 Highway's Compress copies a table to the stack for each
+// vector where the CPU lacks the instruction, and for items of 64 bits.
 template <class D> HWY_INLINE hn::Vec<D> ToTheFront(D d, hn::Vec<D> items, hn::Mask<D> chosen) {
   constexpr bool is_wide = sizeof(hn::TFromD<D>) == 8;
   constexpr auto lanes = hn::MaxLanes(D());

@@ -193,7 +193,7 @@ template <class T> void count_rows(const void* x, std::int64_t rows, std::int64_
   }
 }
 
-// Counts go on in numbers as wide as an element for as long as none can overflow, a strip of columns at a time.
+// Counts a strip of columns in numbers as wide as an element, for as many rows as cannot overflow them.
 template <class T> void count_columns(const void* x, std::int64_t step, std::int64_t rows,
                                       std::int64_t columns, std::int64_t* counts) {
   using Count = hwy::UnsignedFromSize<sizeof(T)>;

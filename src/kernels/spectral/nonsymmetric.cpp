@@ -41,8 +41,8 @@ void geev(const char* right, int n, c64* a, c64* w, c64* v, c64* work, int lwork
   zgeev_("N", right, &n, a, &n, w, v, &n, v, &n, work, &lwork, rwork, info);
 }
 
-// Eigenvalues of a real matrix: wi is 0, or values come in conjugate pairs, wi > 0 first; v has their real parts
-// in one column and the imaginary parts in the next.
+// Eigenvalues of a real matrix: wi is 0, or they come in conjugate pairs, wi > 0 first; v has the real parts
+// of a pair's vectors in one column and the imaginary parts in the next.
 void geev(const char* right, int n, float* a, float* wr, float* wi, float* v, float* work, int lwork,
           int* info) {
   sgeev_("N", right, &n, a, &n, wr, wi, v, &n, v, &n, work, &lwork, info);

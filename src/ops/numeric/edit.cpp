@@ -143,6 +143,8 @@ Array resize(const Operand& x, Shape shape) {
   return reshape(part_of(all, 0, 0, size), std::move(shape));
 }
 
+Array resize(const Operand& x, std::int64_t size) { return resize(x, Shape{size}); }
+
 Array segment_sum(const Operand& x, const Operand& ids, std::int64_t segments) {
   const Call call("segment_sum", x.where);
   const auto [at, shape] = checked_segments(x.array, ids.array, segments);

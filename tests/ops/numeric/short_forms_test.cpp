@@ -4,6 +4,7 @@
 
 #include <tessera/error.hpp>
 #include <tessera/linalg.hpp>
+#include <tessera/nn.hpp>
 #include <tessera/ops.hpp>
 #include <tessera/ops/numpy.hpp>
 #include <tessera/runtime.hpp>
@@ -29,6 +30,15 @@ TEST(ShortForms, repeat_without_an_axis_repeats_all_elements_in_a_row) {
 TEST(ShortForms, append_without_an_axis_joins_all_elements) {
   EXPECT_THAT(to_vector<float>(append(rows(), array({7.f, 8.f}))), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
   EXPECT_THAT(to_vector<float>(append(rows(), 9.f)), ElementsAre(1, 2, 3, 4, 5, 6, 9));
+}
+
+TEST(ShortForms, resize_takes_a_number_of_elements) {
+  EXPECT_THAT(to_vector<float>(resize(rows(), 8)), ElementsAre(1, 2, 3, 4, 5, 6, 1, 2));
+  EXPECT_EQ(resize(rows(), 4).shape(), Shape{4});
+}
+
+TEST(ShortForms, one_hot_is_known_without_its_namespace) {
+  EXPECT_THAT(to_vector<float>(one_hot(array({1, 0}), 3)), ElementsAre(0, 1, 0, 1, 0, 0));
 }
 
 TEST(ShortForms, trace_takes_an_offset) {

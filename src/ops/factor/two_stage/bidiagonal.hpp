@@ -2,7 +2,7 @@
 // row, in two stages as the eigenvalues of two_stage.hpp.
 //
 //   A -> upper band     panels of QR from the left and LQ from the right in turns; reflectors are broadcast
-//   band -> B           chased on the first rank (kernels/factor/band_chase.hpp)
+//   band -> B           chased on the first rank (kernels/spectral/band_chase.hpp)
 //   B = P diag(s) Q^T   divide and conquer: each rank holds rows of P and Q
 //   U = Q1 Q2 P, V alike  each rank on its own columns; reflectors are broadcast
 #pragma once

@@ -1,7 +1,7 @@
 // Divide and conquer on a tridiagonal matrix (conquest.hpp).
 #include <limits>
 
-#include "kernels/factor/rank_one_merge.hpp"
+#include "kernels/spectral/rank_one_merge.hpp"
 #include "ops/factor/two_stage/conquest.hpp"
 
 namespace tessera::factor {

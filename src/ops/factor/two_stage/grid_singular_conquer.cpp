@@ -14,7 +14,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/factor/singular_merge.hpp"
+#include "kernels/spectral/singular_merge.hpp"
 #include "ops/factor/two_stage/bidiagonal.hpp"
 #include "ops/factor/two_stage/conquest.hpp"
 

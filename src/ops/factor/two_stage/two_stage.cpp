@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "comm/collectives/collectives.hpp"
-#include "kernels/factor/rank_one_merge.hpp"
+#include "kernels/spectral/rank_one_merge.hpp"
 #include "ops/factor/alone.hpp"
 
 namespace tessera::factor {

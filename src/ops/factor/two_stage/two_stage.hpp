@@ -2,14 +2,14 @@
 // all of the work is products of panels.
 //
 //   A -> band         panels of QR, each applied from both sides; the panels' reflectors are broadcast
-//   band -> T         chased on the first rank (kernels/factor/band_chase.hpp)
+//   band -> T         chased on the first rank (kernels/spectral/band_chase.hpp)
 //   T = U diag(w) U^T divide and conquer: each rank holds rows of U, so only weights and roots are sent
 //   V = Q1 Q2 U       each rank on its own columns; reflectors are broadcast
 #pragma once
 #include <cstdint>
 #include <vector>
 
-#include "kernels/factor/band_chase.hpp"
+#include "kernels/spectral/band_chase.hpp"
 #include "ops/factor/grid.hpp"
 
 namespace tessera::factor {

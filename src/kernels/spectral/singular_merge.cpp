@@ -1,4 +1,4 @@
-#include "kernels/factor/singular_merge.hpp"
+#include "kernels/spectral/singular_merge.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "kernels/factor/rank_one_merge.hpp"
+#include "kernels/spectral/rank_one_merge.hpp"
 
 #include <algorithm>
 #include <cmath>

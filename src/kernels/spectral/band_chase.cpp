@@ -1,4 +1,4 @@
-#include "kernels/factor/band_chase.hpp"
+#include "kernels/spectral/band_chase.hpp"
 
 #include <cmath>
 #include <limits>
