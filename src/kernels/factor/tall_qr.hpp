@@ -1,9 +1,9 @@
 // QR of tall and narrow matrices by chunks of rows that stay in the cache (TSQR: Demmel, Grigori, Hoemmen and
 // Langou 2012): LAPACK's columns would pass through memory once for each reflector.
 //
-//   rows of a   [A0]   [Q0      ] [R0]              [R0]
-//               [A1] = [   Q1   ] [R1]    and then  [R1] = [Z0; Z1; Z2] R    gives    Q = [Q0 Z0; Q1 Z1; Q2 Z2]
-//               [A2]   [      Q2] [R2]              [R2]
+//   rows of   [A0]   [Q0      ] [R0]         [R0]   [Z0]
+//   a chunk   [A1] = [   Q1   ] [R1]    then [R1] = [Z1] R    and    Q = [Q0 Z0; Q1 Z1; Q2 Z2]
+//             [A2]   [      Q2] [R2]         [R2]   [Z2]
 #pragma once
 #include <cstdint>
 #include <vector>
