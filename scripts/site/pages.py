@@ -86,7 +86,7 @@ class Stage:
             "Coming from": [c for c in COMING_FROM if c in here] + [f"cheatsheet-{name}" for name in CHEAT_SHEETS],
             "Tutorials": ["tutorials"] + [f"tutorial-{t}" for t in TUTORIALS] + ["tutorials-cells", "tutorials-jax"],
             "Reference": ["headers"] + [address_of(h) for h in headers] + ["functions", "table-ops", "table-elementwise"],
-            "The house": ["contributing"] + rooms + sorted(n for n in here if n.startswith("tests-")) + ["changelog"],
+            "Development": ["contributing"] + rooms + sorted(n for n in here if n.startswith("tests-")) + ["changelog"],
         }
         listed = {page for pages in trees.values() for page in pages} | {"readme"}
         self.findings += [f"{name} is not in the navigation" for name in sorted(here - listed)]
