@@ -338,6 +338,28 @@ TEST(complex_maps, magnitudes_from_the_smallest_to_the_largest) {
   expect_magnitudes<double>();
 }
 
+template <class R> void expect_products() {
+  using C = std::complex<R>;
+  for (const std::int64_t n : sizes) {
+    const auto a = testing::random_values<C>(n), b = testing::random_values<C>(n + 1);
+    std::vector<C> product(n), conjugate(n);
+    const void *in[] = {a.data(), b.data() + 1}, *one[] = {a.data()};
+    map<"multiply">.of(dtype_of<C>())(in, product.data(), n);
+    map<"conj">.of(dtype_of<C>())(one, conjugate.data(), n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const C x = a[i], y = b[i + 1];
+      const volatile R rr = x.real() * y.real(), ii = x.imag() * y.imag(), ri = x.real() * y.imag(),
+                       ir = x.imag() * y.real();  // volatile: each product is rounded
+      ASSERT_EQ(product[i], C(rr - ii, ri + ir)) << i << " of " << n;
+      ASSERT_EQ(conjugate[i], std::conj(x));
+    }
+  }
+}
+TEST(complex_maps, products_have_the_same_bits_at_every_place) {
+  expect_products<float>();
+  expect_products<double>();
+}
+
 TEST(convolve, lines_whose_ends_are_most_of_them) {
   for (const std::int64_t in : {1, 70, 300})
     for (const std::int64_t taps : {17, 100, 301})

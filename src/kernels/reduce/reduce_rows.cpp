@@ -122,7 +122,7 @@ void SquaresOfDoubles(const void* x, std::int64_t rows, std::int64_t n, void* ou
   reduce_rows<Sum, double, Squared>(x, rows, n, out);
 }
 
-// Complex: sums are pairwise over blocks, the other reductions sequential.
+// Complex reductions but sums: sequential in pieces, which are merged pairwise.
 template <class C> HWY_INLINE bool has_nan(const C& a) {
   return a.real() != a.real() || a.imag() != a.imag();
 }
@@ -144,18 +144,69 @@ struct ComplexMin {
     a = has_nan(a) || (!has_nan(b) && less(a, b)) ? a : b;
   }
 };
+template <class Op, class C> C reduce_complex_block(const C* x, std::int64_t n) {
+  constexpr std::int64_t piece = 64;
+  PairwiseBlocks<Op, C> pieces;
+  for (std::int64_t i = 0; i < n; i += piece) {
+    C total = x[i];
+    for (std::int64_t j = i + 1; j < (i + piece < n ? i + piece : n); ++j) Op::into(total, x[j]);
+    pieces.add(total);
+  }
+  return pieces.result();
+}
 template <class Op, class C>
 void reduce_complex_rows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
-  constexpr std::int64_t block = 64;
+  constexpr std::int64_t block = 8192 / sizeof(C);
   const C* row = static_cast<const C*>(x);
   for (std::int64_t r = 0; r < rows; ++r, row += n) {
     PairwiseBlocks<Op, C> blocks;
-    for (std::int64_t i = 0; i < n; i += block) {
-      C total = row[i];
-      for (std::int64_t j = i + 1; j < (i + block < n ? i + block : n); ++j) Op::into(total, row[j]);
-      blocks.add(total);
-    }
+    std::int64_t i = 0;
+    for (; i + 2 * block <= n; i += block) blocks.add(reduce_complex_block<Op>(row + i, block));
+    blocks.add(reduce_complex_block<Op>(row + i, n - i));
     static_cast<C*>(out)[r] = blocks.result();
+  }
+}
+
+// Complex sums: real and imaginary parts lie side by side in the lanes of a sum of reals.
+template <class R> struct PairSum {
+  R real, imaginary;
+  HWY_INLINE PairSum& operator+=(const PairSum& other) {
+    real += other.real, imaginary += other.imaginary;
+    return *this;
+  }
+};
+// n >= lanes reals
+template <class R> PairSum<R> sum_pairs(const R* x, std::int64_t n) {
+  constexpr int lanes = lanes_of<R>;
+  R total[lanes];
+  for (int l = 0; l < lanes; ++l) total[l] = x[l];
+  std::int64_t i = lanes;
+  for (; i + lanes <= n; i += lanes)
+    for (int l = 0; l < lanes; ++l) total[l] += x[i + l];
+  for (int l = 0; l < static_cast<int>(n - i); ++l) total[l] += x[i + l];
+  for (int width = lanes / 2; width > 1; width /= 2)
+    for (int l = 0; l < width; ++l) total[l] += total[l + width];
+  return {total[0], total[1]};
+}
+template <class R> PairSum<R> sum_row_of_pairs(const R* x, std::int64_t n) {
+  constexpr std::int64_t lanes = lanes_of<R>, block = lanes * 16;
+  if (n < lanes) {
+    PairSum<R> total{x[0], x[1]};
+    for (std::int64_t i = 2; i < n; i += 2) total += PairSum<R>{x[i], x[i + 1]};
+    return total;
+  }
+  PairwiseBlocks<Sum, PairSum<R>> blocks;
+  std::int64_t i = 0;
+  for (; i + 2 * block <= n; i += block) blocks.add(sum_pairs(x + i, block));
+  blocks.add(sum_pairs(x + i, n - i));
+  return blocks.result();
+}
+template <class R> void sum_complex_rows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
+  const R* row = static_cast<const R*>(x);
+  R* to = static_cast<R*>(out);
+  for (std::int64_t r = 0; r < rows; ++r, row += 2 * n, to += 2) {
+    const auto sum = sum_row_of_pairs(row, 2 * n);
+    to[0] = sum.real, to[1] = sum.imaginary;
   }
 }
 
@@ -256,7 +307,8 @@ void FillRowTable(RowTable& table) {
   add_rows<Prod, float, double>(table, ReduceKind::prod);
   add_rows<Max, i8, i16, u8, u16, u32, u64>(table, ReduceKind::max);
   add_rows<Min, i8, i16, u8, u16, u32, u64>(table, ReduceKind::min);
-  add_complex_rows<Sum, c64, c128>(table, ReduceKind::sum);
+  table[index_of(ReduceKind::sum)][complex64.code] = sum_complex_rows<float>;
+  table[index_of(ReduceKind::sum)][complex128.code] = sum_complex_rows<double>;
   add_complex_rows<ComplexProd, c64, c128>(table, ReduceKind::prod);
   add_complex_rows<ComplexMax, c64, c128>(table, ReduceKind::max);
   add_complex_rows<ComplexMin, c64, c128>(table, ReduceKind::min);

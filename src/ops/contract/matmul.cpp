@@ -140,6 +140,8 @@ Array vdot(const Operand& a, const Operand& b) {
   const bool flat_is_longer = a.array.ndim() < b.array.ndim();
   const Array x = flat_is_longer ? reshape(a, b.array.shape()) : a.array,
               y = flat_is_longer ? b.array : reshape(b, a.array.shape());
+  // A fused sum makes no conjugate of x in memory.
+  if (is_complex(x.dtype()) && x.dtype() == y.dtype() && x.shape() == y.shape()) return sum(conj(x) * y);
   return tensordot(conj(x), y, x.ndim());
 }
 
