@@ -136,9 +136,9 @@ void gather_items(Dtype dtype, const std::byte* from, const Position* at, std::i
 }
 
 // Unsigned values are their own keys.
-template <class K> void sort_unsigned_pairs(K* keys, std::int64_t* payload, std::int64_t n, SortOrder order) {
+template <class K, class P> void sort_unsigned_pairs(K* keys, P* payload, std::int64_t n, SortOrder order) {
   Pooled<K> spare(n);
-  Pooled<std::int64_t> spare_payload(n);
+  Pooled<P> spare_payload(n);
   const auto orient = [&] {
     if (order.descending)
       for (std::int64_t i = 0; i < n; ++i) keys[i] = oriented(keys[i], order);
@@ -216,7 +216,7 @@ void argsort_keys(Dtype dtype, const void* data, std::int64_t rows, std::int64_t
   });
 }
 
-void sort_pairs(Dtype dtype, void* keys, std::int64_t* payload, std::int64_t n, SortOrder order) {
+template <class P> void sort_pairs(Dtype dtype, void* keys, P* payload, std::int64_t n, SortOrder order) {
   if (n < 2) return;
   if (is_unsigned_integer(dtype) && n >= radix_from)
     return visit_keys(dtype, [&]<class K>(K) {
@@ -224,7 +224,7 @@ void sort_pairs(Dtype dtype, void* keys, std::int64_t* payload, std::int64_t n, 
     });
   const std::size_t bytes = n * itemsize(dtype);
   Pooled<std::byte> old_keys(static_cast<std::int64_t>(bytes));
-  Pooled<std::int64_t> old_payload(n);
+  Pooled<P> old_payload(n);
   std::memcpy(old_keys.data(), keys, bytes);
   std::copy_n(payload, n, old_payload.data());
   with_sorter(dtype, n, order, [&](auto& sorter) {
@@ -235,5 +235,7 @@ void sort_pairs(Dtype dtype, void* keys, std::int64_t* payload, std::int64_t n, 
     });
   });
 }
+template void sort_pairs(Dtype, void*, std::uint32_t*, std::int64_t, SortOrder);
+template void sort_pairs(Dtype, void*, std::int64_t*, std::int64_t, SortOrder);
 
 }  // namespace tessera::kernels

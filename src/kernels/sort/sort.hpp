@@ -23,8 +23,8 @@ Dtype dtype_of_keys(Dtype);
 void argsort_keys(Dtype, const void* data, std::int64_t rows, std::int64_t n, std::int64_t first, void* keys,
                   std::int64_t* positions);
 
-// Sorts n keys in place and carries a 64-bit payload with each.
-void sort_pairs(Dtype, void* keys, std::int64_t* payload, std::int64_t n, SortOrder);
+// Sorts n keys in place and carries a payload with each (P: std::uint32_t or std::int64_t).
+template <class P> void sort_pairs(Dtype, void* keys, P* payload, std::int64_t n, SortOrder);
 
 // Merges sorted runs [offsets[i], offsets[i+1]) into out; equals keep the order of the runs. payload may be
 // null on both sides.

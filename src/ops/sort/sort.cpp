@@ -34,7 +34,7 @@ Lines lines_of(const Tile& tile) {
   return {lines, own, tile.global.back(), tile.box.back().start};
 }
 
-// Payloads are carried in 64 bits, whatever their size.
+// Payloads are carried in 64 bits, whatever their size; those of 32 bits in place where no rank sends them.
 using Payload = Pooled<std::int64_t>;
 template <std::size_t bytes> void widen(const std::byte* from, Payload& wide) {
   for (std::int64_t i = 0; i < wide.size(); ++i)
@@ -62,11 +62,12 @@ void narrow_into(const Tile& tile, const Payload& wide) {
     default: return narrow<8>(wide, tile.data);
   }
 }
-void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out, Payload& payload) {
+template <class P>
+void sort_pairs_of_lines(const Tile& keys, const Lines& l, std::byte* keys_out, P* payload) {
   if (keys.elements() > 0) std::memcpy(keys_out, keys.data, keys.bytes());
   const auto item = static_cast<std::int64_t>(itemsize(keys.dtype));
   for (std::int64_t i = 0; i < l.lines; ++i)
-    kernels::sort_pairs(keys.dtype, keys_out + i * l.own * item, payload.data() + i * l.own, l.own, {});
+    kernels::sort_pairs(keys.dtype, keys_out + i * l.own * item, payload + i * l.own, l.own, {});
 }
 
 std::vector<std::vector<int>> layout_axes(const PlacementArgs& args, int ndim) {
@@ -224,9 +225,15 @@ const OpDef sort_by_key_op{
                   .kernel =
                       [](const KernelArgs& a) {
                         const Lines l = lines_of(a.in[0]);
-                        auto payload = widened(a.in[1]);
-                        sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload);
-                        narrow_into(a.out[1], payload);
+                        const Tile &in = a.in[1], &out = a.out[1];
+                        if (itemsize(in.dtype) == sizeof(std::uint32_t)) {
+                          if (out.data != in.data && in.bytes() > 0)
+                            std::memcpy(out.data, in.data, in.bytes());
+                          return sort_pairs_of_lines(a.in[0], l, a.out[0].data, out.as<std::uint32_t>());
+                        }
+                        auto payload = widened(in);
+                        sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload.data());
+                        narrow_into(out, payload);
                       },
                   .communicate =
                       [](const CommunicationArgs& args) {
