@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ struct Order {
   std::string output;              // -o
   std::string mesh;                // x=4,y=2
   std::vector<std::string> specs;  // one per operand: x,None  x+y,None
-  std::string what;                // explain: matmul, fft, solve, reshard
+  std::string what;                // explain: matmul, fft, solve, reshard; stablehlo: the program
   std::string machine;             // explain: file with rates
   std::string memory;              // advise: the most that a rank may need
   std::string dtype = "float32";   // dtype of operands given as shapes
@@ -42,8 +43,9 @@ struct Order {
   std::vector<std::string> words;  // run: mpirun options, program, its arguments; bench: its arguments
   std::string launcher;            // run, sbatch: mpirun, srun, or the available one
   bool dry_run = false;
-  int rank = -1;         // replay
-  std::string debugger;  // replay
+  int rank = -1;                                                           // replay
+  std::string debugger;                                                    // replay
+  bool is_random = false, is_explained = false, ignore_shardings = false;  // stablehlo
   BatchOrder batch;
 };
 
@@ -60,6 +62,7 @@ int show_settings(const Order&);
 int show_shard(const Order&);
 int compute(const std::string& command, const Order&);
 int explain(const Order&);
+int run_stablehlo(const Order&);
 int advise(const Order&);
 int simulate(const Order&);
 int measure_machine(const Order&);
@@ -111,6 +114,13 @@ struct PlannedProgram {
   std::vector<tessera::Array> arguments;
 };
 PlannedProgram planned_program(const Order&, const tessera::Mesh&);
+
+// A value as operator<< writes it.
+std::string text_of(const auto& value) {
+  std::ostringstream out;
+  out << value;
+  return out.str();
+}
 
 // -v: reports the current activity on stderr, once per job.
 void tell(const Order&, const std::string& what);

@@ -18,12 +18,6 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
-std::string text_of(const auto& value) {
-  std::ostringstream out;
-  out << value;
-  return out.str();
-}
-
 // A transform through the given layouts, one after the other: each transforms the dims that it leaves whole.
 Array transformed_through(const Order& order, Array x, const Mesh& mesh) {
   if (order.inverse && order.real)

@@ -100,6 +100,17 @@ int run_and_await(const Launcher& launcher) {
   return status_interrupted;
 }
 
+// A program in StableHLO text, which this command runs.
+bool is_stablehlo(const std::string& program) {
+  return program.ends_with(".stablehlo") || program.ends_with(".mlir");
+}
+
+std::string own_path() {
+  char self[4096] = "";
+  const auto length = readlink("/proc/self/exe", self, sizeof self - 1);
+  return length > 0 ? self : "tessera";
+}
+
 }  // namespace
 
 int run_program(const Order& order) {
@@ -112,10 +123,12 @@ int run_program(const Order& order) {
       throw UsageError("run: which module? tessera run -n 8 -m tessera.jax program.py");
     if (!order.dry_run)
       require_program("run", python_of_jobs(), "; TESSERA_PYTHON names the interpreter for -m");
-  } else if (!order.dry_run && !program.starts_with('-') && !is_script) {
+  } else if (!order.dry_run && !program.starts_with('-') && !is_script && !is_stablehlo(program)) {
     require_program("run", program, "");
   }
-  add_program(launcher, order.words);
+  auto words = order.words;
+  if (is_stablehlo(program)) words.insert(words.begin(), {own_path(), "stablehlo"});
+  add_program(launcher, words);
   if (order.dry_run) {
     std::printf("%s\n", shell_line(launcher).c_str());
     return 0;
@@ -140,9 +153,7 @@ int run_again_as_ranks(const Order& order, int argc, char** argv) {
   auto launcher = launcher_here(order.ranks, "");
   auto& words = launcher.words;
   if (!in_slurm() && !is_hydra(words.front())) words.insert(words.begin() + 1, "--quiet");
-  char self[4096] = "";
-  const auto length = readlink("/proc/self/exe", self, sizeof self - 1);
-  words.emplace_back(length > 0 ? self : argv[0]);
+  words.emplace_back(own_path());
   words.insert(words.end(), argv + 1, argv + argc);
   const int status = await(launcher, pass_on);
   if (interrupts > 0) {

@@ -130,6 +130,27 @@ void add_sbatch(CLI::App& app, cli::BatchOrder& batch) {
   command->footer("Example: tessera sbatch -N 4 -n 128 --time 1:00:00 --submit ./heat --steps 100000");
 }
 
+// A program in StableHLO text.
+void add_stablehlo(CLI::App& app, Order& order, const std::string& files) {
+  auto* command =
+      app.add_subcommand("stablehlo",
+                         "run a program that JAX exported: stablehlo PROGRAM [ARGUMENTS]; run -n 8 "
+                         "x.stablehlo is the same on 8 ranks");
+  command->add_option("program", order.what, "StableHLO text: jax.jit(f).lower(...).as_text()")->required();
+  command->add_option("arguments,--input", order.operands, "a file for each argument: " + files);
+  command->add_flag("--random", order.is_random,
+                    "random arguments: normal numbers, integers that are 0 or 1");
+  command->add_flag("--explain", order.is_explained, "what it would move and need, without running it");
+  command->add_flag("--ignore-shardings", order.ignore_shardings,
+                    "leave out the layouts of the text: for another number of ranks than it was written for");
+  command->add_option(
+      "-o,--output", order.output,
+      "a file for the result; x.npz for several: arr_0, arr_1 ... (default: they are printed)");
+  add_output(command, order);
+  add_ranks(command, order), add_layout(command, order), add_json(command, order);
+  command->footer("Example: tessera run -n 8 step.stablehlo x.npy w.npy -o y.npy");
+}
+
 int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   const std::string command = app.get_subcommands().front()->get_name();
   // Words from the first unknown one on: mpirun's options, the program, its arguments.
@@ -169,11 +190,13 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
     return cli::run_benchmark(app.get_subcommands().front()->remaining());
   if (command == "bench" || command == "machine")
     return in_runtime(app, argc, argv, [&] { return cli::measure_machine(order); });
-  const bool is_archive = (command == "svd" || command == "eigh") && order.output.ends_with(".npz");
+  const bool is_archive =
+      (command == "svd" || command == "eigh" || command == "stablehlo") && order.output.ends_with(".npz");
   if (!order.output.empty() && !is_archive) cli::check_output(order);
   if (order.ranks > 0 && !cli::under_launcher()) return cli::run_again_as_ranks(order, argc, argv);
   return in_runtime(app, argc, argv, [&] {
     if (command == "stats") return cli::show_stats(order);
+    if (command == "stablehlo") return cli::run_stablehlo(order);
     if (command == "plot") return cli::show_plot(order);
     if (command == "svd" || command == "eigh") return cli::decompose(command, order);
     return cli::compute(command, order);
@@ -339,6 +362,8 @@ int answer(int argc, char** argv) {
     command->footer(std::string("Example: tessera ") + name +
                     (operands == 2 ? " a.npy b.npy -o out.npy -n 4" : " a.npy -o out.npy -n 4"));
   }
+
+  add_stablehlo(app, order, files);
 
   auto* explain = app.add_subcommand(
       "explain", "what an operation would move and need, without running it; for any number of ranks");

@@ -37,15 +37,7 @@ json mesh_json(const Mesh& mesh) {
   return axes;
 }
 
-namespace {
-
-std::string text_of(const auto& value) {
-  std::ostringstream out;
-  out << value;
-  return out.str();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 // Collective: called inside tessera::run.
 int show_info(const Order& order) {

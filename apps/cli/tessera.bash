@@ -1,7 +1,7 @@
 # Words of the command `tessera` for bash.
 _tessera() {
   local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
-  local commands="run notebook sbatch profile replay doctor info env shard stats plot svd eigh matmul fft solve reshard explain advise simulate machine bench"
+  local commands="run notebook sbatch profile replay doctor info env shard stats plot svd eigh matmul fft solve reshard stablehlo explain advise simulate machine bench"
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "$commands --help --version" -- "$word"))
     return
@@ -19,6 +19,7 @@ _tessera() {
     stats | plot) options="$ranks $layout" ;;
     svd | eigh | matmul | solve | reshard) options="--output --force $ranks $layout" ;;
     fft) options="--output --force --inverse --real --axes $ranks $layout" ;;
+    stablehlo) options="--input --random --explain --ignore-shardings --output --force $ranks $layout" ;;
     explain) options="matmul fft solve lu reshard train cg --dtype --inverse --real --transposed --axes --text --machine $layout" ;;
     advise) options="matmul fft solve --np --mesh --memory --dtype --inverse --real --transposed --axes --machine --json" ;;
     simulate) options="matmul fft solve lu reshard train cg --np --output --dtype --inverse --real --transposed --axes --machine $layout" ;;

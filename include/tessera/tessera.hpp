@@ -16,6 +16,7 @@
 #include <tessera/io/hdf5_writer.hpp>
 #include <tessera/io/netcdf.hpp>
 #include <tessera/io/zarr.hpp>
+#include <tessera/jit/stablehlo.hpp>
 #include <tessera/linalg.hpp>
 #include <tessera/mesh.hpp>
 #include <tessera/multihost.hpp>

@@ -14,11 +14,11 @@ import reference
 
 GUIDES = ["install", "first-program", "python", "notebooks", "sharding", "explain", "advise", "simulate", "scaling", "gradients", "networks", "sparse", "files", "larger-than-memory", "clusters", "performance", "speed",
           "mixed-precision", "pictures", "command-line", "errors", "replay", "limits", "faq", "trust", "versions"]
-COMING_FROM = ["from-jax", "scalapack", "coming-from"]
+COMING_FROM = ["from-jax", "stablehlo", "scalapack", "coming-from"]
 CHEAT_SHEETS = {"jax": "JAX → tessera", "numpy": "NumPy → tessera"}
 TUTORIALS = ["parallel_evaluation", "distributed_arrays_2022", "distributed_arrays_2024", "parallelism", "workshop"]
 HEADERS = """runtime device error dtype shape mesh sharding array/handle array/create array/host array/index array/read ops/axes ops/elementwise
-ops/reduce ops/reduce_named ops/reshape ops/index ops/contract tree jit jit/options jit/explain jit/simulate control grad maps collectives random fft
+ops/reduce ops/reduce_named ops/reshape ops/index ops/contract tree jit jit/options jit/explain jit/simulate jit/stablehlo control grad maps collectives random fft
 linalg sparse sparse/krylov nn optim io debug visualize multihost mpi""".split()
 UMBRELLAS = {"tessera", "array", "ops", "transforms"}  # they only include others
 

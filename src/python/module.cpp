@@ -24,6 +24,7 @@ PYBIND11_MODULE(_core, m) {
   bind_sparse(m);
   bind_writers(m);
   bind_stores(m);
+  bind_stablehlo(m);
   bind_checkpoints(m);
   bind_scopes(m);
   bind_jax(m);

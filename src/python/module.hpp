@@ -28,6 +28,7 @@ void bind_networks(py::module_&);
 void bind_sparse(py::module_&);
 void bind_writers(py::module_&);
 void bind_stores(py::module_&);
+void bind_stablehlo(py::module_&);
 void bind_checkpoints(py::module_&);
 void bind_scopes(py::module_&);
 void bind_jax(py::module_&);

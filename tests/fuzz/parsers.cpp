@@ -243,6 +243,7 @@ const std::vector<Parser>& parsers() {
     std::vector<Parser> list{npy(), manifest(), matrix_market()};
     for (auto& parser : container_parsers()) list.push_back(std::move(parser));
     for (auto& parser : store_parsers()) list.push_back(std::move(parser));
+    for (auto& parser : program_parsers()) list.push_back(std::move(parser));
     for (auto& parser : sentence_parsers()) list.push_back(std::move(parser));
     return list;
   }();

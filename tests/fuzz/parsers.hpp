@@ -20,6 +20,7 @@ struct Parser {
 const std::vector<Parser>& parsers();     // all of them
 std::vector<Parser> container_parsers();  // containers.cpp
 std::vector<Parser> store_parsers();      // stores.cpp
+std::vector<Parser> program_parsers();    // programs.cpp
 std::vector<Parser> sentence_parsers();   // sentences.cpp
 inline void PrintTo(const Parser& parser, std::ostream* out) { *out << parser.name; }
 

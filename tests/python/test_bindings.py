@@ -18,7 +18,7 @@ include = root / "include" / "tessera"
 # Where a header's functions are looked for; the others' are the package's own.
 rooms = {"linalg.hpp": [ts.linalg], "fft.hpp": [ts.fft], "random.hpp": [ts.random], "io.hpp": [ts.io, ts.io.checkpoint], "io/zarr.hpp": [ts.io], "io/netcdf.hpp": [ts.io], "io/stream.hpp": [ts.io], "multihost.hpp": [ts.multihost], "control.hpp": [ts.lax],
          "control/lax.hpp": [ts.lax], "checkpoint.hpp": [ts.io.checkpoint], "collectives.hpp": [ts.lax], "nn.hpp": [ts.nn], "optim.hpp": [ts.optim], "viz.hpp": [ts.viz], "debug.hpp": [ts.debug, ts], "visualize.hpp": [ts.debug],
-         "tree.hpp": [ts.tree_util], "grad.hpp": [ts, ts.lax], "grad/policies.hpp": [ts, ts.checkpoint_policies], "jit.hpp": [ts, ts.debug], "jit/explain.hpp": [ts, ts.debug], "sparse.hpp": [ts.sparse], "sparse/krylov.hpp": [ts.sparse], "io/hdf5_writer.hpp": [ts.io]}
+         "tree.hpp": [ts.tree_util], "grad.hpp": [ts, ts.lax], "grad/policies.hpp": [ts, ts.checkpoint_policies], "jit.hpp": [ts, ts.debug], "jit/explain.hpp": [ts, ts.debug], "jit/stablehlo.hpp": [ts.stablehlo], "sparse.hpp": [ts.sparse], "sparse/krylov.hpp": [ts.sparse], "io/hdf5_writer.hpp": [ts.io]}
 # What Python calls otherwise.
 renamed = {
     "einsum_of": "einsum", "stddev": "std", "split_at": "split", "index": "Array.__getitem__", "switch_": "lax.switch", "sequential_map": "lax.map", "to_host": "device_get",
@@ -158,7 +158,7 @@ class Bindings(unittest.TestCase):
 
     def test_all_that_is_public_says_what_it_does(self):
         silent = []
-        for room in (ts, ts.lax, ts.linalg, ts.fft, ts.random, ts.nn, ts.optim, ts.viz, ts.io, ts.io.checkpoint, ts.debug, ts.multihost, ts.sparse, ts.tree_util):
+        for room in (ts, ts.lax, ts.linalg, ts.fft, ts.random, ts.nn, ts.optim, ts.viz, ts.io, ts.io.checkpoint, ts.debug, ts.multihost, ts.sparse, ts.stablehlo, ts.tree_util):
             for name, value in vars(room).items():
                 if not name.startswith("_") and callable(value) and not (isinstance(value, type) and issubclass(value, Exception)) and not words_of(value):
                     silent.append(f"{room.__name__}.{name}")
@@ -198,7 +198,7 @@ class Bindings(unittest.TestCase):
         self.assertIn("no issues found", done.stdout, done.stdout)
 
     def test_all_names_are_importable(self):
-        for room in (ts, ts.lax, ts.linalg, ts.fft, ts.random, ts.nn, ts.optim, ts.viz, ts.io, ts.debug, ts.multihost, ts.sparse, ts.tree_util):
+        for room in (ts, ts.lax, ts.linalg, ts.fft, ts.random, ts.nn, ts.optim, ts.viz, ts.io, ts.debug, ts.multihost, ts.sparse, ts.stablehlo, ts.tree_util):
             for name in getattr(room, "__all__", ()):
                 self.assertTrue(hasattr(room, name), name)
 

@@ -50,6 +50,7 @@ Arrays custom_call(OpCall& s) {
   if (target == "annotate_device_placement" || target == "LayoutConstraint" || target == "MoveToHost" ||
       target == "MoveToDevice")
     return s.x;
+  if (target == "ApproxTopK") return approx_top_k(s);
   if (target.starts_with("mhlo.")) return renamed(s, target);
   if (const Rule rule = lapack_rule(target)) return rule(s);
   s.refuse("the function " + shown(target) + " has no counterpart" + why_not(target));

@@ -9,6 +9,8 @@
 #include <set>
 
 #include "stablehlo/rules/bodies.hpp"
+#include "stablehlo/rules/custom_calls.hpp"
+#include "stablehlo/rules/moves.hpp"
 #include "stablehlo/rules/numbers.hpp"
 #include "stablehlo/rules/rules.hpp"
 
@@ -211,6 +213,33 @@ Arrays top_k_rule(OpCall& s) {
 }
 
 }  // namespace
+
+// (x, places, first value, first place) -> the k largest (smallest) elements and their places, exactly.
+Arrays approx_top_k(OpCall& s) {
+  s.want_operands(4);
+  const Attribute *config = s.find("mhlo.backend_config"), *called = s.find("called_computations");
+  const auto number = [&](const char* name) {
+    const Attribute* found = config == nullptr ? nullptr : config->find(name);
+    return found == nullptr ? std::int64_t{-1} : integers_of(s, *found).at(0);
+  };
+  const Array& x = s.x[0];
+  const auto d = number("reduction_dim"), k = number("top_k");
+  if (d < 0 || d >= x.ndim() || k < 0 || k > x.shape()[static_cast<std::size_t>(d)] ||
+      s.x[1].shape() != x.shape())
+    s.refuse("top_k = " + std::to_string(k) + " along dim " + std::to_string(d) + " of " +
+             tessera::to_string(x.shape()));
+  if (called == nullptr || called->items.size() != 1) s.refuse("without its comparison");
+  const auto& body = s.run.function(called->items[0].text, s.op.place).body;
+  const Operation* less =
+      maker_in(body, body.operations.back().operands.empty() ? -1 : body.operations.back().operands[0]);
+  const auto direction =
+      less == nullptr || less->name != "stablehlo.compare" ? "" : comparison_of(*less).first;
+  if (direction != "GT" && direction != "LT") s.refuse("a comparison that is neither greater nor less");
+  const int dim = static_cast<int>(d);
+  const Array order = argsort(sortable(x, true), dim, SortOptions{direction == "GT", true});
+  const Array places = part_along(order, dim, 0, k);
+  return {take_along_axis(x, places, dim), take_along_axis(s.x[1], places, dim)};
+}
 
 void add_sorts(Rules& rules) {
   rules["stablehlo.sort"] = sort_rule;

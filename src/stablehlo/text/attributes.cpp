@@ -172,12 +172,14 @@ Attribute PartReader::sharding() {
     while (!accept("}")) {
       if (!dim.items.empty()) expect(",");
       const Token name = take();
-      if (name.kind == TokenKind::string)
+      if (name.kind == TokenKind::string) {
         dim.items.push_back(of_token(Attribute::Kind::string, name));
-      else if (name.text == "?")
+        dim.items.back().text = printable(name);
+      } else if (name.text == "?") {
         dim.items.push_back(of_token(Attribute::Kind::word, name));
-      else
+      } else {
         refuse(name, "the name of a mesh's axis is expected here, and not " + shown(name.text));
+      }
       if (next_is(":"))
         refuse(peek(), "a part of an axis (\"x\":(1)2) has no counterpart: name axes of that size");
     }

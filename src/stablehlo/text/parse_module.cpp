@@ -66,14 +66,14 @@ void Parser::top_level(std::string_view close) {
 // sdy.mesh @mesh = <["x"=4, "y"=2], device_ids=[...]> {...}
 void Parser::mesh() {
   const Token word = take();
-  const std::string name(expect(TokenKind::symbol, "the name of the mesh").text);
+  const std::string name = printable(expect(TokenKind::symbol, "the name of the mesh"));
   expect("=");
   expect("<");
   MeshText mesh{word.place, {}, {}};
   expect("[");
   while (!accept("]")) {
     if (!mesh.axes.empty()) expect(",");
-    const std::string axis = decoded(expect(TokenKind::string, "the name of an axis").text);
+    const std::string axis = printable(expect(TokenKind::string, "the name of an axis"));
     expect("=");
     mesh.axes.push_back({axis, integer()});
   }
@@ -96,7 +96,7 @@ void Parser::function() {
   take();
   if (next_is("public") || next_is("private")) take();
   const Token name = expect(TokenKind::symbol, "the name of the function");
-  const std::string key = decoded(name.text);
+  const std::string key = printable(name);
   if (module_.functions.count(key) != 0) refuse(name, "a second function of the name " + shown(name.text));
   Function made;
   made.name = key, made.place = name.place;

@@ -51,7 +51,8 @@ void Parser::operation(RegionText& into) {
   for (const auto& binding : bindings) results += static_cast<std::size_t>(binding.count);
   const Token name = take();
   Operation op;
-  op.place = name.place, op.name = std::string(name.text);
+  op.place = name.place;
+  if (name.kind == TokenKind::word || name.kind == TokenKind::string) op.name = printable(name);
   op.attributes.kind = Attribute::Kind::dictionary;
   std::vector<TensorType> types;
   if (name.kind == TokenKind::string)

@@ -3,6 +3,7 @@
 
 #include <tessera/error.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -50,6 +51,16 @@ Token PartReader::expect(TokenKind kind, const char* what) {
     refuse(peek(), std::string(what) + " is expected here, and not " +
                        (peek().kind == TokenKind::end ? "the end of the file" : shown(peek().text)));
   return take();
+}
+
+std::string PartReader::printable(const Token& token) {
+  std::string name = decoded(token.text);
+  constexpr std::size_t longest = 500;
+  const bool is_plain = std::none_of(name.begin(), name.end(),
+                                     [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; });
+  if (!is_plain || name.empty() || name.size() > longest)
+    refuse(token, "the name " + shown(name) + " is empty, too long or has control characters");
+  return name;
 }
 
 void PartReader::skip_balanced() {

@@ -23,6 +23,8 @@ class PartReader {
   Token expect(std::string_view text);
   Token expect(TokenKind, const char* what);
   [[noreturn]] void refuse(const Token& token, const std::string& text) { lexer_.refuse(token, text); }
+  // The text of a name that errors and plans repeat: refused with control characters, or if it is very long.
+  std::string printable(const Token&);
   void skip_balanced();  // one bracket and all up to its end
   void skip_location();  // loc(...), if it is next
 

@@ -1,5 +1,6 @@
 // scatter, as updates of parts: x.at(...).set, add, multiply, min, max. A window that is not inside as a
 // whole is dropped.
+#include <tessera/control.hpp>
 #include <tessera/control/lax.hpp>
 #include <tessera/ops.hpp>
 
@@ -16,6 +17,7 @@ namespace {
 
 using Change = Array (*)(const At&, const Array&);
 Array set(const At& part, const Array& v) { return part.set(v); }
+Array subtract_from(const At& part, const Array& v) { return part.subtract(v); }
 Array add_to(const At& part, const Array& v) { return part.add(v); }
 Array multiply_by(const At& part, const Array& v) { return part.multiply(v); }
 Array largest(const At& part, const Array& v) { return part.max(v); }
@@ -95,16 +97,46 @@ Array updated(const Array& x, Starts starts, const Array& updates, Change change
   return transposed(result, back);
 }
 
+// Whether the function is b subtracted from a.
+bool is_difference(const RegionText& body) {
+  if (body.arguments.size() != 2 || body.operations.size() != 2) return false;
+  const auto& op = body.operations[0];
+  return op.name == "stablehlo.subtract" && op.operands == body.arguments &&
+         body.operations[1].operands == op.results;
+}
+
+bool reads(const RegionText& region, int value) {
+  for (const auto& op : region.operations) {
+    if (std::find(op.operands.begin(), op.operands.end(), value) != op.operands.end()) return true;
+    for (const auto& inner : op.regions)
+      if (reads(inner, value)) return true;
+  }
+  return false;
+}
+
 // The kind of change; null: a function of the program.
 Change change_of(const RegionText& body) {
   if (body.arguments.size() == 2 && body.operations.size() == 1 &&
       body.operations[0].operands == std::vector<int>{body.arguments[1]})
     return set;
+  if (is_difference(body)) return subtract_from;
   const auto kind = simple_body(body);
   if (kind == "add" || kind == "or") return add_to;
   if (kind == "multiply") return multiply_by;
   if (kind == "maximum") return largest;
   return kind == "minimum" ? smallest : nullptr;
+}
+
+// x.at(...).apply(f): f of the element, as often as a place is named.
+Array applied(OpCall& s, const Array& x, const Starts& starts, const Shape& updates) {
+  const Array times = updated(zeros(x.shape(), int32), starts, full(updates, 1), add_to), most = max(times);
+  const detail::LoopSite site{"stablehlo.scatter", s.run.line(s.op.place), {"[0]", "[1]"}};
+  const auto goes_on = [&](const Arrays& state) { return Arrays{less(state[0], most)}; };
+  const auto once_more = [&](const Arrays& state) {
+    const Array changed_once = s.run.elementwise(s.frame, s.op.regions[0], {state[1], state[1]})[0];
+    return Arrays{add(state[0], full({}, 1)), where(less(state[0], times), changed_once, state[1])};
+  };
+  return detail::compiled_while(site, goes_on, once_more, {full({}, 0), x})[1];
 }
 
 Arrays scatter(OpCall& s) {
@@ -124,7 +156,12 @@ Arrays scatter(OpCall& s) {
   const auto vector_dim = vector == nullptr ? 0 : integers_of(s, *vector).at(0);
   Change change = change_of(s.op.regions[0]);
   if (simple_body(s.op.regions[0]) == "or" && !is_bool(x.dtype())) change = nullptr;
-  if (change == nullptr) s.refuse("its function is none of x -> update, add, multiply, maximum and minimum");
+  const RegionText& body = s.op.regions[0];
+  const bool applies = change == nullptr && body.arguments.size() == 2 && !reads(body, body.arguments[1]);
+  if (change == nullptr && !applies)
+    s.refuse(
+        "its function is none of x -> update, add, subtract, multiply, maximum and minimum, nor one of the "
+        "element alone");
   auto ordered = window;
   std::sort(ordered.begin(), ordered.end());
   Numbers sizes;
@@ -152,6 +189,7 @@ Arrays scatter(OpCall& s) {
   if (n != updates.size())
     s.refuse("updates of " + tessera::to_string(updates.shape()) + " for windows of " +
              tessera::to_string(Shape(extents)));
+  if (applies) return {applied(s, x, starts, Shape(extents))};
   return {updated(x, std::move(starts), reshape(transposed(updates, order), Shape(extents)), change)};
 }
 
