@@ -18,13 +18,19 @@ NetworkQueues::NetworkQueues(const Rates& rates, int ranks)
       hosts_((ranks + ranks_per_host_ - 1) / ranks_per_host_) {
   const double delivered = rates_.topology.delivered(hosts_);
   rates_.between.bytes_per_s *= delivered;
-  for (auto& level : rates_.topology.level) level.bytes_per_s *= delivered;
-  out_.emplace_back(hosts_);
-  for (int level = 0; level < rates_.topology.levels; ++level) {
-    const int size = rates_.topology.level[static_cast<std::size_t>(level)].hosts;
-    out_.emplace_back((hosts_ + size - 1) / size);
+  const auto add = [&](int hosts_of_a_link, double bytes_per_s, double latency_s) {
+    const auto links = static_cast<std::size_t>((hosts_ + hosts_of_a_link - 1) / hosts_of_a_link);
+    Level level{bytes_per_s, latency_s, {}, links, queues_.size(), queues_.size() + links};
+    for (int host = 0; host < hosts_; ++host) level.number.push_back(host / hosts_of_a_link);
+    queues_.resize(queues_.size() + 2 * links);
+    levels_.push_back(std::move(level));
+  };
+  add(1, rates_.between.bytes_per_s, rates_.between.latency_s);
+  for (int n = 0; n < rates_.topology.levels; ++n) {
+    const auto& level = rates_.topology.level[static_cast<std::size_t>(n)];
+    add(level.hosts, level.bytes_per_s * delivered, level.latency_s);
   }
-  in_ = out_;
+  for (int rank = 0; rank < ranks; ++rank) host_of_.push_back(rank / ranks_per_host_);
   copies_.resize(static_cast<std::size_t>(ranks));
 }
 
@@ -36,17 +42,26 @@ double NetworkQueues::arrive_inside(int to_rank, double bytes, double now_s) {
 
 // The number of levels that a message climbs.
 int NetworkQueues::levels_between(int from_host, int to_host) const {
-  for (int level = rates_.topology.levels; level > 0; --level) {
-    const int size = rates_.topology.level[static_cast<std::size_t>(level - 1)].hosts;
-    if (from_host / size != to_host / size) return level;
+  for (auto level = levels_.size() - 1; level > 0; --level) {
+    const auto& number = levels_[level].number;
+    if (number[static_cast<std::size_t>(from_host)] != number[static_cast<std::size_t>(to_host)])
+      return static_cast<int>(level);
   }
   return 0;
 }
 
 NetworkQueues::Passage NetworkQueues::leave(int from_rank, int to_rank, double bytes, double message_bytes,
                                             double now_s, double& left_s) {
-  Passage passage{host_of(from_rank), host_of(to_rank), 1, 0, 0, bytes};
-  auto& queue = out_[0][static_cast<std::size_t>(passage.from_host)];
+  const int from = host_of(from_rank), to = host_of(to_rank);
+  Passage passage{from,
+                  to,
+                  1,
+                  static_cast<std::int8_t>(levels_between(from, to)),
+                  static_cast<std::uint32_t>(levels_[0].out + static_cast<std::size_t>(from)),
+                  0,
+                  0,
+                  bytes};
+  auto& queue = queues_[passage.link];
   if (rates_.topology.asks_first(message_bytes)) now_s += 2 * rates_.between.latency_s;
   const double start_s = queue.occupy(now_s, bytes, rates_.between.bytes_per_s);
   left_s = queue.free_s;
@@ -57,18 +72,15 @@ NetworkQueues::Passage NetworkQueues::leave(int from_rank, int to_rank, double b
 
 // Hops 1 .. n climb, n + 1 .. 2n descend, 2n + 1 is the receiver's host.
 bool NetworkQueues::pass(Passage& p) {
-  const int up = levels_between(p.from_host, p.to_host);
-  const bool is_last = p.hop == 2 * up + 1, climbs = p.hop <= up;
-  const int level = is_last ? 0 : climbs ? p.hop : 2 * up + 1 - p.hop;
-  const auto above = static_cast<std::size_t>(std::max(level - 1, 0));
+  const bool is_last = p.hop == 2 * p.climbs + 1, climbs = p.hop <= p.climbs;
+  const auto& level = levels_[static_cast<std::size_t>(climbs ? p.hop : 2 * p.climbs + 1 - p.hop)];
   const int host = climbs ? p.from_host : p.to_host;
-  const int number = level == 0 ? host : host / rates_.topology.level[above].hosts;
-  const double bytes_per_s =
-      level == 0 ? rates_.between.bytes_per_s : rates_.topology.level[above].bytes_per_s;
-  auto& queue = (climbs ? out_ : in_)[static_cast<std::size_t>(level)][static_cast<std::size_t>(number)];
-  const double start_s = queue.occupy(p.head_s, p.bytes, bytes_per_s);
-  const double latency_s = climbs ? rates_.topology.level[above].latency_s : 0;
-  p.tail_s = std::max(p.tail_s, start_s + p.bytes / bytes_per_s) + latency_s;
+  p.link = static_cast<std::uint32_t>((climbs ? level.out : level.in) +
+                                      static_cast<std::size_t>(level.number[static_cast<std::size_t>(host)]));
+  auto& queue = queues_[p.link];
+  const double start_s = queue.occupy(p.head_s, p.bytes, level.bytes_per_s);
+  const double latency_s = climbs ? level.latency_s : 0;
+  p.tail_s = std::max(p.tail_s, queue.free_s) + latency_s;
   p.head_s = start_s + latency_s;
   ++p.hop;
   return is_last;
@@ -76,13 +88,12 @@ bool NetworkQueues::pass(Passage& p) {
 
 std::vector<LinkLoad> NetworkQueues::loads() const {
   std::vector<LinkLoad> loads;
-  for (const auto* side : {&out_, &in_})
-    for (std::size_t level = 0; level < side->size(); ++level)
-      for (std::size_t n = 0; n < (*side)[level].size(); ++n) {
-        const auto& queue = (*side)[level][n];
+  for (const bool is_out : {true, false})
+    for (std::size_t n = 0; n < levels_.size(); ++n)
+      for (std::size_t link = 0; link < levels_[n].links; ++link) {
+        const auto& queue = queues_[(is_out ? levels_[n].out : levels_[n].in) + link];
         if (queue.bytes > 0)
-          loads.push_back(
-              {static_cast<int>(level), static_cast<int>(n), side == &out_, queue.busy_s, queue.bytes});
+          loads.push_back({static_cast<int>(n), static_cast<int>(link), is_out, queue.busy_s, queue.bytes});
       }
   std::stable_sort(loads.begin(), loads.end(),
                    [](const LinkLoad& a, const LinkLoad& b) { return a.busy_s > b.busy_s; });

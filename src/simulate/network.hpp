@@ -24,11 +24,15 @@ class NetworkQueues {
  public:
   NetworkQueues(const Rates&, int ranks);
 
-  int host_of(int rank) const { return rank / ranks_per_host_; }
+  int host_of(int rank) const { return host_of_[static_cast<std::size_t>(rank)]; }
   int hosts() const { return hosts_; }
-  // A message on its way: the next link, and when its first and last byte get there.
+  std::size_t links() const { return queues_.size(); }
+  // A message on its way: the link that it left last, and when its first and last byte get to the next one. What
+  // leaves a link gets to the next one in the order in which it left it: head_s never falls.
   struct Passage {
-    int from_host = 0, to_host = 0, hop = 0;
+    int from_host = 0, to_host = 0;
+    std::int8_t hop = 0, climbs = 0;  // climbs: the number of levels that it goes up
+    std::uint32_t link = 0;
     double head_s = 0, tail_s = 0, bytes = 0;
   };
   // Leaves a host at the time; `left_s` is set to the end of the host's sending. `message_bytes`: of the
@@ -47,12 +51,20 @@ class NetworkQueues {
     // Occupies the link from the time on; returns the start.
     double occupy(double now_s, double bytes, double bytes_per_s);
   };
+  struct Level {
+    double bytes_per_s, latency_s;  // latency_s: added on the way out
+    std::vector<int> number;        // of the link, by host
+    std::size_t links;              // each way
+    std::size_t out, in;            // the first link's place among the queues
+  };
   int levels_between(int from_host, int to_host) const;
 
   Rates rates_;
   int ranks_per_host_, hosts_;
-  std::vector<std::vector<Queue>> out_, in_;  // by level: hosts first
-  std::vector<Queue> copies_;                 // by rank, of what comes from its own host
+  std::vector<int> host_of_;   // by rank
+  std::vector<Level> levels_;  // hosts first
+  std::vector<Queue> queues_;
+  std::vector<Queue> copies_;  // by rank, of what comes from its own host
 };
 
 }  // namespace tessera

@@ -3,9 +3,9 @@
 #include <tessera/error.hpp>
 
 #include <algorithm>
-#include <queue>
-#include <unordered_map>
 #include <utility>
+
+#include "simulate/due.hpp"
 
 namespace tessera {
 namespace {
@@ -39,39 +39,42 @@ class Timeline {
         most_messages_(most_messages),
         under_way_(plan.steps.size()),
         walkers_(static_cast<std::size_t>(plan.ranks)),
-        marks_(plan.steps.size()) {
+        marks_(plan.steps.size()),
+        lines_(network_.links()) {
     result_.computing.resize(plan.names.size());
     result_.waiting.resize(plan.names.size());
     spent_.resize(plan.names.size() * 2);
   }
 
   TimelineResult run() {
-    for (int rank = 0; rank < plan_.ranks; ++rank) push(0, {Event::walk, rank, 0, 0, {}});
-    while (!due_.empty()) {
-      const Due due = due_.top();
-      due_.pop();
-      const Event event = events_[due.event];
-      unused_.push_back(due.event);
-      handle(event, due.at_s);
+    for (int rank = 0; rank < plan_.ranks; ++rank) push(0, {Event::walk, rank, 0});
+    while (true) {
+      const bool has_events = !due_events_.empty();
+      if (!due_lines_.empty() && (!has_events || due_lines_.first().is_before(due_events_.first()))) {
+        pass_first(due_lines_.take().whose());
+      } else if (has_events) {
+        const Due due = due_events_.take();
+        const Event event = events_[due.whose()];
+        unused_.push_back(due.whose());
+        handle(event, due.at_s());
+      } else {
+        return finished();
+      }
     }
-    return finished();
   }
 
  private:
+  // Something that a rank does at a time.
   struct Event {
-    enum Kind : std::int8_t { walk, pass, post, round_ends };
-    Kind kind;
-    int rank, step, round;
-    NetworkQueues::Passage passage;
+    enum Kind : std::int8_t { walk, post, round_ends } kind;
+    int rank, step;
+    std::uint32_t posting = 0;  // its place
   };
-  // When an event is due: small, because the queue moves it about; the event itself stays in its place.
-  struct Due {
-    double at_s;
-    std::int64_t order;
-    std::uint32_t event;
-    bool operator<(const Due& other) const {  // the earliest is on top
-      return at_s != other.at_s ? at_s > other.at_s : order > other.order;
-    }
+  // A message behind a link.
+  struct alignas(64) OnItsWay {  // a line of the cache
+    NetworkQueues::Passage passage;
+    int rank = 0, step = 0, round = 0;  // the receiver's
+    std::uint64_t number = 0;           // of its push
   };
   struct Walker {
     std::size_t step = 0;
@@ -81,20 +84,36 @@ class Timeline {
 
   void push(double at_s, const Event& event) {
     if (unused_.empty()) {
-      unused_.push_back(static_cast<std::uint32_t>(events_.size()));
+      unused_.push_back(events_.size());
       events_.emplace_back();
     }
     const auto place = unused_.back();
     unused_.pop_back();
     events_[place] = event;
-    due_.push({at_s, pushed_++, place});
+    due_events_.push({at_s, pushed_++, place});
+  }
+
+  void push(const OnItsWay& message) {
+    const auto link = message.passage.link;
+    if (lines_[link].empty()) due_lines_.push({message.passage.head_s, pushed_, link});
+    lines_[link].push(message).number = pushed_++;
+  }
+
+  void pass_first(std::size_t link) {
+    auto& line = lines_[link];
+    OnItsWay message = line.front();
+    line.pop();
+    if (!line.empty()) due_lines_.push({line.front().passage.head_s, line.front().number, link});
+    if (network_.pass(message.passage))
+      arrive(message.rank, message.step, message.round, message.passage.tail_s);
+    else
+      push(message);
   }
 
   void handle(const Event& event, double now_s) {
     switch (event.kind) {
       case Event::walk: return walk(event.rank, now_s);
-      case Event::pass: return pass(event);
-      case Event::post: return post(event.rank, event.step, now_s);
+      case Event::post: return post(event, now_s);
       case Event::round_ends: return end_round(event.rank, event.step, now_s);
     }
   }
@@ -122,7 +141,7 @@ class Timeline {
       ++walker.step;
       if (passes_s <= 0) continue;
       spend(rank, step.name, false, now_s, passes_s);
-      return push(now_s + passes_s, {Event::walk, rank, 0, 0, {}});
+      return push(now_s + passes_s, {Event::walk, rank, 0});
     }
     walker.end_s = std::max(walker.end_s, now_s);
   }
@@ -159,12 +178,17 @@ class Timeline {
     const auto& rounds = *plan_.steps[static_cast<std::size_t>(step)].rounds;
     const int count = rounds.rounds(rank);
     for (; number < count; ++number) {
-      Rounds::Round round;
+      const auto place = new_posting(now_s);
+      auto& round = postings_[place].round;
       rounds.round(rank, number, round);
+      postings_[place].next = round.sends.data();
       mine.round = number, mine.awaited = round.receives, mine.ready_s = now_s, mine.is_posted = false;
       take_early(all, rank, mine);
-      if (round.sends.empty() && round.receives == 0) continue;
-      return start_posting(rank, step, now_s, round);
+      if (round.sends.empty() && round.receives == 0) {
+        unused_postings_.push_back(place);
+        continue;
+      }
+      return post({Event::post, rank, step, place}, now_s);
     }
     mine.round = number, mine.is_done = true;
     auto& walker = walkers_[static_cast<std::size_t>(rank)];
@@ -188,39 +212,44 @@ class Timeline {
   }
 
   // A round's messages that wait for the processor to send them.
-  struct Posting {
+  struct alignas(64) Posting {
+    const SimulatedMessage* next = nullptr;  // of the round's
+    double left_s = 0;
     Rounds::Round round;
-    std::size_t next = 0;
-    double begun_s = 0, left_s = 0;
   };
-  std::int64_t posting_key(int rank, int step) const {
-    return static_cast<std::int64_t>(step) * plan_.ranks + rank;
-  }
-
-  void start_posting(int rank, int step, double now_s, Rounds::Round& round) {
-    Posting posting{std::move(round), 0, now_s, now_s};
-    postings_[posting_key(rank, step)] = std::move(posting);
-    post(rank, step, now_s);
+  // A place for one, whose memory was another's.
+  std::uint32_t new_posting(double now_s) {
+    if (unused_postings_.empty()) {
+      unused_postings_.push_back(static_cast<std::uint32_t>(postings_.size()));
+      postings_.emplace_back();
+    }
+    const auto place = unused_postings_.back();
+    unused_postings_.pop_back();
+    auto& posting = postings_[place];
+    posting.left_s = now_s;
+    posting.round.sends.clear();
+    posting.round.receives = 0, posting.round.parts = 1, posting.round.bytes_combined = 0;
+    return place;
   }
 
   // Sends the next messages; each takes the processor for a while.
-  void post(int rank, int step, double now_s) {
-    auto found = postings_.find(posting_key(rank, step));
-    Posting& posting = found->second;
-    auto& sends = posting.round.sends;
-    while (posting.next < sends.size()) {
-      const auto& message = sends[posting.next++];
+  void post(const Event& event, double now_s) {
+    const auto [kind, rank, step, place] = event;
+    Posting& posting = postings_[place];
+    const auto* const end = posting.round.sends.data() + posting.round.sends.size();
+    while (posting.next < end) {
+      const auto& message = *posting.next++;
       now_s += rates_.topology.message_s * message.messages;
       send(rank, step, message, now_s, posting);
-      if (rates_.topology.message_s > 0 && message.messages > 0 && posting.next < sends.size())
-        return push(now_s, {Event::post, rank, step, 0, {}});
+      if (rates_.topology.message_s > 0 && message.messages > 0 && posting.next < end)
+        return push(now_s, event);
     }
     auto& mine = under_way(step).ranks[static_cast<std::size_t>(rank)];
     mine.receiving_s = rates_.topology.message_s * (posting.round.receives > 0 ? 1 : 0);
     mine.busy_s = std::max(now_s + rates_.topology.message_s * posting.round.receives / posting.round.parts,
                            posting.left_s);
     mine.combined_s = 3 * posting.round.bytes_combined / rates_.memory_bytes_per_s;
-    postings_.erase(found);
+    unused_postings_.push_back(place);
     mine.is_posted = true;
     if (mine.awaited == 0) schedule_end(rank, step, mine);
   }
@@ -234,7 +263,7 @@ class Timeline {
     const double whole_bytes = message.bytes * posting.round.parts / std::max(1, message.messages);
     const auto passage = network_.leave(rank, message.to, message.bytes, whole_bytes, now_s, left_s);
     posting.left_s = std::max(posting.left_s, left_s);
-    push(passage.head_s, {Event::pass, message.to, step, message.arrives_in, passage});
+    push({passage, message.to, step, message.arrives_in});
   }
 
   void count(int step, const SimulatedMessage& message) {
@@ -245,12 +274,6 @@ class Timeline {
     if (result_.messages > most_messages_)
       throw ArgumentError("simulate: the program sends more than " + std::to_string(most_messages_) +
                           " messages; simulate fewer ranks, or a part of the program");
-  }
-
-  void pass(const Event& event) {
-    auto passage = event.passage;
-    if (network_.pass(passage)) return arrive(event.rank, event.step, event.round, passage.tail_s);
-    push(passage.head_s, {Event::pass, event.rank, event.step, event.round, passage});
   }
 
   void arrive(int rank, int step, int round, double at_s) {
@@ -272,7 +295,7 @@ class Timeline {
 
   void schedule_end(int rank, int step, const UnderWay::Rank& mine) {
     const double end_s = std::max(mine.busy_s, mine.ready_s + mine.receiving_s) + mine.combined_s;
-    push(end_s, {Event::round_ends, rank, step, 0, {}});
+    push(end_s, {Event::round_ends, rank, step});
   }
 
   void end_round(int rank, int step, double now_s) {
@@ -320,11 +343,13 @@ class Timeline {
   std::vector<std::unique_ptr<UnderWay>> under_way_;  // by step
   std::vector<Walker> walkers_;
   std::vector<std::vector<double>> marks_;  // by step and rank
-  std::unordered_map<std::int64_t, Posting> postings_;
-  std::priority_queue<Due> due_;
-  std::vector<Event> events_;          // by place
-  std::vector<std::uint32_t> unused_;  // places
-  std::int64_t pushed_ = 0;
+  std::vector<Posting> postings_;
+  std::vector<std::uint32_t> unused_postings_;  // places
+  DueHeap due_lines_, due_events_;              // by number of the link, by place
+  std::vector<Line<OnItsWay>> lines_;           // by link: what has left it and gets to its next one
+  std::vector<Event> events_;                   // by place
+  std::vector<std::size_t> unused_;             // places
+  std::uint64_t pushed_ = 0;
   std::vector<std::vector<double>> spent_;  // by name, computing and waiting, and rank
   TimelineResult result_;
 };
