@@ -18,7 +18,7 @@ namespace {
 
 class Piecewise {
  public:
-  explicit Piecewise(const Program& program) : out_(program), maker_(program.values.size(), nobody) {
+  explicit Piecewise(Program program) : out_(std::move(program)), maker_(out_.values.size(), nobody) {
     for (std::size_t n = 0; n < out_.instructions.size(); ++n)
       for (const int v : out_.instructions[n].outputs) maker_[v] = n;
     find_other_readers();
@@ -100,8 +100,8 @@ class Piecewise {
       lie.push_back(out_.values[origins.back()].layout);
       used.insert(used.end(), value.partial_axes.begin(), value.partial_axes.end());
     }
-    auto answer = ask(
-        {in, result.type, lie, needed, result.layout, used, *kernel.params, manual_axes_of(result.region)});
+    auto answer = answer_of({ask, std::move(in), result.type, std::move(lie), std::move(needed),
+                             result.layout, std::move(used), manual_axes_of(result.region), kernel.params});
     if (!answer.candidates.empty())
       out_.choices.push_back({instruction.op->name + " at " + site(instruction.where), answer.candidates});
     if (answer.op == nullptr) return;
@@ -115,6 +115,33 @@ class Piecewise {
     for (const auto& cost : answer.costs) instruction.bytes += cost.bytes;
     instruction.what =
         CommunicatingCall{std::move(answer.params), std::move(answer.costs), answer.temporary_bytes};
+  }
+
+  // A question that a kernel was asked.
+  struct Question {
+    ChooseAlgorithm ask;
+    std::vector<Type> in;
+    Type out;
+    std::vector<Sharding> lie, needed;
+    Sharding out_layout;
+    MeshAxes used, fixed;
+    ParamsPtr params;
+    bool is(const Question& other) const {
+      return ask == other.ask && in == other.in && out == other.out && lie == other.lie &&
+             needed == other.needed && out_layout == other.out_layout && used == other.used &&
+             fixed == other.fixed && (params == other.params || params->equals(*other.params));
+    }
+  };
+  // The layers of a network ask alike: the last answers are kept.
+  ChosenAlgorithm answer_of(Question question) {
+    constexpr std::size_t most_kept = 8;
+    for (const auto& [earlier, answer] : answers_)
+      if (earlier.is(question)) return answer;
+    auto answer = question.ask({question.in, question.out, question.lie, question.needed, question.out_layout,
+                                question.used, *question.params, question.fixed});
+    if (answers_.size() == most_kept) answers_.erase(answers_.begin());
+    answers_.emplace_back(std::move(question), answer);
+    return answer;
   }
 
   // Joins a product with the reduce-scatter that alone reads its terms, so that each rank computes its block
@@ -167,14 +194,15 @@ class Piecewise {
   Program out_;
   std::vector<std::size_t> maker_;  // instruction that defines a value
   std::vector<bool> read_whole_;
+  std::vector<std::pair<Question, ChosenAlgorithm>> answers_;
   std::map<int, int> widened_;                             // half -> its float32 form, created in made_
   std::vector<std::pair<std::size_t, Instruction>> made_;  // each with the instruction that it precedes
 };
 
 }  // namespace
 
-Program choose_algorithms(const Program& program) {
-  return Piecewise(on_parts(program, choose_algorithms)).run();
+Program choose_algorithms(Program program) {
+  return Piecewise(on_parts(std::move(program), choose_algorithms)).run();
 }
 
 }  // namespace tessera

@@ -25,16 +25,17 @@ bool reads_elements(const Instruction& i) { return i.is<KernelCall>() && is_elem
 
 class Shrinking {
  public:
-  explicit Shrinking(const Program& program) : given_(program), out_(program) { out_.instructions.clear(); }
+  explicit Shrinking(Program program) : out_(std::move(program)) {}
 
   Program run() {
-    for (const auto& instruction : given_.instructions) {
-      if (one_element(given_, instruction) != nullptr) constants_[instruction.outputs[0]] = &instruction;
-      Instruction reader = instruction;
+    std::vector<Instruction> given;
+    std::swap(given, out_.instructions);
+    for (auto& instruction : given) {
+      if (one_element(out_, instruction) != nullptr) constants_[instruction.outputs[0]] = instruction;
       if (reads_elements(instruction))
-        for (int& v : reader.inputs)
+        for (int& v : instruction.inputs)
           if (constants_.contains(v)) v = element_of(v);
-      out_.instructions.push_back(std::move(reader));
+      out_.instructions.push_back(std::move(instruction));
     }
     return std::move(out_);
   }
@@ -43,10 +44,10 @@ class Shrinking {
   int element_of(int constant) {
     const auto [element, is_new] = elements_.try_emplace(constant, static_cast<int>(out_.values.size()));
     if (!is_new) return element->second;
-    Instruction made = *constants_.at(constant);
-    made.what = KernelCall{one_element(given_, made)};
+    Instruction made = constants_.at(constant);
+    made.what = KernelCall{one_element(out_, made)};
     made.outputs = {element->second};
-    ProgramValue value = given_.values[constant];
+    ProgramValue value = out_.values[constant];
     value.type.shape = Shape{};
     value.layout = Sharding::replicated(value.layout.mesh());
     out_.values.push_back(std::move(value));
@@ -54,17 +55,15 @@ class Shrinking {
     return element->second;
   }
 
-  const Program& given_;
   Program out_;
-  std::map<int, const Instruction*> constants_;  // value -> the instruction that creates it
-  std::map<int, int> elements_;                  // constant -> its one element
+  std::map<int, Instruction> constants_;  // value -> the instruction that creates it
+  std::map<int, int> elements_;           // constant -> its one element
 };
 
 }  // namespace
 
-Program shrink_constants(const Program& program) {
-  const Program inside = on_parts(program, shrink_constants);
-  return Shrinking(inside).run();
+Program shrink_constants(Program program) {
+  return Shrinking(on_parts(std::move(program), shrink_constants)).run();
 }
 
 }  // namespace tessera

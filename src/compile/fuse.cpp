@@ -71,25 +71,25 @@ class Fuser {
       if (live_[n]) end_in_reduction(static_cast<int>(n));
     for (std::size_t n = 0; n < program_.instructions.size(); ++n)
       if (live_[n] && owner_[n] == static_cast<int>(n)) follow_kernel(static_cast<int>(n));
-    Program out = program_;
-    out.instructions.clear();
+    std::vector<Instruction> out;
     for (std::size_t n = 0; n < program_.instructions.size(); ++n) {
       if (!live_[n]) continue;
       const int owner = owner_[n];
       if (owner >= 0 && reduced_chains_.contains(owner)) continue;    // runs as part of its reduction
       if (followed_kernels_.contains(static_cast<int>(n))) continue;  // runs as part of its epilogue
       if (const auto reduction = reductions_.find(static_cast<int>(n)); reduction != reductions_.end()) {
-        out.instructions.push_back(reduced_chain(static_cast<int>(n), reduction->second));
+        out.push_back(reduced_chain(static_cast<int>(n), reduction->second));
         continue;
       }
       if (epilogues_.contains(owner)) {
-        if (owner == static_cast<int>(n)) out.instructions.push_back(with_epilogue(owner));
+        if (owner == static_cast<int>(n)) out.push_back(with_epilogue(owner));
       } else if (owner < 0 || (members_[owner].size() == 1 && !views_.contains(owner)))
-        out.instructions.push_back(program_.instructions[n]);
+        out.push_back(program_.instructions[n]);
       else if (owner == static_cast<int>(n))
-        out.instructions.push_back(chain_of(owner));
+        out.push_back(chain_of(owner));
     }
-    return out;
+    program_.instructions = std::move(out);
+    return std::move(program_);
   }
 
  private:
@@ -298,6 +298,6 @@ class Fuser {
 
 }  // namespace
 
-Program fuse(const Program& program) { return Fuser(on_parts(program, fuse)).run(); }
+Program fuse(Program program) { return Fuser(on_parts(std::move(program), fuse)).run(); }
 
 }  // namespace tessera

@@ -274,28 +274,26 @@ bool has_control(const Program& program) {
                      [](const Instruction& i) { return i.is<ControlFlow>(); });
 }
 
-Program merge_and_drop(const Program& program) {
-  Program out = program;
-  merge_equal(out);
-  drop_dead(out);
-  return on_parts(out, merge_and_drop);
+Program merge_and_drop(Program program) {
+  merge_equal(program);
+  drop_dead(program);
+  return on_parts(std::move(program), merge_and_drop);
 }
 
 }  // namespace
 
-Program on_parts(const Program& program, Program (*pass)(const Program&)) {
-  Program out = program;
-  for (auto& instruction : out.instructions) {
+Program on_parts(Program program, Program (*pass)(Program)) {
+  for (auto& instruction : program.instructions) {
     if (!instruction.is<ControlFlow>()) continue;
     Control inside = *instruction.control();
-    for (auto& part : inside.parts) part = pass(part);
+    for (auto& part : inside.parts) part = pass(std::move(part));
     instruction.set_control(std::move(inside));
   }
-  return out;
+  return program;
 }
 
-Program merge_loops(const Program& program) {
-  return has_control(program) ? merge_and_drop(program) : program;
+Program merge_loops(Program program) {
+  return has_control(program) ? merge_and_drop(std::move(program)) : program;
 }
 
 }  // namespace tessera

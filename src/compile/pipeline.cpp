@@ -41,10 +41,10 @@ Program compile(const Graph& graph, const Layouts& layouts,
     return program;
   };
   Program program = next(partition(graph, layouts, root_layouts), "2-partitioned");
-  program = next(choose_algorithms(share_common(program)), "3-shared");
-  program = next(sink_reductions(merge_loops(program)), "4-loops");
-  program = next(fuse(shrink_constants(program)), "5-fused");
-  return next(schedule(program), "6-scheduled");
+  program = next(choose_algorithms(share_common(std::move(program))), "3-shared");
+  program = next(sink_reductions(merge_loops(std::move(program))), "4-loops");
+  program = next(fuse(shrink_constants(std::move(program))), "5-fused");
+  return next(schedule(std::move(program)), "6-scheduled");
 }
 
 }  // namespace tessera

@@ -45,11 +45,10 @@ bool reads_any(const Instruction& i, const std::vector<int>& values) {
 }
 
 // Delays small reductions until the result of one is read, so that several share one message.
-Program join_small_reductions(const Program& program) {
-  Program out = program;
-  out.instructions.clear();
-  std::vector<Instruction> waiting;
-  for (const auto& instruction : program.instructions) {
+Program join_small_reductions(Program out) {
+  std::vector<Instruction> given, waiting;
+  std::swap(given, out.instructions);
+  for (auto& instruction : given) {
     for (std::size_t w = 0; w < waiting.size();) {
       if (reads_any(instruction, waiting[w].outputs)) {
         out.instructions.push_back(std::move(waiting[w]));
@@ -58,31 +57,30 @@ Program join_small_reductions(const Program& program) {
         ++w;
       }
     }
-    if (!instruction.is<AllReduce>() || result_bytes(program, instruction) > small_message_bytes) {
-      out.instructions.push_back(instruction);
+    if (!instruction.is<AllReduce>() || result_bytes(out, instruction) > small_message_bytes) {
+      out.instructions.push_back(std::move(instruction));
       continue;
     }
     const auto other = std::find_if(waiting.begin(), waiting.end(),
-                                    [&](const Instruction& w) { return can_join(program, w, instruction); });
+                                    [&](const Instruction& w) { return can_join(out, w, instruction); });
     if (other == waiting.end()) {
-      waiting.push_back(instruction);
+      waiting.push_back(std::move(instruction));
       continue;
     }
     other->inputs.push_back(instruction.inputs[0]);
     other->outputs.push_back(instruction.outputs[0]);
-    other->bytes = all_reduce_bytes(program, *other);
+    other->bytes = all_reduce_bytes(out, *other);
   }
   for (auto& rest : waiting) out.instructions.push_back(std::move(rest));
   return out;
 }
 
 // Moves every collective directly behind the instruction that completes its input, in the original order.
-Program start_early(const Program& program) {
-  Program out = program;
-  out.instructions.clear();
-  std::vector<std::size_t> defined_at(program.values.size(),
-                                      0);  // index after the definition; 0 for inputs
-  for (const auto& instruction : program.instructions) {
+Program start_early(Program out) {
+  std::vector<Instruction> given;
+  std::swap(given, out.instructions);
+  std::vector<std::size_t> defined_at(out.values.size(), 0);  // index after the definition; 0 for inputs
+  for (auto& instruction : given) {
     std::size_t at = out.instructions.size();
     if (may_start_early(instruction)) {
       at = 0;
@@ -91,16 +89,17 @@ Program start_early(const Program& program) {
       for (auto& position : defined_at)
         if (position > at) ++position;
     }
-    out.instructions.insert(out.instructions.begin() + static_cast<std::ptrdiff_t>(at), instruction);
     for (const int v : instruction.outputs) defined_at[v] = at + 1;
+    out.instructions.insert(out.instructions.begin() + static_cast<std::ptrdiff_t>(at),
+                            std::move(instruction));
   }
   return out;
 }
 
 }  // namespace
 
-Program schedule(const Program& program) {
-  return start_early(join_small_reductions(on_parts(program, schedule)));
+Program schedule(Program program) {
+  return start_early(join_small_reductions(on_parts(std::move(program), schedule)));
 }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 // Computes equal instructions once.
 #include <unordered_map>
+#include <utility>
 
 #include "compile/passes.hpp"
 
@@ -43,7 +44,7 @@ bool are_equal(const Program& program, const Instruction& a, const Instruction& 
 
 class Sharing {
  public:
-  explicit Sharing(const Program& program) : out_(program), replaced_(program.values.size()) {
+  explicit Sharing(Program program) : out_(std::move(program)), replaced_(out_.values.size()) {
     for (std::size_t v = 0; v < replaced_.size(); ++v) replaced_[v] = static_cast<int>(v);
   }
 
@@ -83,6 +84,6 @@ class Sharing {
 
 }  // namespace
 
-Program share_common(const Program& program) { return Sharing(on_parts(program, share_common)).run(); }
+Program share_common(Program program) { return Sharing(on_parts(std::move(program), share_common)).run(); }
 
 }  // namespace tessera

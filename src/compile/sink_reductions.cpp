@@ -67,7 +67,7 @@ bool is_zero(const Program& program, int v) {
 
 class Sinking {
  public:
-  explicit Sinking(const Program& program) : out_(program) {}
+  explicit Sinking(Program program) : out_(std::move(program)) {}
 
   Program run() {
     std::vector<Instruction> instructions;
@@ -127,6 +127,8 @@ class Sinking {
 
 }  // namespace
 
-Program sink_reductions(const Program& program) { return Sinking(on_parts(program, sink_reductions)).run(); }
+Program sink_reductions(Program program) {
+  return Sinking(on_parts(std::move(program), sink_reductions)).run();
+}
 
 }  // namespace tessera
