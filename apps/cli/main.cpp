@@ -369,7 +369,8 @@ int answer(int argc, char** argv) {
       "explain", "what an operation would move and need, without running it; for any number of ranks");
   const std::string planned =
       "matmul, fft, solve, lu, reshard, train (a batch and weights) or cg (the right-hand side on a grid)";
-  const CLI::IsMember is_planned({"matmul", "fft", "solve", "lu", "reshard", "train", "cg"});
+  std::set<std::string> operations{"matmul", "fft", "solve", "lu", "reshard", "train", "cg"};
+  const CLI::IsMember is_planned(operations);
   explain->add_option("operation", order.what, planned)->required()->check(is_planned);
   add_planned_operands(explain, order);
   explain->add_flag("--text", order.as_text, "also the program, one line per instruction");
@@ -392,9 +393,14 @@ int answer(int argc, char** argv) {
 
   auto* simulate = app.add_subcommand(
       "simulate", "the seconds that an operation would take on a machine, each rank and message followed");
-  simulate->add_option("operation", order.what, planned)->required()->check(is_planned);
+  operations.insert("hpl");
+  simulate->add_option("operation", order.what, planned + ", or hpl (the number of unknowns), the benchmark")
+      ->required()
+      ->check(CLI::IsMember(operations));
   add_planned_operands(simulate, order);
-  simulate->add_option("-n,--np", order.ranks, "ranks, on a mesh x, y as square as can be")
+  simulate
+      ->add_option("-n,--np", order.ranks,
+                   "ranks, on a mesh x, y as square as can be; operands without --spec are split along both")
       ->check(CLI::Range(1, 1000000));
   simulate->add_option("-o,--output", order.output, "a timeline of the first 64 ranks for Perfetto");
   add_layout(simulate, order), add_json(simulate, order);

@@ -1,12 +1,14 @@
 // Programs that are planned and never run, for explain and simulate; tessera simulate itself.
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include <tessera/jit/advise.hpp>
 #include <tessera/jit/simulate.hpp>
 
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "simulate/simulation.hpp"
 
 namespace cli {
 
@@ -76,10 +78,28 @@ json simulation_json(const Simulation& run) {
           {"notes", run.notes}};
 }
 
-// A mesh of two axes that is as square as can be, for -n without --mesh.
-Mesh mesh_of_ranks(int ranks) {
-  const auto meshes = meshes_of(ranks);
-  return meshes.back();
+// The order with a mesh of two axes that is as square as can be, for -n without --mesh; an operand without --spec
+// is split along both, as far as it has dims of their sizes.
+Order on_square_mesh(const Order& given) {
+  Order order = given;
+  const Mesh mesh = of_words([&] { return meshes_of(given.ranks).back(); });
+  for (const auto& [axis, size] : mesh.shape())
+    order.mesh += (order.mesh.empty() ? "" : ",") + axis + "=" + std::to_string(size);
+  if (!order.specs.empty() || order.what == "hpl") return order;
+  const auto names = mesh.axis_names();
+  const auto joined = [&](const char* between) {
+    return names.size() == 1 ? names[0] : names[0] + between + names[1];
+  };
+  for (std::size_t n = 0; n < order.operands.size(); ++n) {
+    if (order.what == "train") {
+      order.specs = {joined("+")};  // the batch; weights are replicated
+      break;
+    }
+    const auto ndim = operand_info(order.operands[n], order.dtype).shape.ndim();
+    order.specs.push_back(ndim == 0 ? "" : joined(ndim == 1 ? "+" : ","));
+    if (order.what == "fft" || order.what == "reshard") break;  // further specs are other layouts
+  }
+  return order;
 }
 
 void check_planned(const Order& order) {
@@ -111,15 +131,68 @@ PlannedProgram planned_program(const Order& order, const Mesh& mesh) {
   return program;
 }
 
-int simulate(const Order& order) {
-  if (order.mesh.empty() == (order.ranks == 0)) throw UsageError("simulate: give -n or --mesh, one of them");
-  const Mesh mesh = order.mesh.empty() ? mesh_of_ranks(order.ranks) : planning_mesh(order);
-  const auto [function, x] = planned_program(order, mesh);
+namespace {
+
+// "float32[64,64] P('x', 'y'), float32[64] P(None,) over Mesh('x': 4, 'y': 2)"
+std::string operands_text(const std::vector<Array>& x, const Mesh& mesh) {
+  std::ostringstream text;
+  constexpr std::size_t most = 4;
+  for (std::size_t n = 0; n < std::min(x.size(), most); ++n)
+    text << (n > 0 ? ", " : "") << name(x[n].dtype()) << to_string(x[n].shape()) << " "
+         << x[n].sharding().spec();
+  if (x.size() > most) text << " and " << x.size() - most << " more";
+  text << " over " << mesh;
+  return text.str();
+}
+
+// The operations that HPL counts, in thousands of millions.
+double hpl_gflops(const Order& order) {
+  const auto n = static_cast<double>(parse_shape(order.operands[0])[0]);
+  return (2.0 / 3 * n + 1.5) * n * n / 1e9;
+}
+
+Simulation simulated(const Order& order, const Mesh& mesh, const SimulateOptions& options,
+                     std::string& operands) {
+  if (order.what != "hpl") {
+    const auto [function, x] = planned_program(order, mesh);
+    operands = operands_text(x, mesh);
+    return tessera::simulate(function, options, x);
+  }
+  const Shape shape = parse_shape(order.operands[0]);
+  const bool is_square = shape.ndim() == 1 || (shape.ndim() == 2 && shape[0] == shape[1]);
+  if (order.operands.size() != 1 || !is_square || shape[0] < 1)
+    throw UsageError("hpl: takes the number of unknowns: tessera simulate hpl 20000 -n 48");
+  const auto sizes = mesh.axis_sizes();
+  if (sizes.size() > 2)
+    throw UsageError("hpl: --mesh " + shown(order.mesh) + " has more than two axes, P and Q");
+  int rows = sizes.size() == 1 ? 1 : sizes[0], columns = sizes.back();
+  if (order.ranks > 0 && rows > columns) std::swap(rows, columns);  // HPL asks for P <= Q
+  operands = std::to_string(shape[0]) + " unknowns, float64, P x Q = " + std::to_string(rows) + " x " +
+             std::to_string(columns);
+  return simulation_of_hpl(shape[0], rows, columns, options);
+}
+
+}  // namespace
+
+int simulate(const Order& given) {
+  if (given.mesh.empty() == (given.ranks == 0)) throw UsageError("simulate: give -n or --mesh, one of them");
+  const Order order = given.mesh.empty() ? on_square_mesh(given) : given;
+  const Mesh mesh = planning_mesh(order);
   SimulateOptions options;
   options.trace_path = order.output;
-  const Simulation run = tessera::simulate(function, options, x);
-  const auto text = order.json ? simulation_json(run).dump(2) + "\n" : without_places(to_string(run));
-  std::printf("%s", text.c_str());
+  std::string operands;
+  const Simulation run = simulated(order, mesh, options, operands);
+  const double gflops = order.what == "hpl" ? hpl_gflops(order) : 0;
+  if (order.json) {
+    auto answer = simulation_json(run);
+    answer["operands"] = operands;
+    if (gflops > 0) answer["gflops_per_s"] = gflops / run.seconds;
+    std::printf("%s\n", answer.dump(2).c_str());
+  } else {
+    std::printf("%s of %s\n", order.what.c_str(), operands.c_str());
+    if (gflops > 0) std::printf("%.4g Gflop/s\n", gflops / run.seconds);
+    std::printf("%s", without_places(to_string(run)).c_str());
+  }
   return 0;
 }
 

@@ -53,10 +53,12 @@ struct Rates {
   Topology topology = {};
   friend bool operator==(const Rates&, const Rates&) = default;
 
-  // Seconds of a step that reads and writes these bytes.
-  double memory_seconds(double bytes) const {
-    return bytes / (bytes <= cache_bytes && cache_bytes_per_s > 0 ? cache_bytes_per_s : memory_bytes_per_s);
+  // Bytes per second of passes over so much memory.
+  double memory_rate(double touched_bytes) const {
+    return touched_bytes <= cache_bytes && cache_bytes_per_s > 0 ? cache_bytes_per_s : memory_bytes_per_s;
   }
+  // Seconds of a step that reads and writes these bytes.
+  double memory_seconds(double bytes) const { return bytes / memory_rate(bytes); }
 
   // The multiplications and additions of a core while its host's link transfers one byte.
   double flops_per_moved_byte() const { return flops_per_s / inside.bytes_per_s; }

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "compile/cost.hpp"
 #include "compile/crossing.hpp"
-#include "compile/forecast.hpp"
+#include "compile/forecast/forecast.hpp"
 #include "graph/op.hpp"
 #include "ops/reduce/tree.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compile/forecast.hpp"
+#include "compile/forecast/panel_cost.hpp"
 #include "ops/factor/block_cyclic.hpp"
 #include "simulate/plan_steps.hpp"
 
@@ -12,21 +12,26 @@ namespace {
 
 constexpr std::int64_t most_followed_pivots = 8;
 
+// A matrix whose panels go round a grid of ranks.
+struct GridProblem {
+  std::vector<int> ids;  // by place in the grid, row by row
+  factor::GridShape grid;
+  std::int64_t n = 0, block = 1;
+  double item = 8, of_a_product = 1;
+  GridFactorization kind = {};
+  bool is_hpl = false;
+};
+
 class GridSteps {
  public:
-  GridSteps(StepWriter& writer, const Mesh& mesh, std::int64_t n, double item, double flops,
-            const GridFactorization& kind)
+  GridSteps(StepWriter& writer, GridProblem problem)
       : w_(writer),
-        grid_(factor::grid_for(mesh.size())),
-        layout_{{n, 1, grid_.rows}, {n, 1, grid_.columns}},
-        item_(item),
-        flops_(flops),
-        has_pivots_(kind.has_pivots) {
-    const std::int64_t block = factor::block_for(n, grid_.columns, factor::widest_block(n));
-    layout_.rows.block = layout_.columns.block = block;
-    for (const int id : mesh.device_ids()) ids_.push_back(id);
-    rows_ = lines(true), columns_ = lines(false);
-  }
+        p_(std::move(problem)),
+        grid_(p_.grid),
+        layout_{{p_.n, p_.block, grid_.rows}, {p_.n, p_.block, grid_.columns}},
+        cost_(writer.rates(), p_.kind.has_pivots, p_.item, p_.of_a_product),
+        rows_(lines(true)),
+        columns_(lines(false)) {}
 
   void write() {
     const std::int64_t n = layout_.rows.extent, block = layout_.columns.block;
@@ -35,7 +40,7 @@ class GridSteps {
       const std::int64_t width = std::min(block, n - start), after = start + width;
       if (on_its_way < 0) on_its_way = make_panel(start, width);
       w_.finish(on_its_way);
-      exchange_rows(width);
+      exchange_rows(start, width);
       on_its_way = -1;
       if (after < n) on_its_way = make_panel(after, std::min(block, n - after));
       w_.compute(1, update_seconds(after, width));
@@ -50,8 +55,8 @@ class GridSteps {
     for (int line = 0; line < (along_rows ? grid_.rows : grid_.columns); ++line) {
       std::vector<int> members;
       for (int k = 0; k < (along_rows ? grid_.columns : grid_.rows); ++k)
-        members.push_back(
-            ids_[static_cast<std::size_t>(along_rows ? line * grid_.columns + k : k * grid_.columns + line)]);
+        members.push_back(p_.ids[static_cast<std::size_t>(along_rows ? line * grid_.columns + k
+                                                                     : k * grid_.columns + line)]);
       groups->add(std::move(members));
     }
     return groups;
@@ -67,21 +72,24 @@ class GridSteps {
     const int owner = layout_.columns.owner(start);
     const auto rows = static_cast<double>(layout_.rows.extent - start) / grid_.rows;
     const auto w = static_cast<double>(width);
-    w_.compute(rows * w * w / w_.rates().flops_per_s, only(owner));
-    if (grid_.rows > 1 && has_pivots_) {
+    w_.compute(cost_.factor_seconds(rows, w), only(owner));
+    if (grid_.rows > 1 && p_.kind.has_pivots) {
       // The first columns' searches for a pivot are followed: ranks may be late for the first, and the links
       // busy with rows of the panel before; the panel's others take as long as the last of these.
-      const auto search = w_.all_gather(column(owner), 16 + 2 * w * item_);
+      const auto search = p_.is_hpl ? doubling_rounds(column(owner), (2 * w + 4) * p_.item)
+                                    : w_.all_gather(column(owner), 16 + 2 * w * p_.item);
       const int followed = static_cast<int>(std::min<std::int64_t>(width, most_followed_pivots));
       int mark = -1;
       for (int k = 0; k < followed; ++k) {
         if (k == followed - 1) mark = w_.mark();
-        w_.communicate("all-gather", search);
+        w_.communicate(p_.is_hpl ? "all-reduce" : "all-gather", search);
       }
       w_.repeat(mark, w - followed);
       w_.note("the searches for a panel's pivots: eight are followed, the others take as long as the last");
     }
-    return w_.begin("broadcast", w_.broadcast(rows_, rows * w * item_, owner));
+    const double bytes = rows * w * p_.item;
+    return w_.begin("broadcast", p_.is_hpl ? ring_broadcast_rounds(rows_, bytes, owner)
+                                           : w_.broadcast(rows_, bytes, owner));
   }
 
   std::shared_ptr<const std::vector<float>> only(int grid_column) const {
@@ -91,36 +99,39 @@ class GridSteps {
     return share;
   }
 
-  // The pivot rows of all other columns, along the columns of the grid.
-  void exchange_rows(std::int64_t width) {
+  // The pivot rows along the columns of the grid. HPL's way: the panel's grid row sends rows to the others, and
+  // what each then has goes round.
+  void exchange_rows(std::int64_t start, std::int64_t width) {
     if (grid_.rows == 1) return;
-    const double columns = static_cast<double>(layout_.columns.extent - width) / grid_.columns;
-    const double each = static_cast<double>(width) * columns * item_ / grid_.rows;
-    w_.communicate("panels", w_.all_gather(columns_, each));
+    const std::int64_t n = layout_.columns.extent, moved = p_.kind.moves_left ? n - width : n - start - width;
+    const double each = static_cast<double>(width * moved) / grid_.columns * p_.item / grid_.rows;
+    if (!p_.is_hpl) return w_.communicate("panels", w_.all_gather(columns_, each));
+    w_.communicate("rows", scatter_rounds(columns_, each, layout_.rows.owner(start)));
+    w_.communicate("rows", ring_rounds(columns_, each, false));
   }
 
   // The seconds of each rank's update, of its own rows and columns below and right of the panel.
   std::shared_ptr<const std::vector<float>> update_seconds(std::int64_t after, std::int64_t width) const {
-    const auto n = static_cast<double>(layout_.rows.extent);
-    const double scale = flops_ * 3 / (2 * n * n * n);  // an LU has 2/3 n^3, the sum over the panels
+    const double scale =
+        p_.kind.flops * p_.of_a_product * 3 / 2;  // an LU has 2/3 n^3, the sum over the panels
+    const auto w = static_cast<double>(width);
     auto seconds = std::make_shared<std::vector<float>>(static_cast<std::size_t>(w_.ranks()), 0.0F);
-    for (std::size_t r = 0; r < ids_.size(); ++r) {
+    for (std::size_t r = 0; r < p_.ids.size(); ++r) {
       const int row = layout_.row_of(static_cast<int>(r)), column = layout_.column_of(static_cast<int>(r));
       const auto rows = static_cast<double>(layout_.rows.count(row) - layout_.rows.count_below(row, after));
       const auto columns =
           static_cast<double>(layout_.columns.count(column) - layout_.columns.count_below(column, after));
-      (*seconds)[static_cast<std::size_t>(ids_[r])] = static_cast<float>(
-          scale * 2 * rows * columns * static_cast<double>(width) / w_.rates().flops_per_s);
+      (*seconds)[static_cast<std::size_t>(p_.ids[r])] = static_cast<float>(
+          scale * 2 * rows * columns * w / w_.rates().flops_per_s + cost_.apply_seconds(rows, columns, w));
     }
     return seconds;
   }
 
   StepWriter& w_;
+  GridProblem p_;
   factor::GridShape grid_;
   factor::BlockCyclic layout_;
-  double item_, flops_;
-  bool has_pivots_;
-  std::vector<int> ids_;
+  PanelCost cost_;
   GroupsPtr rows_, columns_;
 };
 
@@ -141,12 +152,25 @@ bool write_factorization(StepWriter& writer, const Program& program, const Instr
       for (std::int64_t call = 0; call < cost.calls; ++call)
         writer.communicate("all-to-all", writer.of_kind("all-to-all", groups, bytes));
     }
-  const auto n = static_cast<double>(shape[0]);
-  const double of_a_product = is_complex(matrix.type.dtype) ? 4 : 1;
-  GridSteps(writer, mesh, shape[0], static_cast<double>(itemsize(matrix.type.dtype)),
-            kind->flops * n * n * n * of_a_product, *kind)
-      .write();
+  GridProblem problem{{}, factor::grid_for(mesh.size()), shape[0]};
+  problem.ids.assign(mesh.device_ids().begin(), mesh.device_ids().end());
+  problem.block = factor::block_for(shape[0], problem.grid.columns, factor::widest_block(shape[0]));
+  problem.item = static_cast<double>(itemsize(matrix.type.dtype));
+  problem.of_a_product = is_complex(matrix.type.dtype) ? 4 : 1;
+  problem.kind = *kind;
+  GridSteps(writer, std::move(problem)).write();
   return true;
+}
+
+// The steps of HPL's pages and of the HPL.dat that comes with it (netlib.org/benchmark/hpl): recursive panels
+// down to four columns, a pivot's search as a binary exchange, panels by the modified ring, one of them ahead,
+// rows that are spread and rolled, float64.
+void write_hpl(StepWriter& writer, std::int64_t n, int rows, int columns, std::int64_t block) {
+  GridProblem problem{{}, {rows, columns}, n, block};
+  for (int rank = 0; rank < rows * columns; ++rank) problem.ids.push_back(rank);
+  problem.kind = {"hpl", true, false, 2.0 / 3};
+  problem.is_hpl = true;
+  GridSteps(writer, std::move(problem)).write();
 }
 
 }  // namespace tessera

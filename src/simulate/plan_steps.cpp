@@ -8,6 +8,11 @@
 
 namespace tessera {
 
+StepWriter::StepWriter(const Rates& rates, int ranks) : rates_(rates) {
+  planned_.plan.ranks = ranks;
+  if (rates.topology.ranks_per_host == 0)
+    note("all ranks are on one host: the machine file has no ranks_per_host");
+}
 void StepWriter::serve(const Instruction& i) {
   call_ = (i.call != nullptr ? std::string(i.call)
            : i.op != nullptr ? i.op->name
@@ -270,8 +275,6 @@ int ranks_of(const Program& program) {
 
 PlannedTimeline timeline_of(const Program& program, const Rates& rates) {
   StepWriter writer(rates, ranks_of(program));
-  if (rates.topology.ranks_per_host == 0)
-    writer.note("all ranks are on one host: the machine file has no ranks_per_host");
   ProgramSteps(writer, program).write();
   return std::move(writer.planned());
 }

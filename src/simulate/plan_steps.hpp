@@ -22,7 +22,7 @@ PlannedTimeline timeline_of(const Program&, const Rates&);
 // Writes a program's steps one behind the other.
 class StepWriter {
  public:
-  StepWriter(const Rates& rates, int ranks) : rates_(rates) { planned_.plan.ranks = ranks; }
+  StepWriter(const Rates&, int ranks);
 
   const Rates& rates() const { return rates_; }
   int ranks() const { return planned_.plan.ranks; }
@@ -32,6 +32,7 @@ class StepWriter {
   }
   // Steps that follow belong to this call.
   void serve(const Instruction&);
+  void serve(const std::string& call) { call_ = call; }
   void compute(double seconds, std::shared_ptr<const std::vector<float>> share = nullptr);
   int begin(const std::string& kind, RoundsPtr);  // returns its number, for `finish`
   void finish(int step);
@@ -65,5 +66,7 @@ class StepWriter {
 
 // Factorizations on a grid of ranks, panel by panel: LU, solve, Cholesky. False: the call is none of these.
 bool write_factorization(StepWriter&, const Program&, const Instruction&, const CommunicatingCall&);
+// The factorization of HPL, the benchmark: float64, rows x columns ranks, numbered row by row.
+void write_hpl(StepWriter&, std::int64_t n, int rows, int columns, std::int64_t block);
 
 }  // namespace tessera

@@ -136,6 +136,44 @@ class BinomialTree final : public GroupRounds {
   int segments_;
 };
 
+//   root -> 1, root -> 2 -> 3 -> 4 ...      round 0: it arrives; round 1: it is sent on
+class RingBroadcast final : public GroupRounds {
+ public:
+  RingBroadcast(GroupsPtr groups, double bytes, int root)
+      : GroupRounds(std::move(groups)), bytes_(bytes), root_(root) {}
+
+ private:
+  int rounds_of(int members) const override { return members == 1 ? 0 : 2; }
+  void fill(int group, int place, int number, Round& out) const override {
+    const int p = size_of(group), me = (place - root_ + p) % p;
+    if (number == 0) {
+      out.receives = me == 0 ? 0 : 1;
+      return;
+    }
+    if (me == 0) send(out, group, (root_ + 1) % p, bytes_, 0);
+    const int next = me == 0 ? 2 : me + 1;
+    if (me != 1 && next < p) send(out, group, (root_ + next) % p, bytes_, 0);
+  }
+  double bytes_;
+  int root_;
+};
+
+class Scatter final : public GroupRounds {
+ public:
+  Scatter(GroupsPtr groups, double bytes, int root)
+      : GroupRounds(std::move(groups)), bytes_(bytes), root_(root) {}
+
+ private:
+  int rounds_of(int members) const override { return members == 1 ? 0 : 1; }
+  void fill(int group, int place, int, Round& out) const override {
+    out.receives = place == root_ ? 0 : 1;
+    for (int other = 1; place == root_ && other < size_of(group); ++other)
+      send(out, group, (root_ + other) % size_of(group), bytes_, 0);
+  }
+  double bytes_;
+  int root_;
+};
+
 // All messages of an exchange are under way at once and share the links: each goes in as many parts by turns.
 class Exchange final : public Rounds {
  public:
@@ -173,6 +211,12 @@ RoundsPtr doubling_rounds(GroupsPtr groups, double bytes) {
 RoundsPtr broadcast_rounds(GroupsPtr groups, double bytes, const std::vector<int>& root_of_group,
                            int segments) {
   return std::make_shared<BinomialTree>(std::move(groups), bytes, root_of_group, segments);
+}
+RoundsPtr ring_broadcast_rounds(GroupsPtr groups, double bytes, int root) {
+  return std::make_shared<RingBroadcast>(std::move(groups), bytes, root);
+}
+RoundsPtr scatter_rounds(GroupsPtr groups, double block_bytes, int root) {
+  return std::make_shared<Scatter>(std::move(groups), block_bytes, root);
 }
 RoundsPtr exchange_rounds(std::function<PlannedMessages(int rank)> plan) {
   return std::make_shared<Exchange>(std::move(plan));

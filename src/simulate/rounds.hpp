@@ -48,6 +48,10 @@ RoundsPtr ring_rounds(GroupsPtr, double block_bytes, bool reduces);
 RoundsPtr doubling_rounds(GroupsPtr, double bytes);
 // Binomial tree from the member `root`, in as many segments.
 RoundsPtr broadcast_rounds(GroupsPtr, double bytes, const std::vector<int>& root_of_group, int segments);
+// From the member `root` around the ring behind it; the first one of the ring only receives.
+RoundsPtr ring_broadcast_rounds(GroupsPtr, double bytes, int root);
+// A block from the member `root` to each other one.
+RoundsPtr scatter_rounds(GroupsPtr, double block_bytes, int root);
 // Everything at once, as a plan of exchange lists it.
 struct PlannedMessages {
   std::vector<SimulatedMessage> sends;

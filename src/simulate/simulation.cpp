@@ -53,14 +53,14 @@ std::string human_seconds(double seconds) {
   return text;
 }
 
-}  // namespace
-
-Simulation simulation_of_program(const Program& program, const SimulateOptions& options) {
+void check(const SimulateOptions& options) {
   if (options.trace_ranks < 1 || options.most_messages < 1)
     throw ArgumentError("simulate: trace_ranks is " + std::to_string(options.trace_ranks) +
                         ", most_messages " + std::to_string(options.most_messages) + "; both are 1 or more");
-  const Rates machine = rates();
-  const auto planned = timeline_of(program, machine);
+}
+
+Simulation simulation_of(const PlannedTimeline& planned, const Rates& machine,
+                         const SimulateOptions& options) {
   const auto result = run_timeline(
       planned.plan, machine, options.trace_path.empty() ? 0 : options.trace_ranks, options.most_messages);
   Simulation s;
@@ -72,6 +72,24 @@ Simulation simulation_of_program(const Program& program, const SimulateOptions& 
   add_links(s, result);
   if (!options.trace_path.empty()) write_timeline(planned, result, machine, options.trace_path);
   return s;
+}
+
+}  // namespace
+
+Simulation simulation_of_program(const Program& program, const SimulateOptions& options) {
+  check(options);
+  const Rates machine = rates();
+  return simulation_of(timeline_of(program, machine), machine, options);
+}
+
+Simulation simulation_of_hpl(std::int64_t n, int rows, int columns, const SimulateOptions& options) {
+  check(options);
+  constexpr std::int64_t block = 128;
+  const Rates machine = rates();
+  StepWriter writer(machine, rows * columns);
+  writer.serve("hpl");
+  write_hpl(writer, n, rows, columns, block);
+  return simulation_of(writer.planned(), machine, options);
 }
 
 std::string to_string(const Simulation& s) {

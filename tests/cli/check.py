@@ -147,6 +147,24 @@ check("layouts for thousands of ranks", ["advise", "matmul", "65536x65536", "655
 check("a simulated transform", ["simulate", "fft", "64x64x64", "--mesh", "x=4,y=4", "--spec", "x,y,None", "--json"], 0,
       test=lambda s: json.loads(s)["ranks"] == 16 and json.loads(s)["hosts"] == 1 and json.loads(s)["seconds"] > 0 and json.loads(s)["notes"] != [])
 check("a simulated training step", ["simulate", "train", "512x64", "64x32", "32x8", "--mesh", "x=8", "--spec", "x,None"], 0, "all-reduce for")
+machine = folder / "machine.json"
+machine.write_text(json.dumps({"ranks_per_host": 12, "host_latency_s": 2e-5, "host_bytes_per_s": 1e9, "message_s": 1e-6, "levels": [{"hosts": 4, "bytes_per_s": 2e9, "latency_s": 1e-6}]}))
+for words in (["--spec", "x,y,None", "--spec", "x,None,y", "--spec", "None,x,y"], ["--transposed", "--spec", "x,y"], ["--real", "--spec", "x+y,None,None"], ["--inverse", "--spec", "None,y"], ["--axes", "0,2", "--spec", "None,x"]):
+    check("a simulated transform through " + " ".join(words), ["simulate", "fft", "48x30x64", "--mesh", "x=3,y=5", *words, "--machine", machine, "--json"], 0,
+          test=lambda s: json.loads(s)["ranks"] == 15 and json.loads(s)["hosts"] == 2 and json.loads(s)["seconds"] > 0 and json.loads(s)["notes"] == [])
+check("a transform whose specs leave no dim whole", ["simulate", "fft", "48x30", "--mesh", "x=3,y=5", "--spec", "x,y", "--spec", "y,x"], 2, err="is split in every --spec")
+check("a spec with an axis too many", ["simulate", "fft", "48x30", "--mesh", "x=3", "--spec", "x,z"], 2, err="z")
+for ranks, shown in ((1, "over Mesh('x': 1)"), (7, "P('x') over Mesh('x': 7)"), (1000, "P('x', 'y') over Mesh('x': 40, 'y': 25)"), (1009, "over Mesh('x': 1009)")):
+    for what, *operands in (["fft", "64x48"], ["matmul", "64x48", "48x30"], ["lu", "96x96"], ["solve", "96x96", "96"], ["cg", "32x32x32"], ["train", "4096x16", "16x8", "8x2"]):
+        check(f"{what} on {ranks} ranks", ["simulate", what, *operands, "-n", ranks, "--machine", machine], 0, f" on {'1 rank ' if ranks == 1 else f'{ranks} ranks '}")
+    check(f"the layout on {ranks} ranks", ["simulate", "fft", "64x48", "-n", ranks, "--machine", machine], 0, shown)
+for ranks, grid in ((1, "1 x 1"), (7, "1 x 7"), (1000, "25 x 40")):
+    check(f"hpl on {ranks} ranks", ["simulate", "hpl", "3000", "-n", ranks, "--machine", machine], 0, f"hpl of 3000 unknowns, float64, P x Q = {grid}\n")
+check("hpl on a grid", ["simulate", "hpl", "3000", "--mesh", "x=3,y=4", "--machine", machine, "--json"], 0,
+      test=lambda s: json.loads(s)["ranks"] == 12 and abs(json.loads(s)["gflops_per_s"] * json.loads(s)["seconds"] / (2 / 3 * 3000**3 / 1e9) - 1) < 1e-3)
+check("hpl of no square", ["simulate", "hpl", "3000x300", "-n", "4"], 2, err="takes the number of unknowns")
+check("hpl in three dims", ["simulate", "hpl", "3000", "--mesh", "x=2,y=2,z=2"], 2, err="more than two axes")
+check("hpl is simulated only", ["explain", "hpl", "3000"], 2, err="hpl")
 check("a simulation without ranks", ["simulate", "fft", "64x64"], 2, err="give -n or --mesh")
 check("a training step without weights", ["simulate", "train", "512x64", "-n", "4"], 2, err="the weights of each layer")
 check("a limit that is no size", ["advise", "fft", "64x64", "--memory", "much"], 2, err="--memory")

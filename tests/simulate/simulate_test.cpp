@@ -14,6 +14,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/rates.hpp"
+#include "compile/forecast/panel_cost.hpp"
+#include "simulate/simulation.hpp"
 
 namespace tessera {
 namespace {
@@ -139,6 +141,42 @@ TEST(Simulate, a_factorization_is_followed_panel_by_panel) {
   EXPECT_GT(large.waiting_s / large.seconds, small.waiting_s / small.seconds);
   EXPECT_GT(small.computing_s, 0.9 * 2 / 3 * std::pow(4096, 3) / 8 / 2e10);
   EXPECT_THAT(to_string(large), HasSubstr("broadcast for lu_factor"));
+}
+
+TEST(Simulate, hpl_is_followed_panel_by_panel) {
+  const OnMachine machine;
+  constexpr std::int64_t n = 2000, block = 128, panels = (n + block - 1) / block;
+  for (const auto& [rows, columns] : {std::pair(1, 1), {1, 7}, {2, 4}, {3, 3}, {8, 12}}) {
+    const int p = rows * columns;
+    const auto run = simulation_of_hpl(n, rows, columns, {});
+    EXPECT_EQ(run.ranks, p);
+    EXPECT_GT(run.seconds, 2.0 / 3 * std::pow(n, 3) / p / 2e10);
+    // Each rank but the owners gets its rows of each panel in one message.
+    std::int64_t broadcasts = 0;
+    for (const auto& call : run.calls) broadcasts += call.kind == "broadcast" ? call.messages : 0;
+    EXPECT_EQ(broadcasts, panels * rows * (columns - 1));
+    EXPECT_EQ(run.messages == 0, p == 1);
+  }
+  EXPECT_LT(simulation_of_hpl(4000, 4, 4, {}).seconds, simulation_of_hpl(4000, 2, 2, {}).seconds);
+  EXPECT_THROW(simulation_of_hpl(4000, 4, 4, {.most_messages = 10}), ArgumentError);
+}
+
+TEST(PanelCost, counts_the_passes_over_a_panel) {
+  Rates rates;
+  rates.flops_per_s = 1e30, rates.memory_bytes_per_s = 1e9;
+  const PanelCost lu(rates, true, 8, 1), cholesky(rates, false, 8, 1);
+  const double rows = 1000;
+  // One column is searched and divided; four also subtract each other; then it is copied out.
+  EXPECT_NEAR(lu.factor_seconds(rows, 1), (3 + 2) * rows * 8 / 1e9, 1e-15);
+  EXPECT_NEAR(lu.factor_seconds(rows, 4), (7.5 + 2) * 4 * rows * 8 / 1e9, 1e-15);
+  EXPECT_NEAR(lu.factor_seconds(rows, 16), (7.5 + 2 * 1.5 + 2) * 16 * rows * 8 / 1e9, 1e-15);
+  EXPECT_NEAR(cholesky.factor_seconds(rows, 16), 4 * 16 * rows * 8 / 1e9, 1e-15);
+  EXPECT_NEAR(lu.apply_seconds(rows, 500, 16), (2 * rows + 4 * 500) * 16 * 8 / 1e9, 1e-15);
+  rates.cache_bytes = 1e5, rates.cache_bytes_per_s = 1e10;  // four columns of these rows, not the panel
+  EXPECT_NEAR(lu.factor_seconds(rows, 16), (7.5 / 10 + 1.5 / 10 + 1.5 + 2) * 16 * rows * 8 / 1e9, 1e-15);
+  rates.flops_per_s = 1e9, rates.memory_bytes_per_s = rates.cache_bytes_per_s = 1e30;
+  EXPECT_NEAR(PanelCost(rates, true, 8, 4).factor_seconds(rows, 16), 4 * rows * 16 * 16 / 1e9, 1e-12);
+  EXPECT_NEAR(lu.apply_seconds(rows, 500, 16), 500 * 16 * 16 / 1e9, 1e-12);
 }
 
 TEST(Simulate, explain_divides_the_arithmetic_of_a_factorization_among_its_ranks) {

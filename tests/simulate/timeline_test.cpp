@@ -75,6 +75,19 @@ TEST_P(RankCounts, an_empty_broadcast_takes_a_latency_for_each_bit_of_a_place) {
     EXPECT_NEAR(seconds_of(p, broadcast_rounds(everybody(p), 0, {root}, 1), crossbar()), deepest * latency,
                 1e-12);
 }
+TEST_P(RankCounts, a_ring_broadcast_passes_all_but_the_first_behind_its_root) {
+  const int p = GetParam();
+  const double bytes = 1e6, one = latency + bytes / rate;
+  for (const int root : {0, p - 1})
+    EXPECT_NEAR(seconds_of(p, ring_broadcast_rounds(everybody(p), bytes, root), crossbar()),
+                p == 2 ? one : bytes / rate + (p - 2) * one, 1e-12);
+}
+TEST_P(RankCounts, a_scatter_takes_its_roots_link) {
+  const int p = GetParam();
+  for (const int root : {0, p / 2})
+    EXPECT_NEAR(seconds_of(p, scatter_rounds(everybody(p), 1e6, root), crossbar()),
+                (p - 1) * 1e6 / rate + latency, 1e-12);
+}
 TEST_P(RankCounts, doubling_takes_a_round_for_each_power_of_two) {
   const int p = GetParam();
   const double bytes = 1000, one = latency + bytes / rate, rounds = std::floor(std::log2(p));

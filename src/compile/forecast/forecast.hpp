@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/rates.hpp"
+#include "compile/forecast/panel_cost.hpp"
 #include "mesh/axes.hpp"
 #include "program/program.hpp"
 
@@ -24,15 +25,6 @@ struct GroupOnHosts {
   // By level: the group's ranks beyond the level's groups of hosts; all ranks below one of these.
   std::array<double, Topology::most_levels> outside = {}, inside_ranks = {};
 };
-
-// Factorizations that go panel by panel over a grid of ranks.
-struct GridFactorization {
-  const char* op;
-  bool has_pivots;
-  double flops;  // of n^3
-};
-// nullptr: the instruction is none of one square matrix over all ranks of its mesh.
-const GridFactorization* grid_factorization_of(const Program&, const Instruction&);
 
 class CollectiveForecast {
  public:

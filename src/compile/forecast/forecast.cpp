@@ -1,4 +1,4 @@
-#include "compile/forecast.hpp"
+#include "compile/forecast/forecast.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -206,22 +206,6 @@ std::int64_t CollectiveForecast::crossing_bytes(const std::string& kind, std::in
   return kind == "broadcast" ? bytes : static_cast<std::int64_t>(static_cast<double>(bytes) * share);
 }
 
-const GridFactorization* grid_factorization_of(const Program& program, const Instruction& i) {
-  static constexpr GridFactorization kinds[] = {
-      {"lu_factor", true, 2.0 / 3}, {"solve", true, 2.0 / 3}, {"cholesky", false, 1.0 / 3}};
-  const auto* call = i.as<CommunicatingCall>();
-  if (i.op == nullptr || call == nullptr) return nullptr;
-  const auto& matrix = program.values[static_cast<std::size_t>(i.inputs[0])];
-  const Shape& shape = matrix.type.shape;
-  if (shape.ndim() != 2 || shape[0] != shape[1] || shape[0] == 0) return nullptr;
-  for (const auto& cost : call->costs)
-    if (!cost.axes.empty() && devices_along(matrix.layout.mesh(), cost.axes) != matrix.layout.mesh().size())
-      return nullptr;
-  for (const auto& kind : kinds)
-    if (i.op->name == kind.op) return &kind;
-  return nullptr;
-}
-
 //   rows of panel k go along the grid's columns | everybody updates
 //                                               | the next panel's column factors and sends it along the rows
 double CollectiveForecast::factorization_seconds(const Program& program, const Instruction& i,
@@ -230,8 +214,9 @@ double CollectiveForecast::factorization_seconds(const Program& program, const I
   const Mesh mesh = matrix.layout.mesh();
   const std::int64_t n = matrix.type.shape[0];
   const auto item = static_cast<double>(itemsize(matrix.type.dtype));
-  const double flops =
-      kind.flops * std::pow(static_cast<double>(n), 3) * (is_complex(matrix.type.dtype) ? 4 : 1);
+  const double of_a_product = is_complex(matrix.type.dtype) ? 4 : 1;
+  const double flops = kind.flops * std::pow(static_cast<double>(n), 3) * of_a_product;
+  const PanelCost own(machine_, kind.has_pivots, item, of_a_product);
   const auto shape = factor::grid_for(mesh.size());
   const Mesh grid = abstract_mesh({shape.rows, shape.columns}, {"rows", "columns"});
   const GroupOnHosts down = group_on_hosts(grid, {0}, machine_.topology),
@@ -243,7 +228,7 @@ double CollectiveForecast::factorization_seconds(const Program& program, const I
   const double scale = flops * 3 / (2 * std::pow(static_cast<double>(n), 3));  // an LU has 2/3 n^3
   const auto panel = [&](std::int64_t start, double width) {  // its factors, and their way along a row
     const double rows = static_cast<double>(n - start) / shape.rows;
-    double seconds = rows * width * width / machine_.flops_per_s;
+    double seconds = own.factor_seconds(rows, width);
     if (kind.has_pivots && shape.rows > 1) seconds += width * gather(machine_, alone, 16 + 2 * width * item);
     return seconds + (shape.columns > 1 ? broadcast(machine_, along, rows * width * item) : 0);
   };
@@ -254,9 +239,12 @@ double CollectiveForecast::factorization_seconds(const Program& program, const I
     const auto left = static_cast<double>(n - after);
     if (start == 0) all += panel(0, width);
     if (shape.rows > 1)
-      all +=
-          gather(machine_, down, width * static_cast<double>(n - block) / shape.columns * item / shape.rows);
-    const double update = scale * 2 * left / shape.rows * left / shape.columns * width / machine_.flops_per_s;
+      all += gather(machine_, down,
+                    width * (kind.moves_left ? static_cast<double>(n) - width : left) / shape.columns * item /
+                        shape.rows);
+    const double update =
+        scale * 2 * left / shape.rows * left / shape.columns * width / machine_.flops_per_s +
+        own.apply_seconds(left / shape.rows, left / shape.columns, width);
     const double next = after < n ? panel(after, static_cast<double>(std::min(block, n - after))) : 0;
     all += machine_.topology.overlaps ? std::max(update, next) : update + next;
   }
