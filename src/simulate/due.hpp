@@ -1,5 +1,5 @@
-// The events to come, in the order of time. A link hands on its messages in the order in which it took them, so
-// that only the first of each link stands in a heap, and millions may be under way in lines beside it.
+// The events to come, in the order of time. A link hands on its messages in the order in which it took them,
+// so that only the first of each link stands in a heap, and millions may be under way in lines beside it.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -9,8 +9,9 @@
 
 namespace tessera {
 
-// A time from 0 on, and in the low bits of `key` whose it is; above them the number of its push: of two at one
-// time the first one is due first. Times that are not negative compare as their bits do, without branches.
+// A time from 0 on, and in the low bits of `key` whose it is; above them the number of its push: of two at
+// one time the first one is due first. Times that are not negative compare as their bits do, without
+// branches.
 struct Due {
   static constexpr int bits_of_whose = 24;
   std::uint64_t time, key;

@@ -99,8 +99,8 @@ class GridSteps {
     return share;
   }
 
-  // The pivot rows along the columns of the grid. HPL's way: the panel's grid row sends rows to the others, and
-  // what each then has goes round.
+  // The pivot rows along the columns of the grid. HPL's way: the panel's grid row sends rows to the others,
+  // and what each then has goes round.
   void exchange_rows(std::int64_t start, std::int64_t width) {
     if (grid_.rows == 1) return;
     const std::int64_t n = layout_.columns.extent, moved = p_.kind.moves_left ? n - width : n - start - width;
@@ -163,8 +163,8 @@ bool write_factorization(StepWriter& writer, const Program& program, const Instr
 }
 
 // The steps of HPL's pages and of the HPL.dat that comes with it (netlib.org/benchmark/hpl): recursive panels
-// down to four columns, a pivot's search as a binary exchange, panels by the modified ring, one of them ahead,
-// rows that are spread and rolled, float64.
+// down to four columns, a pivot's search as a binary exchange, panels by the modified ring, one of them
+// ahead, rows that are spread and rolled, float64.
 void write_hpl(StepWriter& writer, std::int64_t n, int rows, int columns, std::int64_t block) {
   GridProblem problem{{}, {rows, columns}, n, block};
   for (int rank = 0; rank < rows * columns; ++rank) problem.ids.push_back(rank);

@@ -1,5 +1,6 @@
-// The cost of a factorization panel by panel over a grid of ranks (ops/factor) for a rank, beside the products
-// that update the trailing matrix: the panel's own factors, and the way of panels and rows into these products.
+// The cost of a factorization panel by panel over a grid of ranks (ops/factor) for a rank, beside the
+// products that update the trailing matrix: the panel's own factors, and the way of panels and rows into
+// these products.
 #pragma once
 #include "base/rates.hpp"
 #include "program/program.hpp"
@@ -16,8 +17,8 @@ struct GridFactorization {
 // nullptr: the instruction is none of one square matrix over all ranks of its mesh.
 const GridFactorization* grid_factorization_of(const Program&, const Instruction&);
 
-// The arithmetic and memory of a panel's parts on one rank. `item`: bytes of an element; `flops_of_a_product`: of real
-// ones in one multiplication of elements (4 if they are complex).
+// The arithmetic and memory of a panel's parts on one rank. `item`: bytes of an element;
+// `flops_of_a_product`: of real ones in one multiplication of elements (4 if they are complex).
 class PanelCost {
  public:
   PanelCost(const Rates& machine, bool has_pivots, double item, double flops_of_a_product)
@@ -25,8 +26,8 @@ class PanelCost {
 
   // Seconds of the factors of a panel, for a rank of the grid column that owns it.
   double factor_seconds(double rows, double width) const;
-  // Seconds of every rank from a panel that has arrived to the product: the panel is packed; the top rows of its
-  // columns are put in place, and the panel's triangle is solved for them.
+  // Seconds of every rank from a panel that has arrived to the product: the panel is packed; the top rows of
+  // its columns are put in place, and the panel's triangle is solved for them.
   double apply_seconds(double rows, double columns, double width) const;
 
  private:

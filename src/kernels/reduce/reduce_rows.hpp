@@ -11,7 +11,8 @@ namespace tessera::kernels {
 // out[r] = the reduction of x[r * n .. r * n + n), r < rows. n > 0.
 using RowReduceFn = void (*)(const void* x, std::int64_t rows, std::int64_t n, void* out);
 
-// Elements of a block of a row: a row's blocks are merged pairwise, and the last block has up to twice as many.
+// Elements of a block of a row: a row's blocks are merged pairwise, and the last block has up to twice as
+// many.
 constexpr std::int64_t row_block(Dtype dtype) { return 8192 / static_cast<std::int64_t>(itemsize(dtype)); }
 
 // sum prod max min (out has the dtype of x), count_nonzero (out is int64).
