@@ -10,6 +10,7 @@
 
 #include "base/thresholds.hpp"
 #include "kernels/dense/gemm_own.hpp"
+#include "kernels/dense/symmetric_product.hpp"
 #include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
@@ -213,7 +214,7 @@ Beside beside_block(const Beside& whole, std::int64_t row, std::int64_t column) 
 }
 
 void gemm(const MatrixProduct& p, const Beside& beside) {
-  if (p.m == 0 || p.n == 0) return;
+  if (p.m == 0 || p.n == 0 || symmetric_product(p, beside)) return;
   const Product product(p);
   if (threads() == 1 || (product.is_blas() && threads_in_blas() == 1))
     return product.block(0, 0, p.m, p.n, beside);

@@ -26,6 +26,8 @@ template <class T> struct PackedTask {
   bool accumulate;
   T* c;
   std::int64_t ldc;
+  bool is_lower;
+  std::int64_t diagonal;
   const Beside& beside;
 };
 
@@ -73,22 +75,28 @@ template <class T> class Packed {
     return std::max<std::int64_t>(block_bytes / strip, 1) * Shape::rows;
   }
 
+  // The wanted ones of the columns from j0 on in the rows that end at `stop`.
+  std::int64_t columns_wanted(std::int64_t stop, std::int64_t j0) const {
+    const auto end = t_.is_lower ? std::min(t_.n, stop + t_.diagonal) : t_.n;
+    return std::min(columns_, end - j0);
+  }
   void add_depth(std::int64_t i0, std::int64_t rows, std::int64_t l, std::int64_t depth) {
     pack_columns(depth, rows,
                  {t_.a.data + i0 * t_.a.row_step + l * t_.a.column_step, t_.a.column_step, t_.a.row_step},
                  left_);
-    for (std::int64_t j0 = 0; j0 < t_.n; j0 += columns_) {
-      const std::int64_t columns = std::min(columns_, t_.n - j0);
+    for (std::int64_t j0 = 0; columns_wanted(i0 + rows, j0) > 0; j0 += columns_) {
+      const std::int64_t columns = columns_wanted(i0 + rows, j0);
       pack_rows(columns, depth,
                 {t_.b.data + l * t_.b.row_step + j0 * t_.b.column_step, t_.b.column_step, t_.b.row_step},
                 right_);
       const bool is_last = l + depth == t_.k && t_.beside.last_pass;
       for (std::int64_t i = 0; i < rows; i += rows_of_a_part) {
         const std::int64_t part = std::min(rows_of_a_part, rows - i);
+        const std::int64_t wanted = columns_wanted(i0 + i + part, j0);
         if (l == 0 && !t_.accumulate)
-          multiply_part(i0, i, part, j0, columns, depth, Sets<T>{});
+          multiply_part(i0, i, part, j0, wanted, depth, Sets<T>{});
         else
-          multiply_part(i0, i, part, j0, columns, depth, Adds<T>{T(1)});
+          multiply_part(i0, i, part, j0, wanted, depth, Adds<T>{T(1)});
         if (is_last) t_.beside.last_pass(i0 + i, part, j0, columns);
       }
       if (t_.beside.meanwhile) t_.beside.meanwhile();
@@ -204,6 +212,8 @@ template <class T> PackedTask<T> task_of(const StridedProduct& p, const Beside& 
           p.accumulate,
           static_cast<T*>(p.c),
           p.ldc,
+          p.is_lower,
+          p.diagonal,
           beside};
 }
 }  // namespace

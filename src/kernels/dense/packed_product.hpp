@@ -43,6 +43,9 @@ struct StridedProduct {
   bool accumulate;
   void* c;
   std::int64_t ldc;
+  // Whether only columns up to i + diagonal of row i are wanted; the others are left undefined.
+  bool is_lower = false;
+  std::int64_t diagonal = 0;
 };
 // float32 and float64; k > 0.
 void packed_product(const StridedProduct&, const Beside& = {});
