@@ -135,6 +135,8 @@ void File::sync() {
   if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0) fail_errno("cannot be brought to the disk");
 }
 
+void File::begin_sync() { ::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE); }
+
 std::vector<std::string> names_in(const std::string& call, const std::string& folder) {
   std::vector<std::string> names;
   DIR* const open = ::opendir(folder.c_str());
@@ -227,18 +229,32 @@ template <class Visit> void for_each_run(const Runs& runs, Visit&& visit) {
   }
 }
 
-constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
+constexpr std::int64_t window_bytes = 256 << 10;  // stays in the cache until its runs are copied
 constexpr std::int64_t short_run_bytes = 32
                                          << 10;  // shorter runs are read together, with the gaps between them
 
+// Long runs, and those with long gaps between them.
+bool is_read_run_by_run(const Runs& runs) {
+  return runs.bytes >= short_run_bytes || runs.count <= 1 ||
+         runs.outer_strides.back() - runs.bytes > short_run_bytes;
+}
+
 }  // namespace
 
+std::int64_t window_bytes_of(const DenseInFile& file, const Box& box) {
+  const Runs runs = runs_of(file, box);
+  if (is_read_run_by_run(runs)) return 0;
+  std::int64_t span = runs.bytes;
+  for (std::size_t d = 0; d < runs.outer.size(); ++d)
+    span += (runs.outer[d].size() - 1) * runs.outer_strides[d];
+  return std::min(span, window_bytes + short_run_bytes);
+}
 bool is_one_run(const DenseInFile& file, const Box& box) { return runs_of(file, box).count <= 1; }
 std::int64_t run_bytes(const DenseInFile& file, const Box& box) { return runs_of(file, box).bytes; }
 
 void read_box(const File& file, const DenseInFile& dense, const Box& box, std::byte* out) {
   const Runs runs = runs_of(dense, box);
-  if (runs.bytes >= short_run_bytes || runs.count <= 1) {
+  if (is_read_run_by_run(runs)) {
     for_each_run(runs, [&](std::int64_t offset) {
       file.read(out, runs.bytes, offset);
       out += runs.bytes;
@@ -247,7 +263,8 @@ void read_box(const File& file, const DenseInFile& dense, const Box& box, std::b
   }
   // Collects runs until they span a window or the gap is too large to be read along.
   std::vector<std::int64_t> pending;
-  const std::unique_ptr<std::byte[]> window(new std::byte[window_bytes + short_run_bytes]);
+  const std::unique_ptr<std::byte[]> window(
+      new std::byte[static_cast<std::size_t>(window_bytes_of(dense, box))]);
   const auto flush = [&] {
     if (pending.empty()) return;
     file.read(window.get(), pending.back() + runs.bytes - pending.front(), pending.front());

@@ -46,7 +46,8 @@ class File {
   void read(void* out, std::int64_t bytes, std::int64_t offset) const;  // all of it, or IoError
   void write(const void* in, std::int64_t bytes, std::int64_t offset);
   void resize(std::int64_t bytes);
-  void sync();  // to the disk; network file systems report a full disk here
+  void sync();        // to the disk; network file systems report a full disk here
+  void begin_sync();  // the system starts to write what it holds back; failures show in sync
   [[noreturn]] void fail(const std::string& facts, const std::string& mend) const;
   const std::string& path() const { return path_; }
 
@@ -85,6 +86,8 @@ struct DenseInFile {
 void read_box(const File&, const DenseInFile&, const Box&, std::byte* out);
 void write_box(File&, const DenseInFile&, const Box&, const std::byte* in);
 // Whether the box is one run of bytes in the file; an empty box is.
+// The memory that reading a box takes besides the box: short runs are read with the gaps between them.
+std::int64_t window_bytes_of(const DenseInFile&, const Box&);
 bool is_one_run(const DenseInFile&, const Box&);
 // The longest run of bytes of the box that is contiguous in the file.
 std::int64_t run_bytes(const DenseInFile&, const Box&);

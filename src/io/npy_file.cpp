@@ -74,20 +74,52 @@ void make_bools(std::byte* data, std::int64_t count) {
   }
 }
 
-// A Fortran-order file is the transposed array in C order: reads the reversed box of the reversed shape and
-// transposes it in memory.
+// The extents of a part of a box that is read at a time: long runs in the file's order, in which dim 0 is the
+// innermost, and enough of the last dim that runs in memory are not short either. It stays in the cache.
+Shape part_of_fortran_box(const Shape& box, std::int64_t width) {
+  constexpr std::int64_t run = 64 << 10, all = 1 << 20, least_in_memory = 256;  // bytes
+  auto part = std::vector<std::int64_t>(box.size(), 1);
+  std::int64_t bytes = width;
+  for (std::size_t d = 0; d < part.size() && bytes < run; ++d) {
+    part[d] = std::clamp<std::int64_t>(run / bytes, 1, box[d]);
+    bytes *= part[d];
+    if (part[d] < box[d]) break;
+  }
+  const auto last = part.size() - 1;
+  bytes /= part[last];
+  part[last] =
+      std::clamp<std::int64_t>(std::max(all / bytes, least_in_memory / width), part[last], box[last]);
+  return Shape(std::move(part));
+}
+
+// A Fortran-order file is the transposed array in C order: reads parts of the reversed box of the reversed
+// shape, and transposes each in the cache.
 void read_fortran_box(const File& file, const NpyHeader& header, const Box& box, std::byte* out) {
-  std::vector<std::int64_t> extents(header.shape.begin(), header.shape.end());
-  std::reverse(extents.begin(), extents.end());
-  const Box reversed(box.rbegin(), box.rend());
-  const auto width = itemsize(header.dtype);
-  const auto elements = static_cast<std::size_t>(box_elements(box));
-  const std::unique_ptr<std::byte[]> turned(new std::byte[elements * width]);
-  read_box(file, {Shape(extents), static_cast<std::int64_t>(width), header.data_offset}, reversed,
-           turned.get());
-  std::vector<int> order;
-  for (int d = static_cast<int>(box.size()); d-- > 0;) order.push_back(d);
-  if (elements > 0) kernels::transpose(out, turned.get(), box_shape(reversed), order, width);
+  if (is_empty(box)) return;
+  const Shape reversed_shape(
+      std::vector<std::int64_t>(header.shape.vector().rbegin(), header.shape.vector().rend()));
+  const auto width = static_cast<std::int64_t>(itemsize(header.dtype));
+  const Shape extents = box_shape(box), most = part_of_fortran_box(extents, width);
+  const std::unique_ptr<std::byte[]> turned(new std::byte[static_cast<std::size_t>(most.elements() * width)]);
+  const auto out_strides = row_major_strides(extents);
+  std::vector<std::int64_t> at(box.size(), 0);  // of the part, in the box
+  while (true) {
+    Box part;
+    std::int64_t first = 0;
+    for (std::size_t d = 0; d < box.size(); ++d) {
+      part.push_back({box[d].start + at[d], std::min(box[d].stop, box[d].start + at[d] + most[d])});
+      first += at[d] * out_strides[d];
+    }
+    const Box reversed(part.rbegin(), part.rend());
+    read_box(file, {reversed_shape, width, header.data_offset}, reversed, turned.get());
+    auto strides = row_major_strides(box_shape(reversed));
+    std::reverse(strides.begin(), strides.end());
+    kernels::copy_strided(out + first * width, out_strides, turned.get(), strides, box_shape(part),
+                          static_cast<std::size_t>(width));
+    std::size_t d = 0;
+    while (d < box.size() && (at[d] += most[d]) >= extents[d]) at[d++] = 0;
+    if (d == box.size()) return;
+  }
 }
 
 }  // namespace

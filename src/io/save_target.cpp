@@ -120,6 +120,18 @@ std::string resolved(const std::string& call, const std::string& path) {
                 " is a symbolic link that leads in a circle; remove it");
 }
 
+void check_length_of_name(const std::string& call, const std::string& path) {
+  constexpr long ending = 21;  // ".tmp-" or ".old-" and random_name()
+  const std::string folder = folder_of(path), name = path.substr(folder.size());
+  long most = ::pathconf(folder.empty() ? "." : folder.c_str(), _PC_NAME_MAX);
+  if (most <= 0) most = 255;
+  if (static_cast<long>(name.size()) + ending <= most) return;
+  throw IoError(call + ": the name " + tessera::quoted(name) + " has " + std::to_string(name.size()) +
+                " bytes; a save needs " + std::to_string(ending) +
+                " more for its temporary file beside it, and this file system takes " + std::to_string(most) +
+                "; use a name of at most " + std::to_string(most - ending) + " bytes");
+}
+
 void copy_file(const std::string& call, const std::string& from, const std::string& to) {
   const int in = ::open(from.c_str(), O_RDONLY | O_CLOEXEC),
             out = ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -142,6 +154,7 @@ void copy_file(const std::string& call, const std::string& from, const std::stri
 SaveTarget::SaveTarget(const std::string& call, const std::string& path)
     : call_(call), target_(resolved(call, path)) {
   check_target(call_, target_);
+  check_length_of_name(call_, target_);
   lock_.emplace(call_, target_, target_ + ".lock");
   fault_point("locked");
   if (lock_->is_inherited()) remove_dead(target_);

@@ -14,6 +14,10 @@ bool is_temporary(const std::string& name, const std::string& of);  // "x.npy.tm
 // The path with its symbolic links followed to the existing or future file.
 std::string resolved(const std::string& call, const std::string& path);
 
+// IoError where the file system has no room for the name that a save of this path has for a while:
+// the path's own and 21 bytes.
+void check_length_of_name(const std::string& call, const std::string& path);
+
 // Copies a file to a new name; shares the data blocks if the file system can.
 void copy_file(const std::string& call, const std::string& from, const std::string& to);
 

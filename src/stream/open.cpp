@@ -19,25 +19,26 @@
 #include "io/formats/zarr/metadata/node.hpp"
 #include "io/hdf5/dataset.hpp"
 #include "io/npy_file.hpp"
+#include "kernels/move/copy.hpp"
+#include "ops/create/scalar.hpp"
 #include "stream/file_source.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera::stream {
 namespace {
 
-// A box in Fortran order is read in the file's order and transposed; short runs are read with the gaps
-// between them.
+// A box in Fortran order is read in the file's order and transposed, at most 2 MiB of it at a time; short
+// runs are read with the gaps between them.
 std::int64_t npy_temporary_bytes(const io::NpyHeader& header, Shape box) {
   Shape shape = header.shape;
   const auto width = static_cast<std::int64_t>(itemsize(header.dtype));
-  const std::int64_t transposed = header.fortran_order ? box.elements() * width : 0;
+  const std::int64_t transposed =
+      header.fortran_order ? std::min(box.elements() * width, std::int64_t{2} << 20) : 0;
   if (header.fortran_order) {
     std::reverse(&shape[0], &shape[0] + shape.size());
     std::reverse(&box[0], &box[0] + box.size());
   }
-  constexpr std::int64_t window = (std::int64_t{4} << 20) + (64 << 10), short_run = 32 << 10;
-  const io::DenseInFile dense{shape, width, 0};
-  const bool has_runs = is_one_run(dense, whole_box(box)) || run_bytes(dense, whole_box(box)) >= short_run;
-  return transposed + (has_runs ? 0 : window);
+  return transposed + io::window_bytes_of({shape, width, 0}, whole_box(box));
 }
 
 FileSource npy_source(const std::string& call, const std::string& path, const std::string& name) {
@@ -69,6 +70,33 @@ FileSource hdf5_source(const std::string& path, const io::Hdf5Dataset& dataset) 
     again.call = call;
     io::read_dataset_box(again, info, box, out);
   };
+  return source;
+}
+
+// The variable at the length of its dims: beyond what is stored stands its fill value.
+FileSource longer_source(FileSource stored, const io::NetcdfLonger& longer) {
+  FileSource source = stored;
+  source.info.shape = longer.shape;
+  source.read = [stored = std::move(stored), fill = longer.fill](const std::string& call, const Box& box,
+                                                                 std::byte* out) {
+    const auto width = itemsize(stored.info.dtype);
+    const Box part = intersect(box, whole_box(stored.info.shape));
+    if (!is_empty(part) && part == box) return stored.read(call, box, out);
+    std::byte element[16] = {};
+    write_scalar({fill}, stored.info.dtype, element);
+    kernels::fill(out, element, width, box_elements(box));
+    if (is_empty(part)) return;
+    const Buffer values = Buffer::allocate(static_cast<std::size_t>(box_elements(part)) * width);
+    stored.read(call, part, values.data());
+    const auto strides = row_major_strides(box_shape(box));
+    std::int64_t first = 0;
+    for (std::size_t d = 0; d < box.size(); ++d) first += (part[d].start - box[d].start) * strides[d];
+    kernels::copy_strided(out + first * static_cast<std::int64_t>(width), strides, values.data(),
+                          row_major_strides(box_shape(part)), box_shape(part), width);
+  };
+  source.temporary_bytes = [bytes = source.temporary_bytes,
+                            width = static_cast<std::int64_t>(itemsize(source.info.dtype))](
+                               const Shape& box) { return bytes(box) + box.elements() * width; };
   return source;
 }
 
@@ -114,7 +142,10 @@ FileSourcePtr source_of(const std::string& call, const std::string& path, const 
   if (name.empty())
     throw IoError(call + ": " + tessera::quoted(path) +
                   " is an HDF5 file; name the dataset: {.name = \"x\"}");
-  return std::make_shared<FileSource>(hdf5_source(path, {call, path, name, other_files}));
+  FileSource source = hdf5_source(path, {call, path, name, other_files});
+  if (const auto longer = io::netcdf_longer(call, path, name, source.info))
+    source = longer_source(std::move(source), *longer);
+  return std::make_shared<FileSource>(std::move(source));
 }
 
 }  // namespace tessera::stream

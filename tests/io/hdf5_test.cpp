@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <tessera/io/stream.hpp>
 
 #include <atomic>
 #include <csignal>
@@ -285,6 +286,33 @@ TEST_F(ForeignHdf5, a_filter_that_is_not_there_is_named) {
       testing::AllOf(HasSubstr("packs its dataset 'packed' with the filter 31999 ('stranger'), which this "
                                "HDF5 library does not have"),
                      HasSubstr("HDF5_PLUGIN_PATH: no code is loaded otherwise")));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::open(path("f.h5"), {.name = "packed"}); }),
+              HasSubstr("with the filter 31999 ('stranger'), which this HDF5 library does not have"));
+}
+
+TEST_F(ForeignHdf5, lzf_is_named_with_its_cure) {
+  const H5Z_class2_t lzf = {
+      H5Z_CLASS_T_VERS,
+      32000,
+      1,
+      1,
+      "lzf",
+      nullptr,
+      nullptr,
+      [](unsigned, std::size_t, const unsigned*, std::size_t bytes, std::size_t*, void**) { return bytes; }};
+  make([&](hid_t file) {
+    H5Zregister(&lzf);
+    const hid_t p = creation();
+    const hsize_t chunk[] = {4};
+    H5Pset_chunk(p, 1, chunk);
+    H5Pset_filter(p, 32000, H5Z_FLAG_OPTIONAL, 0, nullptr);
+    dataset(file, "packed", {8}, p);
+  });
+  if (is_main_process()) H5Zunregister(32000);
+  const auto is_told = testing::AllOf(HasSubstr("with the filter 32000 ('lzf')"),
+                                      HasSubstr("by h5py, which alone has lzf: compression='gzip'"));
+  EXPECT_THAT(load("packed"), is_told);
+  EXPECT_THAT(text_of_error<IoError>([&] { io::open(path("f.h5"), {.name = "packed"}); }), is_told);
 }
 
 TEST(Hdf5Plugins, are_not_loaded_unless_the_user_names_their_folder) {

@@ -1,5 +1,6 @@
 // netCDF-4: reads files of xarray and netCDF4-python, and reads back what it writes.
 #include <tessera/io/netcdf.hpp>
+#include <tessera/io/stream.hpp>
 
 #include <cmath>
 
@@ -114,6 +115,14 @@ TEST_F(NetcdfFile, a_variable_is_as_long_as_its_unlimited_dim) {
   EXPECT_THAT(numbers(io::load_netcdf(file, "packed", {.slices = {slice(0, 2), slice(1, 2)}})),
               Pointwise(NanSensitiveDoubleEq(), std::vector<double>{7, NAN}));
   EXPECT_THAT(numbers(io::load_netcdf(file, "long", all_rows())), ElementsAre(0, 0, 1, 1, 2, 2));
+  const auto opened = io::open(file, {.name = "short"});
+  EXPECT_EQ(opened.shape(), (Shape{3, 2}));
+  EXPECT_THAT(numbers(opened.load(all_rows())),
+              ElementsAre(7, 7, unwritten, unwritten, unwritten, unwritten));
+  EXPECT_THAT(numbers(opened.part({slice(0, 2), slice(1, 2)}).load()), ElementsAre(7, unwritten));
+  EXPECT_THAT(numbers(io::compute(sum(where(opened > 8.f, 0.f, opened)), {.slab = 1})), ElementsAre(14));
+  const Array packed = io::compute(max(io::open(file, {.name = "packed"}), 1), {.slab = 2});
+  EXPECT_THAT(numbers(packed), Pointwise(NanSensitiveDoubleEq(), std::vector<double>{7, NAN, NAN}));
 }
 
 TEST_F(NetcdfFile, mistakes_are_told) {

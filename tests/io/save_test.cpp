@@ -7,6 +7,8 @@
 
 #include <csignal>
 
+#include <tessera/io/zarr.hpp>
+
 #include "base/settings.hpp"
 #include "io/folder.hpp"
 #include "io/save_target.hpp"
@@ -63,6 +65,22 @@ TEST_F(Save, links_in_a_circle_are_named) {
 TEST_F(Save, where_no_file_can_be_made_is_told_and_not_waited_for) {
   EXPECT_THAT(text_of_error<IoError>([&] { io::save_npy("/proc/x.npy", rows(1)); }),
               HasSubstr("the lock '/proc/x.npy.lock' cannot be opened"));
+}
+
+TEST_F(Save, a_name_without_room_for_that_of_its_temporary_is_told) {
+  const std::string longest(234 - 4, 'x'), longer(255 - 5, 'x');
+  io::save_npy(path(longest + ".npy"), rows(1));
+  EXPECT_EQ(first_of(path(longest + ".npy")), 1);
+  for (const std::string& name : {longest + "x.npy", longer + ".zarr"})
+    EXPECT_THAT(text_of_error<IoError>([&] {
+                  if (name.ends_with("npy"))
+                    io::save_npy(path(name), rows(1));
+                  else
+                    io::save_zarr(path(name), rows(1));
+                }),
+                AllOf(HasSubstr(" has " + std::to_string(name.size()) + " bytes; a save needs 21 more"),
+                      HasSubstr("use a name of at most 234 bytes")));
+  EXPECT_THAT(entries(), ElementsAre(longest + ".npy"));
 }
 
 TEST_F(Save, over_a_file_keeps_its_mode) {

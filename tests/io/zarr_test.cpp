@@ -1,4 +1,5 @@
 // Zarr: stores written by other programs, and every chunk grid to and from every mesh.
+#include <tessera/io/stream.hpp>
 #include <tessera/io/zarr.hpp>
 
 #include <cmath>
@@ -203,6 +204,20 @@ TEST_F(Zarr, mistakes_are_the_same_error_on_all_ranks) {
   EXPECT_THAT(text_of_error<IoError>([&] { io::load_zarr(data("v3.zarr")); }),
               AllOf(HasSubstr("is a group and no array"), HasSubstr("'below'")));
   EXPECT_THAT(entries(), IsEmpty());
+}
+
+TEST_F(Zarr, filters_of_version_2_are_named) {
+  once([&] {
+    fs::create_directory(path("f.zarr"));
+    std::ofstream(path("f.zarr/.zarray"))
+        << R"({"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "<i4", "compressor": null, "fill_value": 0,)"
+        << R"( "order": "C", "filters": [{"id": "delta", "dtype": "<i4"}, {"id": "fixedscaleoffset"}]})";
+  });
+  const auto is_told = HasSubstr(
+      "passes its chunks through the filters 'delta', 'fixedscaleoffset', which tessera "
+      "does not have; write it without filters (zarr: filters=None)");
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_zarr(path("f.zarr")); }), is_told);
+  EXPECT_THAT(text_of_error<IoError>([&] { io::open(path("f.zarr")); }), is_told);
 }
 
 TEST_F(Zarr, damaged_chunks_are_errors_that_name_the_file) {

@@ -15,7 +15,8 @@ struct Hdf5Dataset {
 };
 // Shape, dtype and format; IoError on this rank alone, as all of these.
 FileInfo info_of_dataset(const Hdf5Dataset&);
-std::vector<std::int64_t> chunks_of_dataset(const Hdf5Dataset&);  // empty if it is not chunked
+// Empty if it is not chunked. Fails already where a filter of the chunks is not there.
+std::vector<std::int64_t> chunks_of_dataset(const Hdf5Dataset&);
 void read_dataset_box(const Hdf5Dataset&, const FileInfo&, const Box&, std::byte* out);
 // Makes a file with a dataset of x's shape and dtype; returns the place of its values in the file.
 std::int64_t prepare_hdf5_dataset(const std::string& call, const std::string& file, const std::string& name,

@@ -279,6 +279,7 @@ std::vector<std::int64_t> chunks_of_dataset(const Hdf5Dataset& dataset) {
   const Quiet quiet;
   const Source source = source_of(dataset);
   const Handle file = open_file(source, H5F_ACC_RDONLY), opened = open_dataset(source, file);
+  check_filters(source, opened);
   const Handle creation(H5Dget_create_plist(opened), H5Pclose);
   std::vector<hsize_t> extents(H5S_MAX_RANK);
   if (H5Pget_layout(creation) != H5D_CHUNKED) return {};

@@ -169,6 +169,7 @@ Shape shape_of_dataset(const Hdf5Source& source, hid_t dataset) {
 }
 
 void check_filters(const Hdf5Source& source, hid_t dataset) {
+  constexpr H5Z_filter_t lzf_filter = 32000;
   const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
   for (int n = 0; n < H5Pget_nfilters(creation); ++n) {
     char name[64] = "";
@@ -177,11 +178,15 @@ void check_filters(const Hdf5Source& source, hid_t dataset) {
     const H5Z_filter_t filter = H5Pget_filter2(creation, static_cast<unsigned>(n), &flags, &values, nullptr,
                                                sizeof name - 1, name, &config);
     if (filter < 0 || H5Zfilter_avail(filter) > 0) continue;
+    const bool is_lzf = filter == lzf_filter;
+    const std::string called = is_lzf ? "lzf" : name;
     source.fail("packs its dataset " + tessera::quoted(source.dataset) + " with the filter " +
-                    std::to_string(filter) + (*name != '\0' ? " (" + tessera::quoted(name) + ")" : "") +
+                    std::to_string(filter) + (called.empty() ? "" : " (" + tessera::quoted(called) + ")") +
                     ", which this HDF5 library does not have",
-                "write it with gzip (h5repack -f GZIP=4), or name the folder of a plugin that you trust in "
-                "HDF5_PLUGIN_PATH: no code is loaded otherwise");
+                std::string("write it with gzip (") +
+                    (is_lzf ? "by h5py, which alone has lzf: compression='gzip'" : "h5repack -f GZIP=4") +
+                    "), or name the folder of a plugin that you trust in HDF5_PLUGIN_PATH: no code is loaded "
+                    "otherwise");
   }
 }
 

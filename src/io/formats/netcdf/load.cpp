@@ -2,6 +2,7 @@
 #include <tessera/io/netcdf.hpp>
 #include <tessera/ops.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -113,26 +114,30 @@ double usual_fill(Dtype dtype) {
   return dtype == uint32 ? 4294967295. : 0;
 }
 
-// The shape of the variable where it is stored with fewer elements: another variable has made a shared
-// unlimited dim longer.
-std::optional<Shape> longer_shape(const std::string& path, const std::string& variable) {
-  const auto variables = netcdf_variables(path);
-  const auto found = variables.find(variable.starts_with('/') ? variable.substr(1) : variable);
-  if (found == variables.end() || found->second.info.shape == hdf5_info(path, variable).shape)
-    return std::nullopt;
-  return found->second.info.shape;
+// Whether the dataset has named dims, one of them unlimited.
+bool may_be_longer(hid_t file, const std::string& variable) {
+  const Handle dataset(H5Dopen2(file, variable.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!dataset.ok()) return false;
+  const bool is_named = H5Aexists(dataset, "DIMENSION_LIST") > 0 || H5Aexists(dataset, "CLASS") > 0;
+  const Handle space(H5Dget_space(dataset), H5Sclose);
+  std::vector<hsize_t> extents(H5S_MAX_RANK), most(H5S_MAX_RANK);
+  const int ndim = H5Sget_simple_extent_dims(space, extents.data(), most.data());
+  return is_named && ndim > 0 && std::count(most.begin(), most.begin() + ndim, H5S_UNLIMITED) > 0;
+}
+
+std::string with_slash(const std::string& variable) {
+  return variable.starts_with('/') ? variable : "/" + variable;
 }
 
 // The stored elements, and the fill value beyond them.
-Array load_longer(const std::string& path, const std::string& variable, const Shape& shape,
+Array load_longer(const std::string& path, const std::string& variable, const NetcdfLonger& longer,
                   const std::optional<Sharding>& sharding) {
   const Hdf5LoadOptions all{.other_files = false};
   const Array stored = sharding ? load_hdf5(path, variable, *sharding, all) : load_hdf5(path, variable, all);
-  const auto own = numbers_in(attributes_of({call_text(), path, "/" + variable}), "_FillValue").real;
   std::vector<std::pair<int, int>> widths;
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    widths.emplace_back(0, static_cast<int>(shape[d] - stored.shape()[d]));
-  return pad(stored, widths, own.empty() ? usual_fill(stored.dtype()) : own[0]);
+  for (std::size_t d = 0; d < longer.shape.size(); ++d)
+    widths.emplace_back(0, static_cast<int>(longer.shape[d] - stored.shape()[d]));
+  return pad(stored, widths, longer.fill);
 }
 
 Array load_stored(const std::string& path, const std::string& variable,
@@ -141,9 +146,9 @@ Array load_stored(const std::string& path, const std::string& variable,
   // First, because all ranks agree in it whether they can read the file.
   const Array stored =
       sharding ? load_hdf5(path, variable, *sharding, part) : load_hdf5(path, variable, part);
-  const auto shape = longer_shape(path, variable);
-  if (!shape) return stored;
-  Array all = load_longer(path, variable, *shape, sharding);
+  const auto longer = netcdf_longer(call_text(), path, variable, hdf5_info(path, variable));
+  if (!longer) return stored;
+  Array all = load_longer(path, variable, *longer, sharding);
   if (!slices.empty()) all = index(all, {slices.begin(), slices.end()});
   return sharding ? device_put(all, *sharding) : all;
 }
@@ -159,7 +164,20 @@ Array load(const std::string& path, const std::string& variable, const std::opti
 
 Array netcdf_unpacked(const std::string& call, const std::string& path, const std::string& variable,
                       const Array& stored) {
-  return unpacked(stored, attributes_of({call, path, variable.starts_with('/') ? variable : "/" + variable}));
+  return unpacked(stored, attributes_of({call, path, with_slash(variable)}));
+}
+
+std::optional<NetcdfLonger> netcdf_longer(const std::string& call, const std::string& path,
+                                          const std::string& variable, const FileInfo& stored) {
+  const Quiet quiet;
+  const Hdf5Source source{call, path, "/"};
+  const Handle file = opened(source);
+  if (!may_be_longer(file, with_slash(variable))) return std::nullopt;
+  const auto variables = read_variables(source, file);
+  const auto found = variables.find(with_slash(variable).substr(1));
+  if (found == variables.end() || found->second.info.shape == stored.shape) return std::nullopt;
+  const auto own = numbers_in(attributes_of({call, path, with_slash(variable)}), "_FillValue").real;
+  return NetcdfLonger{found->second.info.shape, own.empty() ? usual_fill(stored.dtype) : own[0]};
 }
 
 std::map<std::string, NetcdfVariable> netcdf_variables(const std::string& path, std::source_location where) {

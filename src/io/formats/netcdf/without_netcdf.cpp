@@ -23,6 +23,11 @@ Array netcdf_unpacked(const std::string&, const std::string&, const std::string&
   return stored;
 }
 
+std::optional<NetcdfLonger> netcdf_longer(const std::string&, const std::string&, const std::string&,
+                                          const FileInfo&) {
+  return std::nullopt;
+}
+
 void check_netcdf_dtype(const std::string&, Dtype) {}
 void name_dims(const std::string& call, const std::string& path, const std::string&,
                const std::vector<std::string>&) {

@@ -41,7 +41,7 @@ void ChunkFiles::write(const std::string& key, std::span<const std::byte> bytes)
   ::unlink(path.c_str());
   File file(call_, path, File::Mode::create);
   file.write(bytes.data(), std::ssize(bytes), 0);
-  std::vector<File> full;
+  file.begin_sync();
   const std::scoped_lock lock(guard_);
   written_.push_back(std::move(file));
   if (written_.size() < most_open) return;

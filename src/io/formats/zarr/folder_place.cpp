@@ -115,6 +115,7 @@ FolderPlace::FolderPlace(const std::string& call, const std::string& path)
     : call_(call), target_(resolved(call, without_slash(path))) {
   std::error_code none;
   if (fs::is_directory(parent_of(target_), none)) {
+    check_length_of_name(call_, target_);
     lock_.emplace(call_, target_, target_ + ".lock");
     put_back(target_);
     if (lock_->is_inherited()) remove_dead(target_);

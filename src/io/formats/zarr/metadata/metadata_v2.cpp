@@ -1,4 +1,6 @@
 // .zarray, .zattrs and .zgroup: version 2 of the format.
+#include <tessera/error.hpp>
+
 #include <algorithm>
 #include <iterator>
 
@@ -90,6 +92,17 @@ Codec read_packer(const Json& packer) {
   return codec;
 }
 
+[[noreturn]] void refuse_filters(const Json& filters) {
+  std::vector<std::string> ids;
+  for (const Json& filter : filters.is_array() ? filters : Json::array({filters}))
+    ids.push_back(filter.is_object() && filter.contains("id") && filter["id"].is_string()
+                      ? shown(filter["id"].get<std::string>())
+                      : value_text(filter).substr(0, 40));
+  ids.resize(std::min<std::size_t>(ids.size(), 8));
+  throw IoError("passes its chunks through the filters " + join(ids) +
+                ", which tessera does not have; write it without filters (zarr: filters=None)");
+}
+
 std::vector<std::string> dims_of(const Json& attributes, const Shape& shape) {
   const auto found = attributes.find("_ARRAY_DIMENSIONS");  // xarray's names of dims in this version
   std::vector<std::string> dims;
@@ -109,8 +122,7 @@ std::vector<Codec> read_steps(const Json& document, const Codec& bytes, std::siz
   }
   steps.push_back(bytes);
   const Json& filters = member(document, "filters", file);
-  if (!filters.is_null() && !(filters.is_array() && filters.empty()))
-    refuse("has filters, of which tessera has none");
+  if (!filters.is_null() && !(filters.is_array() && filters.empty())) refuse_filters(filters);
   if (!packer.is_null()) steps.push_back(read_packer(packer));
   return steps;
 }
