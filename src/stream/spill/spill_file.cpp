@@ -1,14 +1,18 @@
 #include "stream/spill/spill_file.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 
 #include "io/fault_point.hpp"
+#include "io/file_lock.hpp"
 #include "io/save_target.hpp"
 #include "kernels/move/copy.hpp"
 #include "types/buffer.hpp"
@@ -63,14 +67,25 @@ std::int64_t bytes_before(const Box& part, const Box& box, std::int64_t itemsize
   return offset * itemsize;
 }
 
-// Files of processes that died between creating one and taking its name away; they are empty.
+// Whether nobody holds the file's lock; where the file system has no locks, whether it is old.
+bool is_left_over(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return false;
+  bool is_free = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  if (!is_free && errno != EWOULDBLOCK && errno != EINTR) {
+    std::error_code failed;
+    const auto written = std::filesystem::last_write_time(path, failed);
+    is_free = !failed && std::filesystem::file_time_type::clock::now() - written > std::chrono::minutes(10);
+  }
+  ::close(descriptor);
+  return is_free;
+}
+// Files of processes that died between creating one and taking its name away.
 void remove_leftovers(const std::string& folder) {
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (!entry.path().filename().string().starts_with(prefix)) continue;
-    const auto age = std::filesystem::file_time_type::clock::now() - entry.last_write_time(ignored);
-    if (!ignored && age > std::chrono::minutes(10)) std::filesystem::remove(entry.path(), ignored);
-  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    if (entry.path().filename().string().starts_with(prefix) && is_left_over(entry.path()))
+      std::filesystem::remove(entry.path(), ignored);
 }
 
 }  // namespace
@@ -99,14 +114,17 @@ std::vector<std::int64_t> tile_for(const Shape& shape, int dim, std::int64_t blo
 
 void SpillFile::open(const io::Team& team, const std::string& call, const std::string& folder) {
   std::string path;
+  std::optional<io::FileLock> named;  // on the first rank; its end takes the name away
   team.once([&] {
     remove_leftovers(folder);
     path = folder + "/" + prefix + io::random_name();
-    io::File(call, path, io::File::Mode::create);
+    named.emplace(call, path, path);
+    if (!std::filesystem::exists(path)) io::File(call, path, io::File::Mode::create);
   });
   path = team.from_first(path);
   const auto remove = [&] {
-    if (team.is_first()) unlink(path.c_str());
+    named.reset();
+    if (team.is_first()) unlink(path.c_str());  // where there are no locks
   };
   try {
     team.together([&] {
