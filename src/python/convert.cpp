@@ -164,6 +164,19 @@ std::optional<std::int64_t> slice_bound(PyObject* object) {
   const auto value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   return overflow > 0 ? INT64_MAX : overflow < 0 ? INT64_MIN + 1 : value;
 }
+bool read_path(py::handle from, PathValue& into) {
+  auto path = py::reinterpret_steal<py::object>(PyOS_FSPath(from.ptr()));
+  if (path && PyUnicode_Check(path.ptr()))
+    path = py::reinterpret_steal<py::object>(PyUnicode_EncodeFSDefault(path.ptr()));
+  if (!path) {
+    PyErr_Clear();
+    return false;
+  }
+  into.value =
+      std::string(PyBytes_AS_STRING(path.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(path.ptr())));
+  return true;
+}
+
 bool read_slice(py::handle from, SliceValue& into) {
   if (!PySlice_Check(from.ptr())) return false;
   const auto* slice = reinterpret_cast<PySliceObject*>(from.ptr());

@@ -51,6 +51,11 @@ struct ShardingValue {
 struct SliceValue {
   Slice value;
 };
+// A str, bytes, or what has __fspath__.
+struct PathValue {
+  std::string value;
+  operator const std::string&() const { return value; }
+};
 // One name or several, the major one first.
 struct NamesValue {
   std::vector<std::string> names;
@@ -65,6 +70,7 @@ bool read_key(py::handle from, KeyValue& into);
 bool read_sharding(py::handle from, ShardingValue& into);
 bool read_names(py::handle from, NamesValue& into);
 bool read_slice(py::handle from, SliceValue& into);
+bool read_path(py::handle from, PathValue& into);
 // A bound of a slice: None, or an object with __index__; clamped to 64 bits.
 std::optional<std::int64_t> slice_bound(PyObject* bound);
 
@@ -151,5 +157,6 @@ TESSERA_CASTER(KeyValue, read_key, "Key");
 TESSERA_CASTER(ShardingValue, read_sharding, "Sharding");
 TESSERA_CASTER(NamesValue, read_names, "AxisName");
 TESSERA_CASTER(SliceValue, read_slice, "slice");
+TESSERA_CASTER(PathValue, read_path, "PathLike");
 #undef TESSERA_CASTER
 }  // namespace pybind11::detail

@@ -129,6 +129,8 @@ class Writer:
             fields = self.header.structs[kind]
             values = ", ".join(f"{name}[{i}].array" for i in range(len(fields)))
             return f"std::vector<Value> {name}", f"({self.qualified}{kind}{{{values}}})", [f'py::arg("{python_name}")'], [f"{python_name}: Sequence[ArrayLike]"], []
+        if kind == "std::string" and name in ("path", "directory"):
+            return f"PathValue {name}", f"{name}.value", [f'py::arg("{python_name}")'], [f"{python_name}: PathLike"], []
         if kind not in types:
             return None
         takes, passes, stub = types[kind]

@@ -14,6 +14,7 @@ sys.path = [p for p in sys.path if pathlib.Path(p or ".").resolve() != pathlib.P
 import tessera  # noqa: E402
 
 head = '''import builtins as _builtins
+import os as _os
 import typing as _typing
 from typing import Any, Callable, Collection, ContextManager, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar, Union, overload
 import numpy
@@ -23,6 +24,7 @@ DtypeLike = _typing.Union[dtype, str, type, numpy.dtype]
 Shape = _typing.Union[int, Sequence[int]]
 Axes = _typing.Union[None, int, Sequence[int]]
 AxisName = _typing.Union[str, Sequence[str]]
+PathLike = _typing.Union[str, bytes, "_os.PathLike[str]"]
 _T = TypeVar("_T")
 _S = TypeVar("_S")
 '''

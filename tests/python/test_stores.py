@@ -1,5 +1,6 @@
 """Zarr stores and netCDF files by name: those that xarray and zarr-python wrote, and ours read by them where they are installed."""
 import importlib.util
+import os
 import pathlib
 import unittest
 
@@ -61,6 +62,25 @@ class Streamed(Folder):
         np.testing.assert_allclose(ts.device_get(ts.io.load_npy(self.path("y.npy"))), (values - values.mean(0)) / 2)
         with self.assertRaisesRegex(ValueError, "no dim of the files can be streamed"):
             ts.io.compute(ts.argmax(ts.reshape(x, -1)))
+
+    def test_paths_of_pathlib(self):
+        folder = pathlib.Path(self.path(""))
+        values = np.arange(12.0).reshape(3, 4)
+        ts.io.save_npy(folder / "x.npy", values)
+        x = ts.io.open(folder / "x.npy")
+        ts.io.store(folder / "y.npy", x * 2)
+        ts.io.save_zarr(folder / "z.zarr", values)
+        ts.io.save_netcdf(folder / "n.nc", {"v": values}, {"v": ["a", "b"]})
+        for found in (ts.io.load_npy(folder / "y.npy") / 2, ts.io.load_zarr(folder / "z.zarr"), ts.open_netcdf(folder / "n.nc")["v"].load(),
+                      ts.open_zarr(folder / "z.zarr")[""].load(), ts.io.load_npy(os.fsencode(folder / "x.npy"))):
+            np.testing.assert_array_equal(ts.device_get(found), values)
+        self.assertEqual(ts.io.explain_store(folder / "y.npy", x * 2).bytes_written, 96)
+        with ts.io.Zarr(folder / "w.zarr") as out:
+            out.write("v", values)
+        ts.io.checkpoint.save(folder / "steps", 1, values)
+        self.assertEqual(ts.io.checkpoint.latest_step(folder / "steps"), 1)
+        with self.assertRaises(TypeError):
+            ts.io.load_npy(3)
 
     def test_variables_that_xarray_wrote(self):
         for path in ("xarray.nc", "xarray_v3.zarr", "xarray_v2.zarr"):

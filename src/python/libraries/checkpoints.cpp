@@ -62,7 +62,7 @@ void give_up(std::shared_ptr<Manager> manager) {
 
 class Saves {
  public:
-  Saves(std::string dir, int keep, int every, bool asynchronous) : dir_(std::move(dir)) {
+  Saves(PathValue dir, int keep, int every, bool asynchronous) : dir_(std::move(dir.value)) {
     const auto where = here();
     const py::gil_scoped_release unlocked;
     manager_ = std::make_shared<Manager>(dir_, checkpoint::ManagerOptions{keep, every, asynchronous}, where);
@@ -133,7 +133,7 @@ void finish_managers(bool has_failed) {
 void bind_steps(py::module_& m) {
   m.def(
       "save",
-      [](const std::string& directory, int step, py::handle tree) {
+      [](const PathValue& directory, int step, py::handle tree) {
         const Parts parts(tree);
         const auto where = here();
         const py::gil_scoped_release unlocked;
@@ -143,7 +143,7 @@ void bind_steps(py::module_& m) {
       "Writes a tree of arrays. Collective over all ranks.");
   m.def(
       "restore",
-      [](const std::string& directory, py::handle like, std::optional<int> step) {
+      [](const PathValue& directory, py::handle like, std::optional<int> step) {
         const Parts parts(like);
         const auto where = here();
         std::vector<Array> restored;
@@ -158,11 +158,11 @@ void bind_steps(py::module_& m) {
       "Reads the latest (or the given) step, each leaf as its counterpart in `like`. Collective over all "
       "ranks.");
   m.def(
-      "latest_step", [](const std::string& directory) { return checkpoint::latest_step(directory, here()); },
+      "latest_step", [](const PathValue& directory) { return checkpoint::latest_step(directory, here()); },
       py::arg("directory"), "The largest step that is there, or None. Not collective.");
   m.def(
       "latest_whole_step",
-      [](const std::string& directory) {
+      [](const PathValue& directory) {
         const auto where = here();
         const py::gil_scoped_release unlocked;
         return checkpoint::latest_whole_step(directory, where);
@@ -182,7 +182,7 @@ the program afterwards; a job that dies before leaves the step before. An error 
 wait() or close(); where none follows, the program ends with status 74. A damaged step does not count among
 those that stay, and becomes step_N.damaged when restore passes over it. With `with` it is closed at the end.
 Plain numbers in a tree are leaves, as everywhere in Python. Every call is collective over all ranks.)")
-      .def(py::init<std::string, int, int, bool>(), py::arg("directory"), py::kw_only(), py::arg("keep") = 0,
+      .def(py::init<PathValue, int, int, bool>(), py::arg("directory"), py::kw_only(), py::arg("keep") = 0,
            py::arg("every") = 1, py::arg("asynchronous") = true)
       .def(
           "save", [](Saves& saves, int step, py::handle tree) { return saves.save(step, tree, false); },

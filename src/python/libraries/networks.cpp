@@ -166,7 +166,7 @@ void bind_rules(py::module_& m) {
 }
 
 void bind_curves(py::module_ m) {
-  m.def("plot_curves", [](const std::string& path, const std::vector<Value>& ys,
+  m.def("plot_curves", [](const PathValue& path, const std::vector<Value>& ys,
                           const std::vector<std::string>& labels, const std::vector<std::optional<Value>>& xs,
                           const viz::PlotOptions& options) {
     std::vector<viz::Curve> curves;

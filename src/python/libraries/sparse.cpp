@@ -157,7 +157,7 @@ void bind_making(py::module_& m) {
       py::arg("x"), py::arg("sharding"), "What is not 0 in a dense matrix. Collective over all ranks.");
   m.def(
       "load_matrix_market",
-      [](const std::string& path, ShardingValue sharding) {
+      [](const PathValue& path, ShardingValue sharding) {
         const auto where = here();
         const py::gil_scoped_release unlocked;
         return sparse::load_matrix_market(path, *sharding.value, where);
@@ -166,7 +166,7 @@ void bind_making(py::module_& m) {
       "A Matrix Market file of coordinates, of which each rank reads its part. Collective over all ranks.");
   m.def(
       "save_matrix_market",
-      [](const std::string& path, const Csr& a) {
+      [](const PathValue& path, const Csr& a) {
         const auto where = here();
         const py::gil_scoped_release unlocked;
         sparse::save_matrix_market(path, a, where);

@@ -52,7 +52,7 @@ void bind_zarr(py::module_& part) {
   py::class_<io::Zarr> type(part, "Zarr",
                             "Writes a Zarr store array by array; with `with` it is closed at the end. "
                             "Collective over all ranks.");
-  type.def(py::init([](const std::string& path, const std::string& mode) {
+  type.def(py::init([](const PathValue& path, const std::string& mode) {
              const io::ZarrOpenOptions options{choose<io::ZarrOpen>("mode", mode,
                                                                     {{"append", io::ZarrOpen::append},
                                                                      {"replace", io::ZarrOpen::replace},
@@ -143,7 +143,7 @@ void bind_netcdf(py::module_& part) {
   py::class_<io::Netcdf> type(part, "Netcdf",
                               "Writes a netCDF-4 file variable by variable; with `with` it is closed at "
                               "the end. Collective over all ranks.");
-  type.def(py::init([](const std::string& path, const std::string& mode) {
+  type.def(py::init([](const PathValue& path, const std::string& mode) {
              const io::Hdf5WriterOptions options{choose<io::Hdf5Open>("mode", mode,
                                                                       {{"append", io::Hdf5Open::append},
                                                                        {"replace", io::Hdf5Open::replace},
@@ -172,7 +172,7 @@ void bind_netcdf(py::module_& part) {
       });
   part.def(
       "save_netcdf",
-      [](const std::string& path, const std::map<std::string, Value>& variables,
+      [](const PathValue& path, const std::map<std::string, Value>& variables,
          const std::map<std::string, std::vector<std::string>>& dims) {
         const auto arrays = arrays_by_name(variables);
         unlocked([&](auto where) { io::save_netcdf(path, arrays, dims, where); });
@@ -181,7 +181,7 @@ void bind_netcdf(py::module_& part) {
       "Several variables as one save: values by their names, and the names of each one's dimensions.");
   part.def(
       "netcdf_variables",
-      [](const std::string& path) {
+      [](const PathValue& path) {
         py::dict found;
         for (const auto& [name, variable] : io::netcdf_variables(path, here()))
           found[py::str(name)] = py::make_tuple(file_info(variable.info), variable.dims);
@@ -190,7 +190,7 @@ void bind_netcdf(py::module_& part) {
       py::arg("path"), "What each variable holds, and the names of its dimensions. Not collective.");
   part.def(
       "netcdf_dims",
-      [](const std::string& path) {
+      [](const PathValue& path) {
         py::dict found;
         for (const auto& [name, dim] : io::netcdf_dims(path, here()))
           found[py::str(name)] = py::make_tuple(dim.size, dim.is_unlimited);
@@ -199,13 +199,13 @@ void bind_netcdf(py::module_& part) {
       py::arg("path"), "The size of each dimension, and whether it is unlimited. Not collective.");
   part.def(
       "netcdf_attributes",
-      [](const std::string& path, const std::string& variable) {
+      [](const PathValue& path, const std::string& variable) {
         return io::netcdf_attributes(path, variable, here());
       },
       py::arg("path"), py::arg("variable") = "",
       "The attributes of a variable, a group or the file. Not collective.");
   part.def(
-      "zarr_attributes", [](const std::string& path) { return io::zarr_attributes(path, here()); },
+      "zarr_attributes", [](const PathValue& path) { return io::zarr_attributes(path, here()); },
       py::arg("path"),
       "The attributes of an array or a group that are numbers, texts or lists of them. Not collective.");
 }
@@ -236,7 +236,7 @@ void bind_file_array(py::module_& part) {
       .def("__repr__", [](const io::FileArray& x) { return "<FileArray " + to_string(x) + ">"; });
   part.def(
       "open",
-      [](const std::string& path, const std::string& name, bool unpack, bool other_files) {
+      [](const PathValue& path, const std::string& name, bool unpack, bool other_files) {
         std::optional<io::FileArray> opened;
         unlocked([&](auto where) { opened.emplace(io::open(path, {name, unpack, other_files}, where)); });
         return *opened;
@@ -268,6 +268,7 @@ void bind_stream_plan(py::module_& part) {
   py::class_<io::StreamPlan>(part, "StreamPlan")
       .def_readonly("streamed", &io::StreamPlan::streamed)
       .def_readonly("stages", &io::StreamPlan::stages)
+      .def_readonly("panels", &io::StreamPlan::panels)
       .def_readonly("slab", &io::StreamPlan::slab)
       .def_readonly("slabs", &io::StreamPlan::slabs)
       .def_readonly("passes", &io::StreamPlan::passes)
@@ -286,7 +287,7 @@ void bind_stream_plan(py::module_& part) {
       py::arg("values"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
   part.def(
       "explain_store",
-      [](const std::string& path, const Value& value, const std::string& name, std::int64_t memory_limit,
+      [](const PathValue& path, const Value& value, const std::string& name, std::int64_t memory_limit,
          std::int64_t slab, const py::kwargs& words) {
         return io::explain_store(path, value.array, store_options(name, memory_limit, slab, words), here());
       },
@@ -311,7 +312,7 @@ void bind_streams(py::module_& part) {
       py::arg("values"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
   part.def(
       "store",
-      [](const std::string& path, const Value& value, const std::string& name, std::int64_t memory_limit,
+      [](const PathValue& path, const Value& value, const std::string& name, std::int64_t memory_limit,
          std::int64_t slab, const py::kwargs& words) {
         const auto options = store_options(name, memory_limit, slab, words);
         unlocked([&](auto where) { io::store(path, value.array, options, where); });

@@ -42,7 +42,7 @@ void bind_writers(py::module_& m) {
   py::class_<io::Hdf5Writer> type(part, "Hdf5Writer",
                                   "Writes one HDF5 file piece by piece; with `with` it is closed at the end. "
                                   "Collective over all ranks.");
-  type.def(py::init([](const std::string& path, const std::string& mode) {
+  type.def(py::init([](const PathValue& path, const std::string& mode) {
              const io::Hdf5WriterOptions options{choose<io::Hdf5Open>("mode", mode,
                                                                       {{"append", io::Hdf5Open::append},
                                                                        {"replace", io::Hdf5Open::replace},
@@ -94,7 +94,7 @@ void bind_writers(py::module_& m) {
       });
   part.def(
       "hdf5_attributes",
-      [](const std::string& path, const std::string& object) {
+      [](const PathValue& path, const std::string& object) {
         return io::hdf5_attributes(path, object, here());
       },
       py::arg("path"), py::arg("object") = "/",

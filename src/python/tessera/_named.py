@@ -2,6 +2,7 @@
 import base64
 import collections.abc
 import json
+import os
 import struct
 
 from . import _core
@@ -88,7 +89,7 @@ def _unpacked(x, attrs):
 def open_zarr(path, unpack=True):
     """The arrays of a Zarr store (version 2 or 3), with their dims and attributes; the values are read later. With `unpack`, what CF calls packed becomes numbers:
     scale_factor, add_offset, and NaN for _FillValue and missing_value. Not collective; reading is."""
-    arrays, dims = {}, {}
+    path, arrays, dims = os.fspath(path), {}, {}
     for name, info in _io.zarr_arrays(path).items():
         place = f"{path}/{name}" if name else path
         attrs = json.loads(_io.zarr_attributes_json(place))
@@ -108,7 +109,7 @@ def open_zarr(path, unpack=True):
 
 def open_netcdf(path, unpack=True):
     """The variables of a netCDF-4 file, with their dims and attributes; the values are read later, unpacked as load_netcdf does. Not collective; reading is."""
-    arrays = {}
+    path, arrays = os.fspath(path), {}
     for name, (info, names) in _io.netcdf_variables(path).items():
 
         def read(sharding, slices, name=name):
