@@ -70,6 +70,7 @@ class PlanRun {
  private:
   void run_stage(const stream::PlannedStage& planned, stream::SlabSink* target) {
     const auto& stage = planned.stage;
+    if (planned.panels) return run_panels(planned, target);
     std::vector<std::unique_ptr<stream::SpillSink>> sinks;
     std::vector<stream::Runner::Target> targets(stage.wanted.size());
     for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -83,14 +84,38 @@ class PlanRun {
       }
     }
     stream::Runner runner(team_, call_text(), std::move(targets));
-    auto values = stream::walk({stage.graph, *stage.dims, stage.roles, stage.extent, stage.length, known_},
-                               stage.wanted, runner);
+    auto values = stream::walk(
+        {stage.graph, *stage.dims, stage.roles, stage.extent, stage.length, stage.split_class, known_},
+        stage.wanted, runner);
     for (const auto& sink : sinks) sink->finish();
     for (std::size_t i = 0; i < values.size(); ++i) {
       const auto& outcome = planned.outcomes[i];
       if (outcome.result >= 0) results_[static_cast<std::size_t>(outcome.result)] = values[i];
       if (outcome.placeholder.node()) known_[stream::id_of(outcome.placeholder)] = values[i];
     }
+  }
+
+  void run_panels(const stream::PlannedStage& planned, stream::SlabSink* target) {
+    std::unique_ptr<stream::SpillSink> sink;
+    if (const auto& spill = planned.outcomes[0].spill) {
+      spill->open(team_, call_text(), folder_);
+      sink = std::make_unique<stream::SpillSink>(team_, spill);
+      target = sink.get();
+    }
+    const stream::Room room{plan_.facts.limit_bytes, planned.panels->slab, 0};
+    for (const Box& box : stream::boxes_of(*planned.panels)) {
+      const auto stage = *stream::stage_of_panel(*stream::panel_of(planned.panels->value, box), room);
+      stream::Runner runner(team_, call_text(), {{}});
+      Array panel = stream::walk(
+          {stage.graph, *stage.dims, stage.roles, stage.extent, stage.length, stage.split_class, known_},
+          stage.wanted, runner)[0];
+      panel = target->placed(panel);
+      eval({panel});
+      stream::Place at;
+      for (const auto& range : box) at.push_back(range.start);
+      target->write(panel, at);
+    }
+    if (sink) sink->finish();
   }
 
   const Team& team_;
@@ -102,9 +127,11 @@ class PlanRun {
 
 // The slabs of the first value, if it has the streamed dim in the stage that computes it.
 std::optional<stream::SlabShape> slabs_of_result(const Plan& plan) {
-  for (const auto& [stage, outcomes] : plan.stages)
+  for (const auto& [stage, outcomes, panels] : plan.stages)
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       const Array& x = stage.wanted[i].value;
+      if (panels && outcomes[i].result == 0) return stream::SlabShape{0, panels->extents[0]};
+      if (panels) continue;
       if (outcomes[i].result == 0 && stage.roles.role(x).kind == stream::Role::slab)
         return stream::SlabShape{stage.dims->dim_in(stage.roles.dim_class, x), stage.length};
     }
@@ -181,13 +208,14 @@ StreamPlan explain_store(const std::string& path, const Array& value, const Stor
 
 std::string to_string(const StreamPlan& plan) {
   return "streamed along " + plan.streamed + "\n" +
-         (plan.stages > 1 ? std::to_string(plan.stages) + " stages, " : "") + std::to_string(plan.passes) +
-         (plan.passes == 1 ? " pass of " : " passes of ") + format_count(plan.slabs, "slab") + " of " +
-         std::to_string(plan.slab) + (plan.stages > 1 ? " at first" : "") + "\nreads " +
-         format_bytes(plan.bytes_read) + ", writes " + format_bytes(plan.bytes_written) + ", spills " +
-         format_bytes(plan.bytes_spilled) + "\npeak " + format_bytes(plan.peak_bytes) + " a rank of " +
-         format_bytes(plan.limit_bytes) + "\narithmetic and messages " + seconds_text(plan.seconds) +
-         ", besides the disk\n";
+         (plan.stages > 1 ? std::to_string(plan.stages) + " stages, " : "") +
+         (plan.panels > 1 ? std::to_string(plan.panels) + " panels, each " : "") +
+         std::to_string(plan.passes) + (plan.passes == 1 ? " pass of " : " passes of ") +
+         format_count(plan.slabs, "slab") + " of " + std::to_string(plan.slab) +
+         (plan.stages > 1 ? " at first" : "") + "\nreads " + format_bytes(plan.bytes_read) + ", writes " +
+         format_bytes(plan.bytes_written) + ", spills " + format_bytes(plan.bytes_spilled) + "\npeak " +
+         format_bytes(plan.peak_bytes) + " a rank of " + format_bytes(plan.limit_bytes) +
+         "\narithmetic and messages " + seconds_text(plan.seconds) + ", besides the disk\n";
 }
 
 }  // namespace tessera::io

@@ -78,6 +78,13 @@ std::vector<DimLink> links_of_remap(const Node& node) {
   return links;
 }
 
+// A product with a sparse matrix in memory has the vectors' further dims for itself.
+std::vector<DimLink> links_of_sparse(const Node& node) {
+  std::vector<DimLink> links;
+  for (int d = 1; d < node.inputs[1].ndim(); ++d) links.push_back({{-1, d}, {d}, false});
+  return links;
+}
+
 // The node with each operand split along the dim over two devices.
 std::vector<Array> split_along(const Node& node, std::size_t dim) {
   std::vector<Array> inputs;
@@ -119,8 +126,13 @@ std::vector<DimLink> links_beside_lines(const Node& node) {
 
 std::vector<DimLink> links_of(const Node& node) {
   if (node.op->name == "remap") return links_of_remap(node);
+  if (is_sparse_product(node)) return links_of_sparse(node);
   if (parts_of(*node.op) == Parts::beside_lines) return links_beside_lines(node);
   return rule_of(*node.op) != nullptr ? links_by_rule(node) : std::vector<DimLink>();
+}
+
+bool is_sparse_product(const Node& node) {
+  return node.op->name == "sparse_dot" || node.op->name == "sparse_dot_transposed";
 }
 
 ReduceKind parts_combine_by(const Node& node) {

@@ -21,6 +21,8 @@ struct DimLink {
 // The factors along which the op may run part by part. Others are left out: those that the rule keeps
 // whole, those that share a dim with another factor, and those along which a kernel looks at positions.
 std::vector<DimLink> links_of(const Node&);
+// A product of a sparse matrix in memory with vectors.
+bool is_sparse_product(const Node&);
 // By what the parts of a node's results combine. InternalError for a node without a rule.
 ReduceKind parts_combine_by(const Node&);
 

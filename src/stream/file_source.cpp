@@ -56,7 +56,7 @@ std::int64_t reading_bytes(const FileParams& p, const Shape& box) {
 }
 
 double times_read(const FileParams& p, int dim, std::int64_t block) {
-  constexpr double short_run = 32 << 10;  // as io::read_box has it
+  constexpr double short_run = 32 << 10, page = 4096;  // as io::read_box has it, and the system
   const auto d = static_cast<std::size_t>(dim);
   const double length = static_cast<double>(std::max<std::int64_t>(1, block * p.step[d]));
   if (!p.source->chunks.empty()) return std::max(1.0, static_cast<double>(p.source->chunks[d]) / length);
@@ -67,7 +67,9 @@ double times_read(const FileParams& p, int dim, std::int64_t block) {
     if (e > d) run *= static_cast<double>(p.source->info.shape[e]);
   }
   if (is_first || run >= short_run) return 1;
-  return std::max(1.0, std::min(static_cast<double>(p.source->info.shape[d]) / length, short_run / run));
+  // Gaps that are no longer are read with the runs.
+  const double pitch = run / length * static_cast<double>(p.source->info.shape[d]);
+  return std::max(1.0, pitch - run <= short_run ? pitch / run : (run + page) / run);
 }
 
 }  // namespace tessera::stream

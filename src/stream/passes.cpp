@@ -1,5 +1,6 @@
 #include "stream/passes.hpp"
 
+#include <tessera/device.hpp>
 #include <tessera/ops.hpp>
 
 #include <algorithm>
@@ -36,6 +37,10 @@ class Walk {
  private:
   bool is_slab(const Array& x) const { return program_.roles.role(x).kind == Role::slab; }
   int dim_of(const Array& x) const { return program_.dims.dim_in(program_.roles.dim_class, x); }
+  // The dim of x that ranks share where that is not the streamed one; -1: none.
+  int shared_dim(const Array& x) const {
+    return program_.split_class < 0 ? -1 : program_.dims.dim_in(program_.split_class, x);
+  }
 
   // The values of one pass: parts to combine, and slabs to store or keep.
   struct Pass {
@@ -55,7 +60,8 @@ class Walk {
   std::vector<Array> record_slab(const Pass& pass, std::int64_t length, const SlabRecorder::Cut& cut) {
     SlabRecorder recorder(program_.roles, program_.dims, wholes_, length, cut, carries_);
     std::vector<Array> roots, results;
-    for (const auto& x : pass.partials) roots.push_back(recorder.part_of(x));
+    for (const auto& x : pass.partials)
+      roots.push_back(stays_apart(x, length) ? recorder.parts_of_ranks(x) : shared(x, recorder.part_of(x)));
     for (const auto i : pass.results) {
       Array slab = recorder.of(wanted_[i].value);
       if (const NodePtr& sort = wanted_[i].sorted)
@@ -71,19 +77,49 @@ class Walk {
   void one_pass(int number) {
     const Pass pass = pass_of(number);
     if (pass.partials.empty() && pass.results.empty()) return;
-    std::vector<Array> cut;
-    std::vector<int> dims;
+    std::vector<CutValue> cut;
     carries_.clear();
     // Recorded once without values, to learn what the pass reads.
     record_slab(pass, std::min(program_.length, program_.extent), [&](const Array& x, int dim) {
-      cut.push_back(x), dims.push_back(dim);
-      return placeholder_of_part(x, dim, std::min(program_.length, program_.extent));
+      const int other = shared_dim(x);
+      cut.push_back({x, dim, other >= 0 ? other : dim});
+      return placeholder_of_part(cut.back(), std::min(program_.length, program_.extent));
     });
     wholes_.compute_all([&](const auto& roots) { return walker_.compute(roots); });
-    walker_.begin_pass(cut, dims);
+    walker_.begin_pass(cut);
     std::vector<Array> sums;
     for (const Range& slab : walker_.slabs(program_.extent, program_.length)) one_slab(pass, slab, sums);
-    for (std::size_t i = 0; i < pass.partials.size(); ++i) wholes_.set(id_of(pass.partials[i]), sums[i]);
+    set_partials(pass, sums);
+  }
+  // Slabs of which each rank has as many indices, as all but the last one have.
+  bool stays_apart(const Array& x, std::int64_t length) const {
+    const auto ranks = static_cast<std::int64_t>(device_count());
+    return program_.split_class < 0 && has_parts_of_ranks(x) && length % ranks == 0 &&
+           std::min(program_.length, program_.extent) % ranks == 0;
+  }
+  // A large value in the layout in which ranks share it, so that none holds all of it.
+  Array shared(const Array& x, const Array& part) const {
+    const int dim = has_parts_of_ranks(x) ? shared_dim(x) : -1;
+    return dim < 0 ? part : device_put(part, slab_layout(x.ndim(), dim));
+  }
+  static Array combined_by_ranks(const Array& x, const Array& parts) {
+    return parts.ndim() > x.ndim() ? combined_along_first(parts_combine_by(*x.node()), parts) : parts;
+  }
+  void set_partials(const Pass& pass, std::vector<Array>& sums) {
+    std::vector<Array> wholes;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const Array& x = pass.partials[i];
+      if (sums[i].ndim() == x.ndim()) {
+        wholes_.set(id_of(x), sums[i]);
+        continue;
+      }
+      wholes.push_back(combined_by_ranks(x, sums[i])), places.push_back(i);
+    }
+    sums.clear();
+    if (wholes.empty()) return;
+    const auto values = walker_.compute(wholes);
+    for (std::size_t i = 0; i < places.size(); ++i) wholes_.set(id_of(pass.partials[places[i]]), values[i]);
   }
 
   void one_slab(const Pass& pass, const Range& slab, std::vector<Array>& sums) {
@@ -91,8 +127,12 @@ class Walk {
     std::size_t next = 0;
     auto roots = record_slab(pass, slab.size(), [&](const Array&, int) { return std::move(leaves[next++]); });
     leaves.clear();
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      roots[i] = combined(parts_combine_by(*pass.partials[i].node()), sums[i], roots[i]);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const Array& x = pass.partials[i];
+      const bool is_last_alone = roots[i].ndim() < sums[i].ndim();
+      roots[i] = combined(parts_combine_by(*x.node()),
+                          is_last_alone ? combined_by_ranks(x, sums[i]) : sums[i], roots[i]);
+    }
     sums.clear();
     carries_.clear();
     auto values = walker_.compute_slab(roots, pass.results, slab);
@@ -136,10 +176,11 @@ Sharding slab_layout(int ndim, int dim) {
   return Sharding::from_dim_axes(mesh, axes);
 }
 
-Array placeholder_of_part(const Array& x, int dim, std::int64_t length) {
-  Type type = type_of(x);
-  type.shape[static_cast<std::size_t>(dim)] = length;
-  const auto layout = is_file(*x.node()) ? std::optional(slab_layout(x.ndim(), dim)) : output_of(x).sharding;
+Array placeholder_of_part(const CutValue& cut, std::int64_t length) {
+  Type type = type_of(cut.of);
+  type.shape[static_cast<std::size_t>(cut.dim)] = length;
+  const auto layout = is_file(*cut.of.node()) ? std::optional(slab_layout(cut.of.ndim(), cut.split))
+                                              : output_of(cut.of).sharding;
   return make_placeholder(std::move(type), layout, nullptr, 0);
 }
 

@@ -25,6 +25,12 @@ struct Wanted {
   std::optional<TargetChunks> chunks = {};  // of a target in chunks
 };
 
+// A value that a pass takes in parts along a dim, each split over the devices along that dim or another.
+struct CutValue {
+  Array of;
+  int dim = 0, split = 0;
+};
+
 // The work of a walk on what it records.
 class Walker {
  public:
@@ -32,7 +38,7 @@ class Walker {
   // The values of whole arrays.
   virtual std::vector<Array> compute(const std::vector<Array>& roots) = 0;
   // A pass over these files and operands begins: parts of them are asked for, slab by slab.
-  virtual void begin_pass(const std::vector<Array>& cut, const std::vector<int>& dims) = 0;
+  virtual void begin_pass(const std::vector<CutValue>& cut) = 0;
   // Those parts, in the same order.
   virtual std::vector<Array> leaves(const Range& slab) = 0;
   // The values of one slab; the last ones are those of these wanted values.
@@ -47,13 +53,13 @@ struct Streamed {
   const DimClasses& dims;
   const Roles& roles;
   std::int64_t extent = 0, length = 0;    // of the streamed dim, of a slab
+  int split_class = -1;                   // of the dims that ranks share, if not the streamed one
   const std::map<ValueId, Array>& known;  // what placeholders stand for
 };
 // The wanted values; of a stored one with the streamed dim nothing is kept, its entry holds nothing.
 std::vector<Array> walk(const Streamed&, const std::vector<Wanted>&, Walker&);
-// The placeholder of a part of x.
-Array placeholder_of_part(const Array& x, int dim, std::int64_t length);
-// The layout of a slab: the streamed dim is split over all devices.
+Array placeholder_of_part(const CutValue&, std::int64_t length);
+// One dim is split over all devices, of a slab usually the streamed one.
 Sharding slab_layout(int ndim, int dim);
 
 }  // namespace tessera::stream

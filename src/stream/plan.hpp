@@ -15,6 +15,7 @@ struct Stage {
   Roles roles;
   std::vector<Wanted> wanted;
   std::int64_t extent = 0, length = 0;
+  int split_class = -1;  // as of Streamed
   io::StreamPlan facts;
 };
 // The memory that a rank may use.
@@ -31,7 +32,9 @@ struct StreamableDim {
 };
 std::vector<StreamableDim> candidates_in(const Graph&, const DimClasses&);
 // The stage with the longest slab that fits, or with the shortest one.
-Stage stage_along(const std::vector<Wanted>&, Graph, DimClasses, Roles, std::int64_t extent, const Room&);
+// `split_class`: of the dims that ranks share, if not the streamed one.
+Stage stage_along(const std::vector<Wanted>&, Graph, DimClasses, Roles, std::int64_t extent, const Room&,
+                  int split_class = -1);
 
 // The bytes that a rank may use for arrays besides those that live now.
 std::int64_t free_share();

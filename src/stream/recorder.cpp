@@ -1,14 +1,21 @@
 #include "stream/recorder.hpp"
 
 #include <tessera/array/index.hpp>
+#include <tessera/device.hpp>
 #include <tessera/ops.hpp>
 
+#include <set>
+
 #include "base/call.hpp"
+#include "base/thresholds.hpp"
 #include "graph/same_bits.hpp"
+#include "ops/build.hpp"
 #include "ops/index/remap_op.hpp"
 #include "ops/resized.hpp"
 #include "ops/sort/cumulative.hpp"
+#include "ops/sparse/sparse_params.hpp"
 #include "stream/file_source.hpp"
+#include "stream/passes.hpp"
 
 namespace tessera::stream {
 namespace {
@@ -52,6 +59,24 @@ Array combined(ReduceKind kind, const Array& a, const Array& b) {
     case ReduceKind::logsumexp: return logaddexp(a, b);
     default: throw InternalError(std::string("stream: parts combine by ") + name(kind));
   }
+}
+
+Array combined_along_first(ReduceKind kind, const Array& parts) {
+  switch (kind) {
+    case ReduceKind::sum: return sum(parts, 0);
+    case ReduceKind::prod: return prod(parts, 0);
+    case ReduceKind::max: return max(parts, 0);
+    case ReduceKind::min: return min(parts, 0);
+    case ReduceKind::any: return any(parts, 0);
+    case ReduceKind::all: return all(parts, 0);
+    default: throw InternalError(std::string("stream: parts of ranks combine by ") + name(kind));
+  }
+}
+
+bool has_parts_of_ranks(const Array& x) {
+  constexpr std::int64_t large = 64 << 10;  // bytes; less is sent in the time of a few messages
+  static const std::set<std::string> ops = {"dot", "sum", "prod", "max", "min", "any", "all"};
+  return device_count() > 1 && x.nbytes() >= threshold(large) && ops.contains(x.node()->op->name);
 }
 
 Array WholeValues::of(const Array& x) {
@@ -109,12 +134,40 @@ Array SlabRecorder::part_of(const Array& x) {
   return recorded(*x.node(), true)[static_cast<std::size_t>(x.output())];
 }
 
+Array SlabRecorder::parts_of_ranks(const Array& x) {
+  const Node& node = *x.node();
+  const OnBehalfOf call(node.called());
+  const auto ranks = static_cast<std::int64_t>(device_count());
+  const auto link = *link_in(node, dims_, roles_.dim_class);
+  std::vector<Array> inputs, of_one_rank;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    inputs.push_back(of(node.inputs[i]));
+    Type type = type_of(inputs.back());
+    if (const int dim = link.in[i]; dim >= 0) {
+      auto extents = type.shape.vector();
+      extents[static_cast<std::size_t>(dim)] /= ranks;
+      type.shape = Shape(extents);
+      extents.insert(extents.begin() + dim, ranks);
+      inputs.back() = reshape(inputs.back(), Shape(std::move(extents)));
+    }
+    of_one_rank.push_back(make_placeholder(std::move(type), std::nullopt, nullptr, 0));
+  }
+  const auto params = params_for(node, node.outputs[0].type.shape, -1);
+  const auto one = record_again(node, params, std::move(of_one_rank));
+  const auto at = static_cast<std::size_t>(x.output());
+  const Batched parts = node.op->batch.rule()({*one[at].node(), inputs, link.in, ranks});
+  return parts.dims[at] == 0 ? parts.out[at] : moveaxis(parts.out[at], parts.dims[at], 0);
+}
+
 std::vector<Array> SlabRecorder::recorded(const Node& node, bool is_partial) {
   std::vector<Array> inputs;
   for (const auto& input : node.inputs) inputs.push_back(of(input));
   const int dim = is_partial ? -1 : dims_.dim_in(roles_.dim_class, node, 0);
   const auto params = params_for(node, resized(node.outputs[0].type.shape, dim, length_), dim);
+  if (is_sparse_product(node)) inputs[1] = on_pattern_mesh(pattern_of(*params), inputs[1]);
   auto results = record_again(node, params, std::move(inputs));
+  if (is_sparse_product(node) && dim >= 0)
+    results[0] = device_put(results[0], slab_layout(results[0].ndim(), dim));
   for (std::size_t i = 0; i < results.size(); ++i) {
     const int at = is_partial ? -1 : dims_.dim_in(roles_.dim_class, node, static_cast<int>(i));
     if (!(results[i].shape() == resized(node.outputs[i].type.shape, at, length_)))

@@ -14,6 +14,8 @@ using ValueId = std::pair<const Node*, int>;
 std::vector<Array> record_again(const Node&, ParamsPtr, std::vector<Array> inputs);
 // a and b combined as parts of a reduction are.
 Array combined(ReduceKind, const Array& a, const Array& b);
+// The parts along dim 0 combined.
+Array combined_along_first(ReduceKind, const Array& parts);
 inline ValueId id_of(const Array& x) { return {x.node().get(), x.output()}; }
 
 // Values that are whole: results of earlier passes. Recorded when they are first asked for.
@@ -31,6 +33,10 @@ class WholeValues {
   std::map<ValueId, Array> known_;
   std::vector<ValueId> recorded_;
 };
+
+// Whether ranks keep their parts of this partial value apart until the end of a pass, so that they send it
+// once and not with each slab: large ones of ops whose batches are no dearer.
+bool has_parts_of_ranks(const Array& x);
 
 // One slab of the values of a graph.
 class SlabRecorder {
@@ -51,6 +57,9 @@ class SlabRecorder {
   Array of(const Array& x);
   // The slab's part of a partial value.
   Array part_of(const Array& x);
+  // The same before the ranks combine theirs: a first dim with a part of each device, split over them. For a
+  // length that divides, and values of which has_parts_of_ranks is true.
+  Array parts_of_ranks(const Array& x);
   // Those that were recorded here, with their last elements in this slab.
   const std::vector<std::pair<const Node*, Array>>& new_carries() const { return new_carries_; }
 

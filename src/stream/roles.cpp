@@ -69,7 +69,9 @@ class Finder {
     return rule != nullptr ? "its dims: " + rule->text.text() : "op '" + node.op->name + "'";
   }
   void refuse(const Node& node, const std::string& why) {
-    if (roles_.refusal.empty()) roles_.refusal = called(node) + " " + why;
+    if (!roles_.refusal.empty()) return;
+    roles_.refusal = called(node) + " " + why;
+    roles_.refused_by = &node;
   }
 
   const DimClasses& dims_;

@@ -25,6 +25,7 @@ struct Roles {
   std::map<const Node*, Role> of;
   int passes = 0;
   std::string refusal;  // why the program cannot be streamed along this class; "" if it can
+  const Node* refused_by = nullptr;
   const Role& role(const Array& x) const { return of.at(x.node().get()); }
 };
 Roles roles_in(const Graph&, const DimClasses&, int dim_class);

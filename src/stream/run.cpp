@@ -23,9 +23,7 @@ std::vector<Array> Runner::compute(const std::vector<Array>& roots) {
   return roots;
 }
 
-void Runner::begin_pass(const std::vector<Array>& cut, const std::vector<int>& dims) {
-  cut_ = cut, dims_ = dims, next_ = 0;
-}
+void Runner::begin_pass(const std::vector<CutValue>& cut) { cut_ = cut, next_ = 0; }
 
 std::vector<Range> Runner::slabs(std::int64_t extent, std::int64_t length) {
   ranges_.clear();
@@ -37,16 +35,16 @@ std::vector<Range> Runner::slabs(std::int64_t extent, std::int64_t length) {
 
 void Runner::start_reading(const Range& slab) {
   incoming_.clear();
-  for (std::size_t i = 0; i < cut_.size(); ++i) {
-    if (!is_file(*cut_[i].node())) continue;
-    const auto dim = static_cast<std::size_t>(dims_[i]);
-    Shape shape = cut_[i].shape();
+  for (const auto& cut : cut_) {
+    if (!is_file(*cut.of.node())) continue;
+    const auto dim = static_cast<std::size_t>(cut.dim);
+    Shape shape = cut.of.shape();
     shape[dim] = slab.size();
-    const Sharding layout = slab_layout(shape.ndim(), dims_[i]);
+    const Sharding layout = slab_layout(shape.ndim(), cut.split);
     Box box = layout.local_box(shape, process_index());
-    const auto bytes = box_elements(box) * static_cast<std::int64_t>(itemsize(cut_[i].dtype()));
+    const auto bytes = box_elements(box) * static_cast<std::int64_t>(itemsize(cut.of.dtype()));
     box[dim] = {box[dim].start + slab.start, box[dim].stop + slab.start};
-    incoming_.push_back({cut_[i], dims_[i], std::move(shape), layout, std::move(box),
+    incoming_.push_back({cut.of, std::move(shape), layout, std::move(box),
                          Buffer::allocate(static_cast<std::size_t>(bytes))});
   }
   reader_.start([this] {
@@ -60,11 +58,11 @@ std::vector<Array> Runner::leaves(const Range& slab) {
   std::vector<Array> parts(cut_.size());
   std::size_t file = 0;
   for (std::size_t i = 0; i < cut_.size(); ++i) {
-    if (is_file(*cut_[i].node())) {
+    if (is_file(*cut_[i].of.node())) {
       auto& part = incoming_[file++];
-      parts[i] = make_leaf({part.shape, cut_[i].dtype()}, part.layout, std::move(part.buffer), true);
+      parts[i] = make_leaf({part.shape, part.of.dtype()}, part.layout, std::move(part.buffer), true);
     } else {
-      parts[i] = part_of(cut_[i], dims_[i], slab);
+      parts[i] = part_of(cut_[i].of, cut_[i].dim, slab);
     }
   }
   if (file < cut_.size()) eval(parts);  // parts of operands in memory: the slabs' programs are then all alike
@@ -83,8 +81,12 @@ std::vector<Array> Runner::compute_slab(const std::vector<Array>& roots,
     if (auto* sink = targets_[wanted[i]].sink) values[first + i] = sink->placed(values[first + i]);
   eval(values);
   for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (const auto& target = targets_[wanted[i]]; target.sink != nullptr)
-      target.sink->write(std::exchange(values[first + i], Array()), target.dim, slab.start);
+    if (const auto& target = targets_[wanted[i]]; target.sink != nullptr) {
+      const Array part = std::exchange(values[first + i], Array());
+      Place at(part.shape().size(), 0);
+      at[static_cast<std::size_t>(target.dim)] = slab.start;
+      target.sink->write(part, at);
+    }
   return values;
 }
 

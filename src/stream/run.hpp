@@ -21,7 +21,7 @@ class Runner : public Walker {
   Runner(const io::Team& team, std::string call, std::vector<Target> targets)
       : team_(team), call_(std::move(call)), targets_(std::move(targets)) {}
   std::vector<Array> compute(const std::vector<Array>& roots) override;
-  void begin_pass(const std::vector<Array>& cut, const std::vector<int>& dims) override;
+  void begin_pass(const std::vector<CutValue>& cut) override;
   std::vector<Range> slabs(std::int64_t extent, std::int64_t length) override;
   std::vector<Array> leaves(const Range& slab) override;
   std::vector<Array> compute_slab(const std::vector<Array>& roots, const std::vector<std::size_t>& wanted,
@@ -31,7 +31,6 @@ class Runner : public Walker {
   // A part of a file array on its way to memory.
   struct Incoming {
     Array of;
-    int dim = 0;
     Shape shape;
     Sharding layout;
     Box box;  // of this rank's block, in the file's array
@@ -42,8 +41,7 @@ class Runner : public Walker {
   const io::Team& team_;
   std::string call_;
   std::vector<Target> targets_;  // of each wanted value
-  std::vector<Array> cut_;
-  std::vector<int> dims_;
+  std::vector<CutValue> cut_;
   std::vector<Range> ranges_;
   std::size_t next_ = 0;  // the slab to read next
   std::vector<Incoming> incoming_;

@@ -1,5 +1,6 @@
 #include "stream/stages.hpp"
 
+#include <tessera/device.hpp>
 #include <tessera/ops.hpp>
 
 #include <algorithm>
@@ -64,11 +65,22 @@ class Search {
     for (const auto& candidate : candidates_in(graph, dims))
       if (auto stages = in_several(simple, graph, dims, candidate, held, depth))
         keep_better(best, std::move(*stages));
+    if (!best || !fits(*best))
+      if (auto stages = in_panels(simple, graph, dims, held, depth)) keep_better(best, std::move(*stages));
     return best;
   }
   const std::string& refusals() const { return refusals_; }
+  // The bytes of the operands and results of an op that was refused, on all ranks together.
+  std::int64_t needed_bytes() const { return needed_bytes_; }
 
  private:
+  static std::int64_t bytes_of_operands(const Node& node) {
+    std::int64_t bytes = 0;
+    for (const auto& x : node.inputs) bytes += x.nbytes();
+    for (const auto& y : node.outputs)
+      bytes += y.type.shape.elements() * static_cast<std::int64_t>(itemsize(y.type.dtype));
+    return bytes;
+  }
   Wanted wanted_result(const Array& x) const { return {x, request_.is_stored, nullptr, request_.chunks}; }
   void count_writes(PlannedStage& planned) const {
     auto& stage = planned.stage;
@@ -94,6 +106,7 @@ class Search {
       Roles roles = roles_in(graph, dims, dim_class);
       if (!roles.refusal.empty()) {
         if (depth == 0) refusals_ += "\n  a dim of " + std::to_string(extent) + ": " + roles.refusal;
+        if (depth == 0) needed_bytes_ = std::max(needed_bytes_, bytes_of_operands(*roles.refused_by));
         return;
       }
       PlannedStage stage{stage_along(wanted, graph, dims, std::move(roles), extent, with(held)), outcomes};
@@ -138,6 +151,46 @@ class Search {
     stages.push_back(std::move(stage));
     for (auto& s : *further) stages.push_back(std::move(s));
     return stages;
+  }
+
+  // The result in panels, or a product below it, which then lies in a temporary file.
+  std::optional<Stages> in_panels(const Open& open, const Graph& graph, const DimClasses& dims,
+                                  std::int64_t held, int depth) {
+    if (open.values.size() == 1 && request_.is_stored && !request_.chunks)
+      if (auto planned = panels_within(open.values[0], with(held), numbers_)) {
+        planned->facts.bytes_written = open.values[0].nbytes();
+        Stages stages;
+        stages.push_back(stage_in_panels(std::move(*planned), dims, {open.results[0]}));
+        return stages;
+      }
+    for (const auto& node : graph.nodes)
+      if (node->op->name == "dot" && node->outputs[0].type.shape.ndim() > 0)
+        if (auto stages = product_in_panels(Array(node, 0), open, graph, dims, held, depth)) return stages;
+    return std::nullopt;
+  }
+  std::optional<Stages> product_in_panels(const Array& x, const Open& open, const Graph& graph,
+                                          const DimClasses& dims, std::int64_t held, int depth) {
+    auto planned = panels_within(x, with(held), numbers_);
+    if (!planned) return std::nullopt;
+    const auto spill = spill_of(x);
+    planned->facts.bytes_spilled = spill->bytes();
+    Replaced replaced(graph);
+    replaced.set(x, record_source(source_of_spill(spill), numbers_));
+    Open rest{{}, open.results};
+    for (const auto& value : open.values) rest.values.push_back(replaced.of(value));
+    auto further = find(rest, held, depth + 1);
+    if (!further) return std::nullopt;
+    Stages stages;
+    stages.push_back(stage_in_panels(std::move(*planned), dims, {-1, spill}));
+    for (auto& s : *further) stages.push_back(std::move(s));
+    return stages;
+  }
+  PlannedStage stage_in_panels(PlannedPanels planned, const DimClasses& dims, Outcome outcome) const {
+    const Wanted wanted{planned.panels.value, true};
+    planned.facts.limit_bytes = room_.bytes;
+    Stage stage{{},           std::make_unique<DimClasses>(dims), {}, {wanted}, 0, planned.panels.slab, -1,
+                planned.facts};
+    return {std::move(stage), {std::move(outcome)}, std::move(planned.panels)};
   }
 
   static std::vector<Array> values_of(const std::vector<Wanted>& wanted) {
@@ -263,7 +316,20 @@ class Search {
   Room room_;
   FileNumbers numbers_;
   std::string refusals_;
+  std::int64_t needed_bytes_ = 0;
 };
+
+// The memory that a program needs that cannot be streamed, and where there is as much.
+std::string cure_in_memory(std::int64_t needed, std::int64_t room) {
+  const auto ranks = static_cast<std::int64_t>(device_count());
+  const std::string load = " with FileArray::load(sharding), which splits it over the ranks, ";
+  if (needed / ranks <= room)
+    return "\nIt fits in memory: load the file" + load + "or compute that op's operand first";
+  return "\nIn memory its operands and results take " + format_bytes(needed / ranks) + " on each of " +
+         format_count(ranks, "rank") + ", of which each may use " + format_bytes(room) + ": load the file" +
+         load + "on at least " + format_count((needed + room - 1) / std::max<std::int64_t>(1, room), "rank") +
+         ", or raise TESSERA_MEM_LIMIT; or compute that op's operand first";
+}
 
 // A tenth of the limit is for messages and small blocks.
 std::int64_t room_for(const Request& request) {
@@ -277,6 +343,7 @@ io::StreamPlan facts_of(const Stages& stages) {
     const auto& next = stages[i].stage.facts;
     facts.streamed += ", then " + next.streamed;
     facts.passes += next.passes, facts.seconds += next.seconds;
+    facts.panels = std::max(facts.panels, next.panels);
     facts.bytes_read += next.bytes_read, facts.bytes_written += next.bytes_written;
     facts.bytes_spilled += next.bytes_spilled;
     facts.peak_bytes = std::max(facts.peak_bytes, next.peak_bytes);
@@ -295,10 +362,9 @@ Plan plan_of(const Request& request) {
   auto best = search.find(open, 0, 0);
   const std::string& refusals = search.refusals();
   if (!best)
-    throw ArgumentError(
-        call_text() + ": no dim of the files can be streamed:" +
-        (refusals.empty() ? " they have none longer than 1" : refusals) +
-        "\nLoad the files with FileArray::load if they fit, or compute that op's operand first");
+    throw ArgumentError(call_text() + ": no dim of the files can be streamed:" +
+                        (refusals.empty() ? " they have none longer than 1" : refusals) +
+                        cure_in_memory(search.needed_bytes(), room));
   Plan plan{std::move(*best), {}};
   plan.facts = facts_of(plan.stages);
   if (plan.facts.peak_bytes > room)

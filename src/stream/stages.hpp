@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "stream/panels.hpp"
 #include "stream/plan.hpp"
 #include "stream/spill/file_views.hpp"
 
@@ -19,7 +20,7 @@ struct Request {
   std::int64_t memory_limit = 0;            // 0: this rank's share
   std::int64_t slab = 0;                    // extent of a slab; 0: chosen
   std::int64_t number = 0;                  // of the plan, if it is to be run
-  std::optional<TargetChunks> chunks = {};  // of that file
+  std::optional<TargetChunks> chunks = {};  // of that file; it takes slabs, no panels
 };
 
 // The fate of a wanted value of a stage: one of these.
@@ -31,7 +32,8 @@ struct Outcome {
 };
 struct PlannedStage {
   Stage stage;
-  std::vector<Outcome> outcomes;  // of stage.wanted
+  std::vector<Outcome> outcomes;      // of stage.wanted
+  std::optional<Panels> panels = {};  // the only wanted value is computed so; the stage has its facts alone
 };
 struct Plan {
   std::vector<PlannedStage> stages;

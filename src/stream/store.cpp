@@ -52,6 +52,7 @@ class StoredFile : public StoreTarget {
   StoredFile(const io::Team& team, const std::string& path, const Array& x, const Prepare& prepare)
       : team_(team), writer_(team, [this](const Box& box, const std::byte* data) {
           io::write_box(*file_, dense_, box, data);
+          file_->begin_sync();
         }) {
     const std::string call = call_text();
     std::string temporary;
@@ -67,7 +68,7 @@ class StoredFile : public StoreTarget {
     team_.together([&] { file_.emplace(call, temporary, io::File::Mode::write); });
   }
   Array placed(const Array& slab) override { return io::with_long_runs(slab); }
-  void write(const Array& slab, int dim, std::int64_t start) override { writer_.write(slab, dim, start); }
+  void write(const Array& part, const Place& at) override { writer_.write(part, at); }
   void commit() override {
     team_.together([&] {
       writer_.wait();

@@ -39,7 +39,7 @@ class StoredZarr : public StoreTarget {
  public:
   StoredZarr(const io::Team& team, const std::string& path, const io::StoreOptions& options, const Array& x,
              const SlabShape& slabs)
-      : team_(team), call_(call_text()), meta_(metadata(call_, options, x, slabs)) {
+      : team_(team), call_(call_text()), dim_(slabs.dim), meta_(metadata(call_, options, x, slabs)) {
     team_.once([&] {
       place_.emplace(call_, path);
       root_ = place_->new_temporary();
@@ -54,14 +54,12 @@ class StoredZarr : public StoreTarget {
   }
 
   // A chunk that two slabs share is written by the first of them, and read and written again by the second.
-  void write(const Array& slab, int dim, std::int64_t start) override {
+  void write(const Array& slab, const Place& at) override {
     team_.together([&] { writer_.wait(); });
-    io::zarr::ChunkIndex origin(meta_.shape.size(), 0);
-    const auto d = static_cast<std::size_t>(dim);
-    origin[d] = start;
     Shape before = meta_.shape;
-    before[d] = start;
-    const auto put = io::zarr::prepared_write(team_, {call_, meta_, folder_, origin, folder_, before}, slab);
+    const auto d = static_cast<std::size_t>(dim_);
+    before[d] = at[d];
+    const auto put = io::zarr::prepared_write(team_, {call_, meta_, folder_, at, folder_, before}, slab);
     team_.together([&] { writer_.start([put] { put(); }); });
   }
   void commit() override {
@@ -103,6 +101,7 @@ class StoredZarr : public StoreTarget {
 
   const io::Team& team_;
   std::string call_, root_, folder_;
+  int dim_;  // of the slabs
   io::zarr::ArrayMeta meta_;
   const io::NoSizeSignal size_is_an_error_;
   std::optional<io::zarr::FolderPlace> place_;  // on the first rank

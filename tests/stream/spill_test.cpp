@@ -232,6 +232,21 @@ TEST_F(Spill, what_no_stage_can_do_is_refused) {
               HasSubstr("needs all of the dim"));
 }
 
+TEST_F(Spill, a_refused_factorization_tells_the_memory_that_it_needs) {
+  const auto x = file_of(mixed({90, 90}));
+  const std::int64_t ranks = device_count(), needed = 2 * x.nbytes(), limit = needed / ranks / 2,
+                     room = limit - limit / 10;
+  const auto text =
+      text_of_error<ArgumentError>([&] { io::compute(linalg::cholesky(x), {.memory_limit = limit}); });
+  EXPECT_THAT(text, testing::AllOf(
+                        HasSubstr("cholesky"), HasSubstr("In memory its operands and results take "),
+                        HasSubstr(" on each of " + std::to_string(ranks) + " rank"),
+                        HasSubstr("on at least " + std::to_string((needed + room - 1) / room) + " ranks")));
+  EXPECT_THAT(
+      text_of_error<ArgumentError>([&] { io::compute(linalg::cholesky(x), {.memory_limit = 1 << 20}); }),
+      HasSubstr("It fits in memory: load the file with FileArray::load(sharding)"));
+}
+
 TEST_F(Spill, tiles_follow_the_slabs_of_both_sides) {
   EXPECT_TRUE(stream::tile_for({100}, 0, 10, 8).empty());
   EXPECT_EQ(stream::tile_for({1000, 2000}, 0, 100, 8), (std::vector<std::int64_t>{100, 200}));

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "base/thresholds.hpp"
 #include "io/folder.hpp"
 #include "support/compare.hpp"
 #include "types/buffer.hpp"
@@ -130,6 +131,32 @@ TEST_F(Stream, functions_of_files_are_those_of_arrays_in_memory) {
         expect_near(io::compute(f(files[n]), {.slab = slab}), f(x),
                     std::string(name) + " of " + files[n].detail());
       }
+}
+
+// Sums of products, and reductions, of which each rank adds up its own part until the end of the pass.
+TEST_F(Stream, ranks_combine_large_results_once_in_a_pass) {
+  const LowThresholds low(1 << 20);
+  const std::set<std::string> large = {"A^T A",   "mean of columns",   "var",      "min",
+                                       "prod",    "centred",           "gradient", "new dim",
+                                       "weights", "softmax of columns"};
+  const Array x = numbers({24 * device_count() + 5, 130});
+  io::save_npy(path("x.npy"), x);
+  const auto file = io::open(path("x.npy"));
+  for (const auto& [name, f] : functions()) {
+    if (!large.contains(name)) continue;
+    for (const std::int64_t slab : {8 * device_count(), 8 * device_count() + 1}) {
+      SCOPED_TRACE(name);
+      expect_near(io::compute(f(file), {.slab = slab}), f(x), name);
+    }
+  }
+  const Array whole = astype(x * 10, int32);
+  io::save_npy(path("n.npy"), whole);
+  const auto numbers_file = io::open(path("n.npy"));
+  for (const auto& f : std::vector<Function>{[](const Array& n) { return matmul(n.T(), n); },
+                                             [](const Array& n) { return sum(n, 0); },
+                                             [](const Array& n) { return astype(any(n > 20, 0), int32); },
+                                             [](const Array& n) { return astype(all(n > 5, 0), int32); }})
+    expect_near(io::compute(f(numbers_file), {.slab = 4 * device_count()}), f(whole), "integers");
 }
 
 TEST_F(Stream, results_are_stored_slab_by_slab) {

@@ -13,7 +13,7 @@ class SpillSink : public SlabSink {
       : team_(team),
         file_(std::move(file)),
         writer_(team, [this](const Box& box, const std::byte* data) { file_->write(box, data); }) {}
-  void write(const Array& slab, int dim, std::int64_t start) override { writer_.write(slab, dim, start); }
+  void write(const Array& part, const Place& at) override { writer_.write(part, at); }
   // All is written; collective over all ranks.
   void finish() {
     team_.together([&] { writer_.wait(); });
