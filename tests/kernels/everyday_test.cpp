@@ -20,6 +20,7 @@
 #include "kernels/sort/count_places.hpp"
 #include "kernels/sort/order_key.hpp"
 #include "kernels/sort/sort.hpp"
+#include "kernels/values.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera::kernels {
