@@ -208,8 +208,8 @@ std::string sum_of(const json& body) {
 json trusted_body(std::string_view text) {
   if (is_too_deep(text)) damaged("is no manifest: it is nested more than 16 deep");
   const json whole = json::parse(text, nullptr, false);
-  if (whole.is_discarded() || !whole.is_object() || !whole.contains("body") || !whole.contains("xxh3") ||
-      !whole["body"].is_object())
+  if (text.find('\0') != text.npos || whole.is_discarded() || !whole.is_object() || !whole.contains("body") ||
+      !whole.contains("xxh3") || !whole["body"].is_object())
     damaged("is no manifest");
   const json& body = whole["body"];
   if (whole["xxh3"] != sum_of(body)) damaged("does not have the checksum that it names");

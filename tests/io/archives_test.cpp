@@ -262,6 +262,7 @@ TEST_F(Safetensors, what_is_wrong_is_refused_with_path_and_reason) {
   EXPECT_THAT(refusal("abc"), HasSubstr("fewer than 8 bytes"));
   EXPECT_THAT(refusal(std::string(8, '\x7f')), HasSubstr("it claims a header of"));
   EXPECT_THAT(refusal(safetensors("[1]", "")), HasSubstr("no JSON object"));
+  EXPECT_THAT(refusal(safetensors(std::string("{}\0{\"w\":1}", 10), "")), HasSubstr("no JSON object"));
   EXPECT_THAT(with("\"w\":1", 0), HasSubstr("describes no tensor"));
   EXPECT_THAT(with("\"w\":{\"dtype\":\"F8_E4M3\",\"shape\":[1],\"data_offsets\":[0,1]}", 1),
               HasSubstr("as 'F8_E4M3', which tessera does not have"));

@@ -220,6 +220,13 @@ TEST_F(Zarr, filters_of_version_2_are_named) {
   EXPECT_THAT(text_of_error<IoError>([&] { io::open(path("f.zarr")); }), is_told);
 }
 
+TEST_F(Zarr, a_nul_does_not_end_the_metadata) {
+  io::save_zarr(path("x.zarr"), device_put(numbers({6}, int32), all_rows()));
+  once([&] { std::ofstream(path("x.zarr/zarr.json"), std::ios::app | std::ios::binary) << '\0' << "{}"; });
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_zarr(path("x.zarr")); }),
+              HasSubstr("has a NUL in zarr.json; write it again"));
+}
+
 TEST_F(Zarr, damaged_chunks_are_errors_that_name_the_file) {
   const Array x = device_put(numbers({6, 4}, float32), all_rows());
   const std::pair<io::ZarrOptions, const char*> cases[] = {

@@ -104,9 +104,10 @@ void check_coverage(const SafetensorsHeader& header, std::int64_t data_bytes) {
            std::to_string(at));
 }
 
-// Parses JSON and refuses duplicate names, of which the JSON library would silently keep the last. Bounds the
-// depth, since the value is freed by recursion.
+// Parses JSON and refuses duplicate names, of which the JSON library would silently keep the last, and a NUL,
+// behind which it reads nothing. Bounds the depth, since the value is freed by recursion.
 std::optional<json> parse_strictly(std::string_view text, std::string& twice) {
+  if (text.find('\0') != text.npos) return std::nullopt;
   std::vector<std::set<std::string>> names;
   bool is_deep = false;
   constexpr int deepest = 16;

@@ -95,6 +95,7 @@ std::string shown(const std::string& text) { return tessera::quoted(text.substr(
 
 Json parse_value(std::string_view text, const std::string& what) {
   if (text.size() > most_bytes) refuse("has more than 256 MiB of metadata in " + what);
+  if (text.find('\0') != text.npos) refuse("has a NUL in " + what);  // behind which the parser reads nothing
   const bool is_special =
       text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
   const std::string marked = is_special ? with_markers(text) : std::string();
