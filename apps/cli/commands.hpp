@@ -108,6 +108,9 @@ tessera::Array apply(const std::string& command, const Order&, const std::vector
 void check_operands(const std::string& command, const Order&);  // UsageError: too few, too many
 // The layout of operand n with this shape. Without --spec its first dim is split, if it has one.
 tessera::Sharding layout_of(const Order&, std::size_t n, const tessera::Shape&, const tessera::Mesh&);
+// The same of an operand that errors call otherwise.
+tessera::Sharding layout_of(const Order&, std::size_t n, const tessera::Shape&, const tessera::Mesh&,
+                            const std::string& name);
 // The program of explain and simulate: the operation as a function, and operands without data.
 struct PlannedProgram {
   std::function<std::vector<tessera::Array>(const std::vector<tessera::Array>&)> function;

@@ -97,12 +97,16 @@ void check_operands(const std::string& command, const Order& order) {
 
 // The layout of operand n with this shape. Without --spec its first dim is split, if it has one.
 Sharding layout_of(const Order& order, std::size_t n, const Shape& shape, const Mesh& mesh) {
+  return layout_of(order, n, shape, mesh, tessera::quoted(order.operands[n]));
+}
+Sharding layout_of(const Order& order, std::size_t n, const Shape& shape, const Mesh& mesh,
+                   const std::string& name) {
   return of_words([&] {
     const auto spec = spec_of(order, n);
     const bool by_default =
         order.specs.empty() && static_cast<std::size_t>(shape.ndim()) < spec.dims().size();
     const Sharding sharding = NamedSharding(mesh, by_default ? PartitionSpec() : spec);
-    sharding.check_fits(shape, tessera::quoted(order.operands[n]).c_str());
+    sharding.check_fits(shape, name.c_str());
     return sharding;
   });
 }

@@ -31,7 +31,7 @@ std::optional<Sharding> layout_of_argument(const Order& order, const stablehlo::
   if (value.sharding) return value.sharding;
   for (const auto& other : program.arguments())
     if (other.sharding && order.mesh.empty() && order.specs.empty()) return std::nullopt;
-  return layout_of(order, n, value.shape, job_mesh(order));
+  return layout_of(order, n, value.shape, job_mesh(order), "argument " + std::to_string(n));
 }
 
 // Normal numbers, integers that are 0 or 1.

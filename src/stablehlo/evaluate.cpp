@@ -78,6 +78,10 @@ Arrays Evaluator::region(CallFrame& frame, const RegionText& region, const Array
                  tessera::to_string(arguments[i].shape()) + " and not " + to_string(type));
     frame.values[value] = arguments[i];
   }
+  // Operations in a region are cited by their own lines; those of a scalar function by the line that
+  // calls it.
+  std::optional<UserCode> inside;
+  if (!is_lifted_) inside.emplace();
   for (const auto& op : region.operations)
     if (!returns(op)) run(frame, op);
   Arrays results;

@@ -38,6 +38,11 @@ struct PackedQr {
   Array self, source, q, r;
 };
 
+// Bits of threefry for row-major counters: rules/known.hpp.
+struct CountedDraw {
+  Array high, low, key_1, key_2;
+};
+
 // The values of one call of a function.
 struct CallFrame {
   const Function& function;
@@ -58,13 +63,17 @@ class Evaluator {
   // A region of scalars on arrays of one shape, element by element.
   Arrays elementwise(CallFrame&, const RegionText&, const Arrays& arguments);
   const Function& function(std::string_view name, TextPlace from) const;
+  const std::vector<const Operation*>& makers_of(const Function& function) const {
+    return makers_.at(&function);
+  }
   [[noreturn]] void refuse(TextPlace, const std::string& text) const;
   std::source_location line(TextPlace) const;
 
   const Module& module;
   const Layouts& layouts;
   Manual manual;
-  std::map<std::pair<const Node*, int>, PackedQr> packed;  // by the array that stands for it
+  std::map<std::pair<const Node*, int>, PackedQr> packed;    // by the array that stands for it
+  std::map<std::pair<const Node*, int>, CountedDraw> draws;  // by the array of high words
 
  private:
   void run(CallFrame&, const Operation&);

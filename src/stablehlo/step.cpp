@@ -133,6 +133,11 @@ std::optional<double> number_of(const Constant& dense) {
                             (value <= (std::int64_t{1} << 53) && value >= -(std::int64_t{1} << 53));
       return is_exact ? std::optional<double>(static_cast<double>(value)) : std::nullopt;
     }
+    case uint64.code: {
+      const auto value = host.as<std::uint64_t>()[0];
+      return value <= (std::uint64_t{1} << 53) ? std::optional<double>(static_cast<double>(value))
+                                               : std::nullopt;
+    }
     case bfloat16.code: return static_cast<double>(static_cast<float>(host.as<bfloat16_t>()[0]));
     case float16.code: return static_cast<double>(static_cast<float>(host.as<float16_t>()[0]));
     default: return std::nullopt;

@@ -39,6 +39,7 @@ def text_of(program, arguments):
 
 
 def write(program):
+    jax.config.update("jax_use_shardy_partitioner", program.shardy)
     with jax.enable_x64(program.x64):
         arguments = [np.asarray(a) for a in program.arguments()]
         text = text_of(program, arguments)

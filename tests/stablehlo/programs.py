@@ -23,6 +23,7 @@ class Program:
     x64: bool = False
     exported: bool = False  # by jax.export, whose text differs: locations, composites, constants in front
     devices: int = 1
+    shardy: bool = True  # layouts as sdy.sharding; otherwise as GSPMD's strings
 
 
 def drawn(*shape, seed=0, dtype=np.float32):
@@ -318,3 +319,18 @@ programs[-1].function = jax.jit(argument_layouts, in_shardings=(lambda m: (Named
 def uneven_layouts(x, w):
     m = mesh(4, 2)
     return lax.with_sharding_constraint(lax.with_sharding_constraint(x, NamedSharding(m, P(P.UNCONSTRAINED, "y"))) @ w, NamedSharding(m, P("x", "y")))
+
+
+@program(drawn(8, 12), drawn(12, 8), devices=8, shardy=False)
+def layouts_of_gspmd(x, w):
+    return lax.with_sharding_constraint(jnp.tanh(x), NamedSharding(mesh(4, 2), P("y", None))) @ w
+
+
+programs[-1].function = jax.jit(layouts_of_gspmd, in_shardings=(lambda m: (NamedSharding(m, P("x", "y")), NamedSharding(m, P())))(mesh(4, 2)),
+                                out_shardings=NamedSharding(mesh(4, 2), P(None, ("x", "y"))))
+
+
+@program(drawn(6, 4), np.array([1, 3, 3, 0, 9], np.int32), drawn(5, 4))
+def scatters(x, i, v):
+    return (x.at[i].apply(jnp.sin), x.at[i].mul(v), x.at[i].min(v), x.at[jnp.array([0, 2])].set(v[:2]), lax.approx_max_k(x, 2), lax.approx_min_k(x, 2),
+            lax.scatter_sub(x, i[:, None], v, lax.ScatterDimensionNumbers((1,), (0,), (0,))), jax.vmap(lambda a, k, b: a.at[k].add(b))(x[:5], i % 4, v[:, 0]))

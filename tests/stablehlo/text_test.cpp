@@ -219,6 +219,15 @@ TEST(StablehloProgram, a_qr_of_a_split_matrix_is_one_qr_and_gathers_nothing) {
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("loop")));
 }
 
+TEST(StablehloProgram, draws_and_pivots_of_jax_are_ops) {
+  const auto recorded = [](const char* name) {
+    const auto golden = golden_program(name);
+    return jit(stablehlo::parse(golden.text)).lower(arguments_of(golden)).as_text();
+  };
+  EXPECT_THAT(recorded("random_numbers"), testing::HasSubstr("random_bits"));
+  EXPECT_THAT(recorded("lu_solve"), testing::HasSubstr("pivots_to_permutation"));
+}
+
 TEST(StablehloProgram, is_read_from_a_file_by_all_ranks) {
   const auto path = (golden_programs() / "poisson.stablehlo").string();
   const auto golden = golden_program("poisson");

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "stablehlo/rules/bodies.hpp"
+#include "stablehlo/rules/known.hpp"
 #include "stablehlo/rules/numbers.hpp"
 #include "stablehlo/rules/rules.hpp"
 
@@ -19,7 +20,11 @@ detail::LoopSite site_of(const OpCall& s, std::size_t leaves) {
 
 // ---- calls ----
 
-Arrays call(OpCall& s) { return s.run.call(s.run.function(s.word("callee"), s.op.place), s.x, s.op.place); }
+Arrays call(OpCall& s) {
+  const Function& function = s.run.function(s.word("callee"), s.op.place);
+  if (auto results = known_call(s, function)) return *results;
+  return s.run.call(function, s.x, s.op.place);
+}
 
 // An operation with a meaning of its own, by that if it is known, or by the function that describes it.
 Arrays composite(OpCall& s) {
@@ -167,6 +172,7 @@ Arrays while_rule(OpCall& s) {
       s.op.regions[1].arguments.size() != s.x.size())
     s.refuse("takes a condition and a body of as many values as it carries");
   if (s.op.regions[0].operations.back().operands.size() != 1) s.refuse("the condition returns one value");
+  if (auto results = known_loop(s)) return *results;
   return Loop(s).run();
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "stablehlo/matrices/packed.hpp"
+#include "stablehlo/rules/known.hpp"
 #include "stablehlo/rules/numbers.hpp"
 #include "stablehlo/rules/rules.hpp"
 
@@ -128,6 +129,12 @@ Arrays next_after(OpCall& s) {
   return {nextafter(s.x[0], s.x[1])};
 }
 
+Arrays exclusive_or(OpCall& s) {
+  want_alike(s);
+  if (const auto bits = known_xor(s)) return {*bits};
+  return {bitwise_xor(s.x[0], s.x[1])};
+}
+
 const Rules& table() {
   static const Rules all{
       {"stablehlo.abs", unary<abs>},
@@ -165,7 +172,7 @@ const Rules& table() {
       {"stablehlo.power", binary<power>},
       {"stablehlo.remainder", own_binary<rest_of>},
       {"stablehlo.subtract", binary<subtract>},
-      {"stablehlo.xor", binary<bitwise_xor>},
+      {"stablehlo.xor", exclusive_or},
       {"stablehlo.clamp", clamp},
       {"stablehlo.compare", compare},
       {"stablehlo.convert", convert},
