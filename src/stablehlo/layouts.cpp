@@ -171,6 +171,45 @@ bool is_permutation_of_all(const std::vector<int>& order, std::size_t n) {
   return true;
 }
 
+// The tiles as axes of a mesh of devices in order, so that all layouts of a program have one order of devices:
+// axes of these extents, read in `order`, are cut where tiles end. nullopt: no axis ends there.
+std::optional<Sharding> sharding_of_tiles(const std::vector<int>& tiles, const std::vector<int>& extents,
+                                          const std::vector<int>& order, int ndim) {
+  std::vector<std::vector<std::pair<int, std::size_t>>> cuts(extents.size());  // size and tile, major first
+  std::size_t next = 0;
+  int rest = extents[static_cast<std::size_t>(order[0])];
+  for (std::size_t tile = 0; tile < tiles.size(); ++tile) {
+    for (int wanted = tiles[tile]; wanted > 1;) {
+      while (rest == 1 && ++next < order.size()) rest = extents[static_cast<std::size_t>(order[next])];
+      const int taken = std::min(wanted, rest);
+      if (next >= order.size() || taken < 2 || wanted % taken != 0 || rest % taken != 0) return std::nullopt;
+      cuts[static_cast<std::size_t>(order[next])].emplace_back(taken, tile);
+      wanted /= taken, rest /= taken;
+    }
+  }
+  std::vector<int> sizes;
+  std::vector<std::string> names;
+  // Axes of one tile stand in the order in which they were taken.
+  std::vector<std::vector<std::pair<std::size_t, std::string>>> taken(tiles.size());
+  for (std::size_t axis = 0; axis < extents.size(); ++axis)
+    for (const auto& [size, tile] : cuts[axis]) {
+      sizes.push_back(size), names.push_back("d" + std::to_string(names.size()));
+      const auto place = std::find(order.begin(), order.end(), static_cast<int>(axis)) - order.begin();
+      taken[tile].emplace_back(static_cast<std::size_t>(place), names.back());
+    }
+  if (sizes.empty()) sizes = {1}, names = {"d0"};
+  std::vector<DimSpec> spec;
+  for (int d = 0; d < ndim; ++d) {
+    auto& axes = taken[static_cast<std::size_t>(d)];
+    std::stable_sort(axes.begin(), axes.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::string> of_dim;
+    for (const auto& [place, axis] : axes) of_dim.push_back(axis);
+    spec.emplace_back(of_dim);
+  }
+  return NamedSharding(make_mesh(sizes, names, tessera::devices()), PartitionSpec(std::move(spec)));
+}
+
 }  // namespace
 
 std::optional<Sharding> gspmd_sharding_of(const Module& module, const Layouts& layouts,
@@ -205,6 +244,11 @@ std::optional<Sharding> gspmd_sharding_of(const Module& module, const Layouts& l
     if (extents.empty() || product(extents, device_count()) != count ||
         !is_permutation_of_all(order, extents.size()))
       refuse("its devices are not as many as its tiles");
+    if (tiles.size() >= static_cast<std::size_t>(ndim)) {
+      const bool is_replicated = text.find("replicate", at) != std::string_view::npos;
+      if (is_replicated || tiles.size() == static_cast<std::size_t>(ndim))
+        if (auto named = sharding_of_tiles(tiles, extents, order, ndim)) return named;
+    }
     ids = turned_range(extents, order);
   } else {
     ids = numbers_at(text, at);

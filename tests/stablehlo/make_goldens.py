@@ -33,6 +33,8 @@ def described(x):
 
 
 def text_of(program, arguments):
+    if hasattr(program.function, "lower"):  # jitted already, with layouts of its arguments and results
+        return program.function.lower(*arguments).as_text()
     if program.exported:
         return jax.export.export(jax.jit(program.function))(*arguments).mlir_module()
     return jax.jit(program.function).lower(*arguments).as_text()
