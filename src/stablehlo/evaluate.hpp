@@ -35,7 +35,7 @@ struct Manual {
 
 // An array that stands for LAPACK's packed QR of a matrix: matrices/packed.hpp.
 struct PackedQr {
-  Array self, source, q, r;
+  Array self, taus, source, q, r;
 };
 
 // Bits of threefry for row-major counters: rules/known.hpp.

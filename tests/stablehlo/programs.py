@@ -334,3 +334,11 @@ programs[-1].function = jax.jit(layouts_of_gspmd, in_shardings=(lambda m: (Named
 def scatters(x, i, v):
     return (x.at[i].apply(jnp.sin), x.at[i].mul(v), x.at[i].min(v), x.at[jnp.array([0, 2])].set(v[:2]), lax.approx_max_k(x, 2), lax.approx_min_k(x, 2),
             lax.scatter_sub(x, i[:, None], v, lax.ScatterDimensionNumbers((1,), (0,), (0,))), jax.vmap(lambda a, k, b: a.at[k].add(b))(x[:5], i % 4, v[:, 0]))
+
+
+@program(drawn(6, 4), tolerance=2e-5)
+def reflections(a):
+    packed, taus = jnp.linalg.qr(a, mode="raw")
+    packed = packed.T
+    return lax.linalg.householder_product(packed, taus), lax.linalg.householder_product(packed, taus * jnp.array([1., 1., 0., 0.])), lax.linalg.householder_product(
+        packed[:, :2], taus[:2]), jnp.triu(packed[:4])

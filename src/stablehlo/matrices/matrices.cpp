@@ -61,7 +61,7 @@ Arrays geqrf(OpCall& s) {
   want_matrices(s, 1);
   if (s.x[0].size() == 0) return {s.x[0], zeros(s.type(1).shape, s.x[0].dtype())};
   const Packed made = householder_qr(s.x[0]);
-  note_packed(s.run, made.packed, s.x[0]);
+  note_packed(s.run, made.packed, made.taus, s.x[0]);
   return {made.packed, made.taus};
 }
 
@@ -71,7 +71,7 @@ Arrays orgqr(OpCall& s) {
   if (s.x[1].ndim() != s.x[0].ndim() - 1 ||
       columns > s.x[0].shape()[static_cast<std::size_t>(s.x[0].ndim()) - 2])
     s.refuse("taus or columns of another number");
-  if (const auto q = q_of_packed(s.run, s.x[0], columns)) return {*q};
+  if (const auto q = q_of_packed(s.run, s.x[0], s.x[1], columns)) return {*q};
   return {product_of_reflections(s.x[0], s.x[1], static_cast<int>(columns))};
 }
 
@@ -204,7 +204,7 @@ Arrays geqp3(OpCall& s) {
   const Array columns = linalg::qr_pivoted(s.x[0]).columns;
   const Array moved = take_along_axis(s.x[0], broadcast_to(expand_dims(columns, -2), s.x[0].shape()), -1);
   const Packed made = householder_qr(moved);
-  note_packed(s.run, made.packed, moved);
+  note_packed(s.run, made.packed, made.taus, moved);
   return {made.packed, add(columns, full({}, 1)), made.taus};
 }
 

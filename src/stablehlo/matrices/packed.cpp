@@ -41,9 +41,9 @@ bool is_below_diagonal(const OpCall& s, int value) {
 
 }  // namespace
 
-void note_packed(Evaluator& run, const Array& packed, const Array& x) {
+void note_packed(Evaluator& run, const Array& packed, const Array& taus, const Array& x) {
   const auto [q, r] = linalg::qr(x);
-  run.packed[key_of(packed)] = {packed, x, q, r};
+  run.packed[key_of(packed)] = {packed, taus, x, q, r};
 }
 
 void keep_packed(OpCall& s, const Array& result) {
@@ -54,9 +54,11 @@ void keep_packed(OpCall& s, const Array& result) {
   s.run.packed[key_of(result)] = kept;
 }
 
-std::optional<Array> q_of_packed(Evaluator& run, const Array& packed, std::int64_t columns) {
+std::optional<Array> q_of_packed(Evaluator& run, const Array& packed, const Array& taus,
+                                 std::int64_t columns) {
   const PackedQr* found = find(run, packed);
   if (found == nullptr || rows_of(packed) != rows_of(found->source)) return std::nullopt;
+  if (key_of(taus) != key_of(found->taus)) return std::nullopt;
   if (columns == found->q.shape().back()) return found->q;
   if (columns != rows_of(found->source)) return std::nullopt;
   return linalg::qr(found->source, {true}).q;
