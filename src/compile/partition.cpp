@@ -92,16 +92,16 @@ class Partitioner {
     if (committed) {
       auto mesh = unify_meshes(node.inputs, shardings);
       if (!mesh) mesh = node.op->commit(*node.params);
-      versions = {Version{
-          std::nullopt,
-          place(*node.op, {in, out, shardings, *node.params, *mesh, fixed, std::nullopt, node.same_bits}),
-          {}}};
+      versions = {Version{std::nullopt,
+                          memo_.place(*node.op, {in, out, shardings, *node.params, *mesh, fixed, std::nullopt,
+                                                 node.same_bits}),
+                          {}}};
       prefer_wanted(graph_.nodes[n], versions[0],
                     {in, out, shardings, *node.params, *mesh, fixed, std::nullopt, node.same_bits});
     } else {
       for (auto& version : versions)
-        version.placement = place(*node.op, {in, out, shardings, *node.params, version.wanted->mesh(), fixed,
-                                             version.wanted, node.same_bits});
+        version.placement = memo_.place(*node.op, {in, out, shardings, *node.params, version.wanted->mesh(),
+                                                   fixed, version.wanted, node.same_bits});
     }
     for (const auto& version : versions)
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
@@ -110,7 +110,7 @@ class Partitioner {
 
   // Computes directly into the layout that jit chose (or that was recorded before jit chose another one for
   // an operand) if that moves or computes no more than forward placement and a reshard of the result.
-  void prefer_wanted(const NodePtr& shared, Version& version, PlacementArgs args) const {
+  void prefer_wanted(const NodePtr& shared, Version& version, PlacementArgs args) {
     const Node& node = *shared;
     if (!layouts_.contains(&node) && !may_lie_elsewhere(node)) return;
     const Sharding target = *sharding_of_value(Array(shared, 0));
@@ -118,8 +118,9 @@ class Partitioner {
         same_layout(version.placement.outputs[0], target, node.outputs[0].type.shape.ndim());
     if (in_place && (version.placement.partial_axes.empty() || !layouts_.contains(&node))) return;
     args.wanted = target;
-    auto backward = place(*node.op, args);
-    if (placement_cost(node, backward, target, args) <= placement_cost(node, version.placement, target, args))
+    auto backward = memo_.place(*node.op, args);
+    if (placement_cost(node, backward, target, args, memo_) <=
+        placement_cost(node, version.placement, target, args, memo_))
       version.placement = std::move(backward);
   }
 
@@ -269,6 +270,7 @@ class Partitioner {
   const Graph& graph_;
   const Layouts& layouts_;
   ProgramBuilder builder_;
+  PlacementMemo memo_;
   std::unordered_map<const Node*, std::size_t> number_;
   std::vector<std::vector<Version>> versions_;
   std::map<std::pair<const Node*, int>, int> uses_, leaf_values_;

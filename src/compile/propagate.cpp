@@ -54,15 +54,14 @@ class Backward {
     const PlacementArgs args{o.in,          o.out,          o.shardings,
                              *node->params, *o.mesh,        manual_axes_of(node->region),
                              std::nullopt,  node->same_bits};
-    Placement placement = place(*node->op, args);
+    Placement placement = memo_.place(*node->op, args);
     if (may_lie_elsewhere(*node)) choose(node, args, placement);
     for (std::size_t i = 0; i < node->inputs.size(); ++i)
       want(node->inputs[i], wish(*node, args, placement, i));
   }
 
   // The layout that an op prefers for an operand: a move prefers its target.
-  static Sharding wish(const Node& node, const PlacementArgs& args, const Placement& placement,
-                       std::size_t i) {
+  Sharding wish(const Node& node, const PlacementArgs& args, const Placement& placement, std::size_t i) {
     if (lowering(*node.op) == nullptr || is_placed_by_rule(*node.op)) return placement.inputs[i];
     if (node.op->flops != nullptr)
       // The node computes (fft) instead of moving; its placement chooses the best source layout.
@@ -72,7 +71,7 @@ class Backward {
     PlacementArgs free = args;
     free.shardings = without;
     free.wanted = placement.outputs[0];
-    return place(*node.op, free).inputs[i];
+    return memo_.place(*node.op, free).inputs[i];
   }
 
   // Candidate layouts of the result: the recorded one, and those that consumers on the same mesh ask for.
@@ -99,19 +98,18 @@ class Backward {
   };
   // The cheaper way to the layout: placed as recorded and then moved, or computed directly into it; plus the
   // moves of the consumers from there.
-  Choice choice_of(const Node& node, PlacementArgs args, const Placement& placement,
-                   const Sharding& layout) const {
-    Choice choice{layout, placement, placement_cost(node, placement, layout, args)};
+  Choice choice_of(const Node& node, PlacementArgs args, const Placement& placement, const Sharding& layout) {
+    Choice choice{layout, placement, placement_cost(node, placement, layout, args, memo_)};
     if (!same_layout(layout, *node.outputs[0].sharding, node.outputs[0].type.shape.ndim())) {
       args.wanted = layout;
-      Placement pulled = place(*node.op, args);
-      const auto bytes = placement_cost(node, pulled, layout, args);
+      Placement pulled = memo_.place(*node.op, args);
+      const auto bytes = placement_cost(node, pulled, layout, args, memo_);
       if (bytes <= choice.bytes) choice = {layout, std::move(pulled), bytes};
     }
     const auto& type = node.outputs[0].type;
     for (const auto& w : wishes_of(node))
       if (!same_layout(layout, w, type.shape.ndim()))
-        choice.bytes += plan_reshard(layout, w, type.shape, type.dtype, args.fixed_axes).bytes;
+        choice.bytes += memo_.moved_bytes(layout, w, type, args.fixed_axes);
     return choice;
   }
 
@@ -139,6 +137,7 @@ class Backward {
   const Graph& graph_;
   std::map<std::pair<const Node*, int>, std::vector<Sharding>> wanted_;
   Layouts layouts_;
+  PlacementMemo memo_;
 };
 
 // The arithmetic of products, convolutions and factorizations; other ops take less time than moving their
@@ -159,13 +158,11 @@ std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, c
 bool may_lie_elsewhere(const Node& node) { return node.outputs.size() == 1 && is_one_local_step(*node.op); }
 
 std::int64_t placement_cost(const Node& node, const Placement& placement, const Sharding& target,
-                            const PlacementArgs& args) {
+                            const PlacementArgs& args, PlacementMemo& memo) {
   std::int64_t bytes = arithmetic_as_bytes(node, placement, args);
   for (std::size_t i = 0; i < args.in.size(); ++i)
     if (args.shardings[i] && !same_layout(*args.shardings[i], placement.inputs[i], args.in[i].shape.ndim()))
-      bytes += plan_reshard(*args.shardings[i], placement.inputs[i], args.in[i].shape, args.in[i].dtype,
-                            args.fixed_axes)
-                   .bytes;
+      bytes += memo.moved_bytes(*args.shardings[i], placement.inputs[i], args.in[i], args.fixed_axes);
   const auto& type = node.outputs[0].type;
   if (!placement.partial_axes.empty()) {
     ProgramBuilder builder;
@@ -174,7 +171,7 @@ std::int64_t placement_cost(const Node& node, const Placement& placement, const 
     builder.reshard(v, target);
     for (const auto& instruction : builder.program().instructions) bytes += instruction.bytes;
   } else if (!same_layout(placement.outputs[0], target, type.shape.ndim())) {
-    bytes += plan_reshard(placement.outputs[0], target, type.shape, type.dtype, args.fixed_axes).bytes;
+    bytes += memo.moved_bytes(placement.outputs[0], target, type, args.fixed_axes);
   }
   return bytes;
 }

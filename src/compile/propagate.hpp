@@ -2,6 +2,7 @@
 // ask for travel backwards.
 #pragma once
 #include "compile/partition.hpp"
+#include "compile/placement_memo.hpp"
 
 namespace tessera {
 
@@ -17,6 +18,7 @@ bool may_lie_elsewhere(const Node&);
 // The cost of the node as placed and of bringing its result to `target`: bytes that the busiest rank
 // receives, and the arithmetic of one rank in bytes that could move in that time. Arithmetic counts, so that
 // a product is not computed in full by all ranks just because that moves nothing.
-std::int64_t placement_cost(const Node&, const Placement&, const Sharding& target, const PlacementArgs&);
+std::int64_t placement_cost(const Node&, const Placement&, const Sharding& target, const PlacementArgs&,
+                            PlacementMemo&);
 
 }  // namespace tessera
