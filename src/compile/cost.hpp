@@ -10,8 +10,11 @@ namespace tessera {
 CostAnalysis cost_of(const Program&);
 // Bytes that an instruction reads and writes: a chain reads its views but not their sources.
 std::int64_t accessed_bytes(const Program&, const Instruction&);
-double flops_of(const Program&, const Instruction&);     // for instructions other than branches and loops
-double memory_seconds_of(const Program&, const Rates&);  // of all accesses, one instruction after the other
+double flops_of(const Program&, const Instruction&);  // for instructions other than branches and loops
+// Seconds of an instruction's arithmetic, and of its accesses to memory besides.
+double arithmetic_seconds(const Program&, const Instruction&, const Rates&);
+double local_seconds(const Program&, const Instruction&, const Rates&);
+double local_seconds(const Program&, const Rates&);  // of all instructions, one after the other
 MemoryAnalysis memory_of(const Program&);
 Explanation explanation_of(const Program&);
 

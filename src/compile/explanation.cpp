@@ -136,8 +136,7 @@ class Rows {
       moving += e_.collectives[row].seconds;
     }
     if (moving <= 0 || !machine_.topology.overlaps || !forecast_.applies_to(mesh_of(program, i))) return 0;
-    const double computing = flops_of(program, i) / machine_.flops_per_s +
-                             machine_.memory_seconds(static_cast<double>(accessed_bytes(program, i)));
+    const double computing = local_seconds(program, i, machine_);
     return std::min(computing * static_cast<double>(times), moving);
   }
   static std::string axes_of(const CommunicationCost& t, const Mesh& mesh) {
@@ -199,7 +198,7 @@ Explanation explanation_of(const Program& program) {
     e.choices.push_back(share.choice());
   e.cost = cost_of(program);
   e.memory = memory_of(program);
-  e.predicted_seconds += e.cost.flops / machine.flops_per_s + memory_seconds_of(program, machine);
+  e.predicted_seconds += local_seconds(program, machine);
   for (const int v : program.outputs) {
     const auto& value = program.values[v];
     std::ostringstream text;

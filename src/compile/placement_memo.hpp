@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// A memo is kept for one compilation, in which rates and the params of nodes do not change.
+// PlacementMemo serves one compilation: rates and the params of nodes stand meanwhile.
 class PlacementMemo {
  public:
   Placement place(const OpDef&, const PlacementArgs&);  // as tessera::place

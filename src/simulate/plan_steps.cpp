@@ -96,9 +96,7 @@ class ProgramSteps {
         i.what);
   }
 
-  double seconds_of(const Instruction& i) const {
-    return flops_of(program_, i) / w_.rates().flops_per_s + seconds_of_memory(i);
-  }
+  double seconds_of(const Instruction& i) const { return local_seconds(program_, i, w_.rates()); }
   double seconds_of_memory(const Instruction& i) const {
     return w_.rates().memory_seconds(static_cast<double>(accessed_bytes(program_, i)));
   }
