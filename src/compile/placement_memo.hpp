@@ -11,7 +11,7 @@ namespace tessera {
 class PlacementMemo {
  public:
   Placement place(const OpDef&, const PlacementArgs&);  // as tessera::place
-  // What the busiest rank receives when a value moves.
+  // Bytes that the busiest rank receives when a value moves.
   std::int64_t moved_bytes(const Sharding& from, const Sharding& to, const Type&, const MeshAxes& fixed_axes);
 
  private:
