@@ -78,8 +78,8 @@ json simulation_json(const Simulation& run) {
           {"notes", run.notes}};
 }
 
-// The order with a mesh of two axes that is as square as can be, for -n without --mesh; an operand without --spec
-// is split along both, as far as it has dims of their sizes.
+// The order with a mesh of two axes that is as square as can be, for -n without --mesh; an operand without
+// --spec is split along both, as far as it has dims.
 Order on_square_mesh(const Order& given) {
   Order order = given;
   const Mesh mesh = of_words([&] { return meshes_of(given.ranks).back(); });

@@ -121,8 +121,8 @@ CostAnalysis cost_of(const Program& program) {
 
 namespace {
 
-// The rate of an op's flops beside that of a product, which Rates has. Transforms in float32 and float64 ran at
-// 1/2 of it where they fit a cache of 1 MB, at 1/4 to 1/9 where they did not (an EPYC, one core).
+// The rate of an op's flops beside that of a product, which Rates has. Transforms in float32 and float64 ran
+// at 1/2 of it where they fit a cache of 1 MB, at 1/4 to 1/9 where they did not (an EPYC, one core).
 double rate_beside_product(const OpDef* op) {
   constexpr double of_transforms = 0.25;
   return op != nullptr && op->name.starts_with("fft") ? of_transforms : 1;

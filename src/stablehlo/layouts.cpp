@@ -171,8 +171,8 @@ bool is_permutation_of_all(const std::vector<int>& order, std::size_t n) {
   return true;
 }
 
-// The tiles as axes of a mesh of devices in order, so that all layouts of a program have one order of devices:
-// axes of these extents, read in `order`, are cut where tiles end. nullopt: no axis ends there.
+// The tiles as axes of a mesh of devices in order, so that all layouts of a program have one order of
+// devices: axes of these extents, read in `order`, are cut where tiles end. nullopt: no axis ends there.
 std::optional<Sharding> sharding_of_tiles(const std::vector<int>& tiles, const std::vector<int>& extents,
                                           const std::vector<int>& order, int ndim) {
   std::vector<std::vector<std::pair<int, std::size_t>>> cuts(extents.size());  // size and tile, major first
