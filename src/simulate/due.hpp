@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-// The events to come, in the order of time. A link hands on its messages in the order in which it took them,
-// so that only the first of each link stands in a heap, and millions may be under way in lines beside it.
-=======
 // The events to come, in the order of time. A link hands on its messages in the order in which it took them:
 // only the first of each link stands in a heap, and millions may be under way in lines beside it.
->>>>>>> fdc298d1 (Keep lines short, tell the layouts on eight ranks)
 #pragma once
 #include <bit>
 #include <cstddef>

@@ -24,11 +24,7 @@ const GridFactorization* grid_factorization_of(const Program& program, const Ins
 // grid_lu halves a panel down to four columns: these are searched, divided and subtracted from each other one
 // by one; above them every half is multiplied into the other.
 //
-<<<<<<< HEAD
-//   |4|4| 8 |  16   |  ...    passes over s columns: the left half is read, the right one read and written
-=======
 //   |4|4| 8 |  16   |  ...    a pass over a part: its left half is read, its right half read and written
->>>>>>> fdc298d1 (Keep lines short, tell the layouts on eight ranks)
 double PanelCost::factor_seconds(double rows, double width) const {
   const double arithmetic = flops(rows * width * width);
   constexpr double copied_out = 2;
