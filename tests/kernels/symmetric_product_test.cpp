@@ -21,10 +21,12 @@ template <class T> void expect_product(std::int64_t n, std::int64_t k, bool is_f
       [&](std::int64_t, std::int64_t rows, std::int64_t, std::int64_t columns) { parts += rows * columns; },
       {}};
   const StoredMatrix turned{x.data(), ld, is_first}, plain{x.data(), ld, !is_first};
-  ASSERT_TRUE(symmetric_product({dtype_of<T>(), n, n, k, turned, plain, c.data(), ldc}, beside));
+  const bool is_packed = has_packed_product(dtype_of<T>()) && worth_packing(dtype_of<T>(), n, n, k);
+  const bool is_done = symmetric_product({dtype_of<T>(), n, n, k, turned, plain, c.data(), ldc}, beside);
+  ASSERT_EQ(is_done, is_packed || threads() == 1) << "BLAS's half is for one thread";
+  if (!is_done) return;
   EXPECT_EQ(parts, n * n);
   gemm({dtype_of<T>(), n, n, k, turned, {copy.data(), ld, !is_first}, other.data(), ldc});
-  const bool is_packed = has_packed_product(dtype_of<T>()) && worth_packing(dtype_of<T>(), n, n, k);
   using R = decltype(std::abs(T{}));
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t j = 0; j < ldc; ++j) {
