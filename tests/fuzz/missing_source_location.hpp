@@ -10,4 +10,5 @@ struct source_location {
   constexpr uint_least32_t line() const { return 0; }
 };
 }  // namespace std
+#define __cpp_lib_source_location 201907L
 #endif

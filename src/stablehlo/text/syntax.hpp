@@ -34,7 +34,7 @@ struct Constant {
 
 struct Attribute {
   enum class Kind : std::uint8_t { unit, number, word, string, symbol, list, dictionary, dense, skipped };
-  using Entry = std::pair<std::string, Attribute>;
+  struct Entry;
 
   Kind kind = Kind::unit;
   TextPlace place;
@@ -44,6 +44,11 @@ struct Attribute {
   std::shared_ptr<const Constant> dense;
 
   const Attribute* find(std::string_view name) const;  // an entry of a dictionary; null: there is none
+};
+struct Attribute::Entry {
+  Entry(std::string name, Attribute value) : first(std::move(name)), second(std::move(value)) {}
+  std::string first;
+  Attribute second;
 };
 
 struct Operation;

@@ -81,7 +81,8 @@ void search(const std::string& folder, const std::string& name, int depth,
 std::map<std::string, ZarrNode> consolidated_v3(const Json& metadata) {
   std::map<std::string, ZarrNode> nodes;
   for (const auto& [name, document] : metadata.items())
-    if (is_good_name(name)) nodes.emplace(name, quietly([&] { return node_of(document); }));
+    if (is_good_name(name))
+      nodes.emplace(name, quietly([&, &document = document] { return node_of(document); }));
   return nodes;
 }
 std::map<std::string, ZarrNode> consolidated_v2(const Json& metadata) {
@@ -93,7 +94,7 @@ std::map<std::string, ZarrNode> consolidated_v2(const Json& metadata) {
     const Json attributes = metadata.value(name + "/.zattrs", Json::object());
     if (file == ".zarray")
       nodes.emplace(
-          name, quietly([&] {
+          name, quietly([&, &document = document] {
             ZarrNode node{ZarrNode::Kind::array, 2, read_array_v2(document, attributes), attributes};
             return node;
           }));
