@@ -28,7 +28,7 @@ class NetworkQueues {
   int hosts() const { return hosts_; }
   std::size_t links() const { return queues_.size(); }
   // A message on its way: the link that it left last, and when its first and last byte get to the next one.
-  // What leaves a link gets to the next one in the order in which it left it: head_s never falls.
+  // Messages reach the next link in the order in which they left the last one: head_s never falls.
   struct Passage {
     int from_host = 0, to_host = 0;
     std::int8_t hop = 0, climbs = 0;  // climbs: the number of levels that it goes up

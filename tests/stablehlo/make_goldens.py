@@ -16,7 +16,7 @@ import numpy as np  # noqa: E402
 
 from programs import programs  # noqa: E402
 
-folder = pathlib.Path(__file__).parent / "golden"
+folder = pathlib.Path(__file__).resolve().parent / "golden"
 
 
 def number(x, dtype):
@@ -46,6 +46,7 @@ def write(program):
         arguments = [np.asarray(a) for a in program.arguments()]
         text = text_of(program, arguments)
         results = jax.tree_util.tree_leaves(jax.jit(program.function)(*arguments))
+    text = text.replace(f"{folder.parent}/", "")  # locations name files without the folder of whoever wrote them
     (folder / f"{program.name}.stablehlo").write_text(text)
     parts = [json.dumps(name) + ": [\n" + ",\n".join(json.dumps(described(x), separators=(",", ":")) for x in values) + "\n]"
              for name, values in (("arguments", arguments), ("results", results))]
