@@ -3,7 +3,6 @@
 #include <pybind11/pybind11.h>
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -13,36 +12,27 @@
 #include <tessera/runtime.hpp>
 
 #include "base/child_process.hpp"
+#include "base/foreign_line.hpp"
 #include "base/text.hpp"
 
 namespace tessera::python {
 namespace {
-
-// The struct that libstdc++'s source_location points to. The test of cited lines fails if its layout changes.
-struct LibraryLine {
-  const char* file;
-  const char* function;
-  unsigned line, column;
-};
-static_assert(sizeof(std::source_location) == sizeof(const LibraryLine*));
 
 // The line of a code object at one of its instructions. Code objects are kept alive, so that their addresses
 // stay unique.
 struct CodePosition {
   PyCodeObject* code = nullptr;
   int instruction = -1;
-  const LibraryLine* line = nullptr;  // nullptr: in the package itself
+  const ForeignLine* line = nullptr;  // nullptr: in the package itself
 };
 
 struct CodePositions {
   std::string package;
-  std::map<std::pair<std::string, int>, LibraryLine>
-      lines;  // never moved or freed, since nodes point to them
   std::map<PyCodeObject*, bool> is_own;
   std::array<CodePosition, 1024> recent;
 };
 CodePositions& places() {
-  static auto* const all = new CodePositions();  // never destroyed, since nodes outlive the interpreter
+  static auto* const all = new CodePositions();  // never destroyed: the interpreter may end first
   return *all;
 }
 
@@ -70,13 +60,10 @@ bool is_own(PyCodeObject* code) {
 CodePosition look_up(PyFrameObject* frame, PyCodeObject* code, int instruction) {
   if (is_own(code)) return {code, instruction, nullptr};
   const auto file = pybind11::handle(code->co_filename).cast<std::string>();
-  const int number = PyFrame_GetLineNumber(frame);
-  const auto [found, is_new] = places().lines.try_emplace({file, number});
-  if (is_new) found->second = {found->first.first.c_str(), "", static_cast<unsigned>(number), 0};
-  return {code, instruction, &found->second};
+  return {code, instruction, foreign_line(file, PyFrame_GetLineNumber(frame))};
 }
 
-const LibraryLine* line_of(PyFrameObject* frame) {
+const ForeignLine* line_of(PyFrameObject* frame) {
   PyCodeObject* code = PyFrame_GetCode(frame);
   const int instruction = instruction_of(frame);
   const auto slot = (reinterpret_cast<std::uintptr_t>(code) >> 4) * 31 + static_cast<unsigned>(instruction);
@@ -100,14 +87,14 @@ const LibraryLine* line_of(PyFrameObject* frame) {
 std::source_location here() {
   PyFrameObject* frame = PyEval_GetFrame();
   Py_XINCREF(frame);
-  const LibraryLine* line = nullptr;
+  const ForeignLine* line = nullptr;
   while (frame != nullptr && (line = line_of(frame)) == nullptr) {
     PyFrameObject* caller = PyFrame_GetBack(frame);
     Py_DECREF(frame);
     frame = caller;
   }
   Py_XDECREF(frame);
-  const auto where = std::bit_cast<std::source_location>(line);
+  const auto where = location_of(line);
   if (is_child_of_rank_with_peers()) [[unlikely]]
     refuse_child(where);
   return where;

@@ -3,38 +3,22 @@
 #include <tessera/error.hpp>
 #include <tessera/ops.hpp>
 
-#include <bit>
 #include <set>
 
 #include "base/call.hpp"
+#include "base/foreign_line.hpp"
 #include "base/text.hpp"
 #include "stablehlo/rules/rules.hpp"
 
 namespace tessera::stablehlo {
 namespace {
 
-// The struct that libstdc++'s source_location points to. The test of cited lines fails if its layout changes.
-struct LibraryLine {
-  const char* file;
-  const char* function;
-  unsigned line, column;
-};
-static_assert(sizeof(std::source_location) == sizeof(const LibraryLine*));
-
-// Lines are never moved or freed, since nodes point to them.
-const LibraryLine* kept_line(const std::string& file, TextPlace place) {
-  static auto* const lines = new std::map<std::pair<std::string, int>, LibraryLine>();
-  const auto [found, is_new] = lines->try_emplace({file, place.line});
-  if (is_new) found->second = {found->first.first.c_str(), "", static_cast<unsigned>(place.line), 0};
-  return &found->second;
-}
-
 bool returns(const Operation& op) { return op.name.ends_with("return"); }
 
 }  // namespace
 
 std::source_location Evaluator::line(TextPlace place) const {
-  return std::bit_cast<std::source_location>(kept_line(module.file, place));
+  return location_of(foreign_line(module.file, place.line));
 }
 
 void Evaluator::refuse(TextPlace place, const std::string& text) const {
