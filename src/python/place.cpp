@@ -12,8 +12,8 @@
 #include <tessera/runtime.hpp>
 
 #include "base/child_process.hpp"
-#include "base/foreign_line.hpp"
 #include "base/text.hpp"
+#include "base/text/foreign_line.hpp"
 
 namespace tessera::python {
 namespace {

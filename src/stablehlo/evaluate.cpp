@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/call.hpp"
-#include "base/foreign_line.hpp"
 #include "base/text.hpp"
+#include "base/text/foreign_line.hpp"
 #include "stablehlo/rules/rules.hpp"
 
 namespace tessera::stablehlo {

@@ -1,7 +1,9 @@
 #include "kernels/elementwise/elementwise.hpp"
 
 #include "base/settings.hpp"
+#include "kernels/elementwise/complex/divide.hpp"
 #include "kernels/elementwise/complex/magnitude.hpp"
+#include "kernels/elementwise/complex/multiply.hpp"
 #include "kernels/elementwise/map_table.hpp"
 #include "kernels/elementwise/maps_special.hpp"
 
@@ -24,6 +26,8 @@ const std::vector<const Map*>& all_maps() {
     add_math_maps(table);
     add_complex_maps(table);
     add_magnitude_maps(table);
+    add_product_maps(table);
+    add_quotient_maps(table);
     add_special_maps(table);
     std::sort(table.maps.begin(), table.maps.end(),
               [](const Map* a, const Map* b) { return std::string_view(a->name()) < b->name(); });

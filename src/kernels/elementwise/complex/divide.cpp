@@ -60,10 +60,12 @@ template <class T> void DivideMap(const void* const* in, void* out, std::int64_t
 template <class T> void ReciprocalMap(const void* const* in, void* out, std::int64_t n) {
   Divide<false>(static_cast<const T*>(nullptr), static_cast<const T*>(in[0]), static_cast<T*>(out), n);
 }
-void DivideFloats(const void* const* in, void* out, std::int64_t n) { DivideMap<float>(in, out, n); }
-void DivideDoubles(const void* const* in, void* out, std::int64_t n) { DivideMap<double>(in, out, n); }
-void InvertFloats(const void* const* in, void* out, std::int64_t n) { ReciprocalMap<float>(in, out, n); }
-void InvertDoubles(const void* const* in, void* out, std::int64_t n) { ReciprocalMap<double>(in, out, n); }
+void AddQuotients(MapTable& table) {
+  table.add(map<"divide">, 2, complex64, DivideMap<float>);
+  table.add(map<"divide">, 2, complex128, DivideMap<double>);
+  table.add(map<"reciprocal">, 1, complex64, ReciprocalMap<float>);
+  table.add(map<"reciprocal">, 1, complex128, ReciprocalMap<double>);
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -72,22 +74,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tessera::kernels {
-HWY_EXPORT(DivideFloats);
-HWY_EXPORT(DivideDoubles);
-HWY_EXPORT(InvertFloats);
-HWY_EXPORT(InvertDoubles);
-
-void divide_complex64(const void* const* in, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(DivideFloats)(in, out, n);
-}
-void divide_complex128(const void* const* in, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(DivideDoubles)(in, out, n);
-}
-void reciprocal_complex64(const void* const* in, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(InvertFloats)(in, out, n);
-}
-void reciprocal_complex128(const void* const* in, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(InvertDoubles)(in, out, n);
-}
+HWY_EXPORT(AddQuotients);
+void add_quotient_maps(MapTable& table) { HWY_DYNAMIC_DISPATCH(AddQuotients)(table); }
 }  // namespace tessera::kernels
 #endif

@@ -6,8 +6,6 @@
 #include <type_traits>
 
 #include "base/independent.hpp"
-#include "kernels/elementwise/complex/divide.hpp"
-#include "kernels/elementwise/complex/multiply.hpp"
 #include "kernels/elementwise/map_table.hpp"
 
 namespace tessera::kernels {
@@ -124,15 +122,11 @@ template <class C> void add_arithmetic(MapTable& table) {
   constexpr Dtype d = dtype_of<C>();
   table.add(map<"add">, 2, d, map2<C, C, [](C a, C b) { return a + b; }>);
   table.add(map<"subtract">, 2, d, map2<C, C, [](C a, C b) { return a - b; }>);
-  table.add(map<"multiply">, 2, d, std::is_same_v<R, float> ? multiply_complex64 : multiply_complex128);
-  table.add(map<"divide">, 2, d, std::is_same_v<R, float> ? divide_complex64 : divide_complex128);
   table.add(map<"power">, 2, d, map2<C, C, power<C>>);
   table.add(map<"maximum">, 2, d, map2<C, C, maximum<C>>);
   table.add(map<"minimum">, 2, d, map2<C, C, minimum<C>>);
   table.add(map<"negative">, 1, d, map1<C, C, [](C a) { return -a; }>);
   table.add(map<"square">, 1, d, map1<C, C, [](C a) { return times(a, a); }>);
-  table.add(map<"reciprocal">, 1, d, std::is_same_v<R, float> ? reciprocal_complex64 : reciprocal_complex128);
-  table.add(map<"conj">, 1, d, std::is_same_v<R, float> ? conj_complex64 : conj_complex128);
   table.add(map<"sign">, 1, d, map1<C, C, [](C a) { return a == C(0) ? C(0) : a / std::abs(a); }>);
   table.add(map<"real">, 1, d, map1<C, R, [](C a) { return a.real(); }>, dtype_of<R>());
   table.add(map<"imag">, 1, d, map1<C, R, [](C a) { return a.imag(); }>, dtype_of<R>());

@@ -61,10 +61,12 @@ template <class T> void Conj(const void* const* in, void* out, std::int64_t n) {
                             n);
 }
 
-void MultiplyFloats(const void* const* in, void* out, std::int64_t n) { Multiply<float>(in, out, n); }
-void MultiplyDoubles(const void* const* in, void* out, std::int64_t n) { Multiply<double>(in, out, n); }
-void ConjFloats(const void* const* in, void* out, std::int64_t n) { Conj<float>(in, out, n); }
-void ConjDoubles(const void* const* in, void* out, std::int64_t n) { Conj<double>(in, out, n); }
+void AddProducts(MapTable& table) {
+  table.add(map<"multiply">, 2, complex64, Multiply<float>);
+  table.add(map<"multiply">, 2, complex128, Multiply<double>);
+  table.add(map<"conj">, 1, complex64, Conj<float>);
+  table.add(map<"conj">, 1, complex128, Conj<double>);
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -73,22 +75,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tessera::kernels {
-HWY_EXPORT(MultiplyFloats);
-HWY_EXPORT(MultiplyDoubles);
-HWY_EXPORT(ConjFloats);
-HWY_EXPORT(ConjDoubles);
-
-void multiply_complex64(const void* const* in, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(MultiplyFloats)(in, out, n);
-}
-void multiply_complex128(const void* const* in, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(MultiplyDoubles)(in, out, n);
-}
-void conj_complex64(const void* const* in, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(ConjFloats)(in, out, n);
-}
-void conj_complex128(const void* const* in, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(ConjDoubles)(in, out, n);
-}
+HWY_EXPORT(AddProducts);
+void add_product_maps(MapTable& table) { HWY_DYNAMIC_DISPATCH(AddProducts)(table); }
 }  // namespace tessera::kernels
 #endif

@@ -1,4 +1,4 @@
-#include "base/foreign_line.hpp"
+#include "base/text/foreign_line.hpp"
 
 #include <map>
 #include <utility>
