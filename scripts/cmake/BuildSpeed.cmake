@@ -40,5 +40,6 @@ if(PROJECT_IS_TOP_LEVEL)
     endif()
     add_compile_options(${tessera_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(${tessera_sanitizers})
+    list(APPEND tessera_warnings -Wno-maybe-uninitialized)  # GCC: its false alarms grow with the instrumentation
   endif()
 endif()
