@@ -93,6 +93,12 @@ TEST(Simulate, the_forecast_of_explain_is_within_a_quarter_of_the_simulation) {
        {1},
        P("x", "y"),
        P()},
+      {"large lu",
+       [](const Array& a, const Array&) { return linalg::lu_factor(a).lu; },
+       {8192, 8192},
+       {1},
+       P("x", "y"),
+       P()},
       {"gradient",
        [](const Array& a, const Array& b) {
          return grad([&](const Array& w) { return sum(square(maximum(matmul(a, w), 0))); })(b);

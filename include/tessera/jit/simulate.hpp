@@ -24,7 +24,7 @@ namespace tessera {
 struct SimulateOptions {
   std::string trace_path = {};  ///< a timeline for Perfetto; none if empty
   int trace_ranks = 64;         ///< ranks in the timeline, from 0 on
-  /// ArgumentError beyond: 10^8 messages take about a minute.
+  /// ArgumentError beyond: 10^8 messages take about half a minute.
   std::int64_t most_messages = 2'000'000'000;
 };
 

@@ -1,30 +1,15 @@
 // The seconds of one collective on a machine whose hosts are known from its file: what explain prints for
 // meshes without processes. The closed forms of what src/simulate follows message by message.
 #pragma once
-#include <array>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "base/rates.hpp"
+#include "compile/forecast/collective_seconds.hpp"
 #include "compile/forecast/panel_cost.hpp"
-#include "mesh/axes.hpp"
 #include "program/program.hpp"
 
 namespace tessera {
-
-// A group along mesh axes, and what its host's ranks send over the links that they share.
-struct GroupOnHosts {
-  double ranks = 1, hosts = 1;
-  double mates = 1;      // of the group on one host
-  double sharing = 1;    // groups that use a host's link at the same time
-  double duties = 0;     // blocks that a rank forwards inside its host
-  double pairs = 0;      // of a rank on the host and a member of its group elsewhere
-  double blocks = 0;     // of members elsewhere, each once per host
-  double delivered = 1;  // of the links' rates
-  // By level: the group's ranks beyond the level's groups of hosts; all ranks below one of these.
-  std::array<double, Topology::most_levels> outside = {}, inside_ranks = {};
-};
 
 class CollectiveForecast {
  public:
@@ -38,14 +23,14 @@ class CollectiveForecast {
   double seconds(const std::string& kind, std::int64_t bytes, const Mesh&, const MeshAxes& axes);
   // The part of the bytes that comes from other hosts.
   std::int64_t crossing_bytes(const std::string& kind, std::int64_t bytes, const Mesh&, const MeshAxes& axes);
-  // The seconds beyond the flops of a factorization, panel by panel.
+  // The seconds beyond the flops of a factorization, panel by panel (panel_pipeline.cpp).
   double factorization_seconds(const Program&, const Instruction&, const GridFactorization&);
 
  private:
-  const GroupOnHosts& group(const Mesh&, const MeshAxes& axes);
+  const forecast::GroupOnHosts& group(const Mesh&, const MeshAxes& axes);
 
   const Rates& machine_;
-  std::vector<std::tuple<Mesh, MeshAxes, GroupOnHosts>> groups_;  // that were asked for
+  std::vector<std::tuple<Mesh, MeshAxes, forecast::GroupOnHosts>> groups_;  // that were asked for
 };
 
 }  // namespace tessera
