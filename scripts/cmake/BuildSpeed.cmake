@@ -8,6 +8,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # False alarms of optimised builds: std::string (GCC bug 105651; -O3 gives it another name), std::optional (GCC bug 80635).
   list(APPEND tessera_warnings -Wno-restrict $<$<NOT:$<CONFIG:Debug>>:-Wno-stringop-overflow$<SEMICOLON>-Wno-array-bounds$<SEMICOLON>-Wno-maybe-uninitialized>)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  list(APPEND tessera_warnings -Wno-dangling-reference)  # false alarms: any function that takes a temporary and returns a reference
+endif()
 set(tessera_verify $<$<CONFIG:Debug>:TESSERA_VERIFY=1>)  # verifiers between the stages
 
 if(PROJECT_IS_TOP_LEVEL)

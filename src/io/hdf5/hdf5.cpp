@@ -38,17 +38,6 @@ void refuse_other_files(const Source& source, hid_t dataset) {
                 "pass {.other_files = true} if you trust it, or copy it with h5repack");
 }
 
-void list_datasets(hid_t file, std::vector<std::string>& names) {
-  H5Ovisit2(
-      file, H5_INDEX_NAME, H5_ITER_NATIVE,
-      [](hid_t, const char* name, const H5O_info_t* info, void* out) {
-        if (info->type == H5O_TYPE_DATASET)
-          static_cast<std::vector<std::string>*>(out)->push_back(std::string("/") + name);
-        return herr_t{0};
-      },
-      &names, H5O_INFO_BASIC);
-}
-
 Handle open_file(const Source& source, unsigned mode) {
   // Opened first because File's error messages are clearer than the library's.
   const File exists(source.call, source.path, File::Mode::read);
@@ -83,8 +72,7 @@ Handle open_dataset(const Source& source, hid_t file) {
     refuse_other_files(source, dataset);
     return dataset;
   }
-  std::vector<std::string> names;
-  list_datasets(file, names);
+  const auto names = names_of_datasets(file);
   source.fail(
       "has no dataset " + tessera::quoted(source.dataset),
       names.empty() ? "it has none at all" : "it has " + shown(names) + did_you_mean(source.dataset, names));
@@ -163,8 +151,7 @@ struct Maker {
     return source.dataset.front() == '/' ? source.dataset : "/" + source.dataset;
   }
   bool is_there(hid_t file) const {
-    std::vector<std::string> names;
-    list_datasets(file, names);
+    const auto names = names_of_datasets(file);
     return std::find(names.begin(), names.end(), full_name()) != names.end();
   }
   Handle make(hid_t file, const Array& x) const {
@@ -303,9 +290,7 @@ std::vector<std::string> hdf5_datasets(const std::string& path, std::source_loca
   const Call call("hdf5_datasets", where);
   const Quiet quiet;
   const Handle file = open_file({call_text(), path, ""}, H5F_ACC_RDONLY);
-  std::vector<std::string> names;
-  list_datasets(file, names);
-  return names;
+  return names_of_datasets(file);
 }
 
 std::map<std::string, Hdf5Attribute> hdf5_attributes(const std::string& path, const std::string& object,

@@ -168,6 +168,26 @@ Shape shape_of_dataset(const Hdf5Source& source, hid_t dataset) {
   return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
 }
 
+std::vector<std::string> names_of_datasets(hid_t file) {
+#if H5_VERSION_GE(1, 12, 0)
+  using ObjectInfo = H5O_info2_t;
+  constexpr auto visit_objects = H5Ovisit3;
+#else
+  using ObjectInfo = H5O_info_t;
+  constexpr auto visit_objects = H5Ovisit2;
+#endif
+  std::vector<std::string> names;
+  visit_objects(
+      file, H5_INDEX_NAME, H5_ITER_NATIVE,
+      [](hid_t, const char* name, const ObjectInfo* info, void* out) {
+        if (info->type == H5O_TYPE_DATASET)
+          static_cast<std::vector<std::string>*>(out)->push_back(std::string("/") + name);
+        return herr_t{0};
+      },
+      &names, H5O_INFO_BASIC);
+  return names;
+}
+
 void check_filters(const Hdf5Source& source, hid_t dataset) {
   constexpr H5Z_filter_t lzf_filter = 32000;
   const Handle creation(H5Dget_create_plist(dataset), H5Pclose);

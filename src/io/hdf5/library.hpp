@@ -73,6 +73,7 @@ struct Hdf5Source {
   [[noreturn]] void fail(const std::string& facts, const std::string& mend) const;
 };
 
+std::vector<std::string> names_of_datasets(hid_t file);  // from the root: /group/x
 // This machine's HDF5 type for a dtype; bool and complex as in h5py.
 Handle hdf5_memory_type(Dtype);
 Dtype dtype_of_dataset(const Hdf5Source&, hid_t dataset);

@@ -54,15 +54,8 @@ std::vector<std::string> scales_in_list(hid_t file, hid_t dataset, std::size_t n
 
 using Visit = std::function<void(const std::string& name, hid_t dataset)>;
 void for_each_dataset(hid_t file, const Visit& visit) {
-  std::vector<std::string> names;
-  H5Ovisit2(
-      file, H5_INDEX_NAME, H5_ITER_NATIVE,
-      [](hid_t, const char* name, const H5O_info_t* info, void* out) {
-        if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(out)->emplace_back(name);
-        return herr_t{0};
-      },
-      &names, H5O_INFO_BASIC);
-  for (const auto& name : names) {
+  for (const auto& path : names_of_datasets(file)) {
+    const std::string name = path.substr(1);
     const Handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
     if (dataset.ok()) visit(name, dataset);
   }
