@@ -135,7 +135,8 @@ if(TESSERA_MPI_BRIDGE)  # a parallel one is linked with an MPI
 endif()
 if(NOT tessera_wanted STREQUAL "OFF")
   tessera_find(tessera_hdf5 "${tessera_hdf5_names}" hdf5.h "hdf5;hdf5_serial")
-  if(NOT tessera_hdf5_FOUND)
+  get_property(tessera_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(NOT tessera_hdf5_FOUND AND "C" IN_LIST tessera_languages)  # without C this is an error, not an HDF5 that is not there
     find_package(HDF5 QUIET COMPONENTS C)
     if(HDF5_FOUND)
       target_include_directories(tessera_hdf5 INTERFACE ${HDF5_C_INCLUDE_DIRS})
