@@ -173,7 +173,7 @@ template <bool quotient, class T> void divide_small_by(const T* a, T divisor, T*
 template <class F, bool quotient, class T> void map_divide(const void* const* in, void* out, std::int64_t n) {
   const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
   constexpr std::int64_t worthwhile = 32;
-  const bool is_simple = n >= worthwhile && b[0] != 0 && T(b[0] + 1) != 0;
+  const bool is_simple = n >= worthwhile && b[0] != 0 && b[0] != T(-1);
   if constexpr (sizeof(T) < 4 || std::is_same_v<T, i32>)
     if (is_simple && is_one_number(b, n))
       return divide_small_by<quotient>(a, T(b[0]), static_cast<T*>(out), n);
