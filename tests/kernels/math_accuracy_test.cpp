@@ -107,6 +107,96 @@ template <class T> void expect_binary_within_its_bound(const ElementwiseOp& op, 
         << op.def.name << "(" << x[i] << ", " << y[i] << ") = " << out[i];
 }
 
+// Odd functions keep the sign of zero, and of every other number but for the last place (SLEEF's asinh without
+// fused multiply-adds); the result for one number does not depend on its neighbours.
+template <class T> void expect_odd(const std::string& op) {
+  auto x = arguments<T>();
+  x.resize(x.size() / 16 * 16 + 3);  // ends with a part of a vector
+  std::vector<T> turned(x), out(x.size()), of_turned(x.size());
+  for (T& v : turned) v = -v;
+  const auto run = [&](const std::vector<T>& in, std::vector<T>& to) {
+    const void* from[] = {in.data()};
+    find_map(op, dtype_of<T>())(from, to.data(), static_cast<std::int64_t>(in.size()));
+  };
+  run(x, out), run(turned, of_turned);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ASSERT_TRUE(std::isnan(out[i]) ? std::isnan(of_turned[i])
+                                   : ulps(out[i], static_cast<long double>(-of_turned[i])) <= 1)
+        << op << x[i];
+    if (x[i] == 0) {
+      ASSERT_EQ(std::signbit(out[i]), std::signbit(x[i])) << op << " of zero";
+    }
+    if (i % 1009 != 0) continue;
+    T alone = 0;
+    const void* from[] = {&x[i]};
+    find_map(op, dtype_of<T>())(from, &alone, 1);
+    ASSERT_TRUE(same(alone, out[i])) << op << x[i];
+  }
+}
+TEST(math_accuracy, odd_functions_keep_signs_and_do_not_depend_on_neighbours) {
+  for (const char* op : {"asinh", "atanh", "cbrt", "sinh", "tanh", "tan", "asin", "atan"}) {
+    expect_odd<float>(op);
+    expect_odd<double>(op);
+  }
+  for (const char* op : {"expm1", "log1p"})
+    for (const double zero : {0.0, -0.0}) {
+      const auto single = static_cast<float>(zero);
+      double wide = 1;
+      float narrow = 1;
+      const void *in[] = {&zero}, *in_single[] = {&single};
+      find_map(op, float64)(in, &wide, 1), find_map(op, float32)(in_single, &narrow, 1);
+      EXPECT_TRUE(same(wide, zero) && same(narrow, single)) << op << zero;
+    }
+}
+
+// C's pow at all pairs of special numbers.
+template <class T> void expect_powers_of_special_numbers() {
+  constexpr T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  const std::vector<T> special = {0,
+                                  -T(0),
+                                  1,
+                                  -1,
+                                  2,
+                                  -2,
+                                  3,
+                                  T(0.5),
+                                  -T(0.5),
+                                  T(-2.5),
+                                  inf,
+                                  -inf,
+                                  nan,
+                                  T(16777215),
+                                  T(-16777217),
+                                  T(1e30),
+                                  T(-1e-30),
+                                  std::numeric_limits<T>::max(),
+                                  std::numeric_limits<T>::denorm_min(),
+                                  -std::numeric_limits<T>::denorm_min(),
+                                  std::numeric_limits<T>::min()};
+  std::vector<T> x, y;
+  for (const T a : special)
+    for (const T b : special) x.push_back(a), y.push_back(b);
+  std::vector<T> out(x.size());
+  const void* in[] = {x.data(), y.data()};
+  map<"power">.of(dtype_of<T>())(in, out.data(), static_cast<std::int64_t>(x.size()));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const T expected = std::pow(x[i], y[i]);
+    ASSERT_LE(ulps(out[i], static_cast<long double>(expected)), 2)
+        << x[i] << " ^ " << y[i] << " = " << out[i];
+    if (expected == 0) {
+      ASSERT_EQ(std::signbit(out[i]), std::signbit(expected)) << x[i] << " ^ " << y[i];
+    }
+    T alone = 0;
+    const void* one[] = {&x[i], &y[i]};
+    map<"power">.of(dtype_of<T>())(one, &alone, 1);
+    ASSERT_TRUE(same(alone, out[i])) << x[i] << " ^ " << y[i];
+  }
+}
+TEST(math_accuracy, powers_of_special_numbers) {
+  expect_powers_of_special_numbers<float>();
+  expect_powers_of_special_numbers<double>();
+}
+
 TEST(math_accuracy, functions_of_two_arguments) {
   for (const auto* op : elementwise_ops()) {
     if (op->trials.accuracy.of_two == nullptr) continue;

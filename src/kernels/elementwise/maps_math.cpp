@@ -11,6 +11,7 @@
 
 #include "kernels/elementwise/erf_inv-inl.hpp"
 #include "kernels/elementwise/map_loops-inl.hpp"
+#include "kernels/elementwise/math/own-inl.hpp"
 #include "kernels/elementwise/sleef-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -105,14 +106,14 @@ template <class D, class V> HWY_INLINE V FastGelu(D d, V x) {
   return GeluBy(d, x, [](auto tag, auto v) HWY_ATTR { return FastTanh(tag, v); });
 }
 template <class D, class V> HWY_INLINE V Softplus(D d, V x) {
-  const auto tail = Log1p(d, Exp(d, hn::Neg(hn::Abs(x))));
+  const auto tail = OwnLog1p(d, Exp(d, hn::Neg(hn::Abs(x))));
   return hn::Add(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x), tail);
 }
 template <class D, class V> HWY_INLINE V LogAddExp(D d, V a, V b) {
   using T = hn::TFromD<D>;
   const auto difference = hn::Sub(a, b);
   const auto larger = hn::IfThenElse(hn::Gt(a, b), a, b);
-  const auto apart = hn::Add(larger, Log1p(d, Exp(d, hn::Neg(hn::Abs(difference)))));
+  const auto apart = hn::Add(larger, OwnLog1p(d, Exp(d, hn::Neg(hn::Abs(difference)))));
   // Equal operands are handled apart: infinite ones would have a NaN difference. A NaN operand propagates to
   // `apart` through the difference.
   return hn::IfThenElse(hn::Eq(a, b), hn::Add(a, hn::Set(d, T(0.69314718055994530942))), apart);
@@ -164,11 +165,11 @@ template <class T, class F, class Precise> void add_vector2(MapTable& table, Map
 template <class T> void add_unary(MapTable& table) {
   add_vector1<T>(table, map<"exp">, TESSERA_VECTORS(Exp));
   add_vector1<T>(table, map<"exp2">, TESSERA_VECTORS(Exp2));
-  add_vector1<T>(table, map<"expm1">, TESSERA_VECTORS(Expm1));
+  add_vector1<T>(table, map<"expm1">, TESSERA_VECTORS(OwnExpm1));
   add_vector1<T>(table, map<"log">, TESSERA_VECTORS(FastLog), TESSERA_VECTORS(Log));
   add_vector1<T>(table, map<"log2">, TESSERA_VECTORS(FastLog2), TESSERA_VECTORS(Log2));
   add_vector1<T>(table, map<"log10">, TESSERA_VECTORS(Log10));
-  add_vector1<T>(table, map<"log1p">, TESSERA_VECTORS(Log1p));
+  add_vector1<T>(table, map<"log1p">, TESSERA_VECTORS(OwnLog1p));
   add_vector1<T>(table, map<"sin">, TESSERA_VECTORS(FastSin), TESSERA_VECTORS(Sin));
   add_vector1<T>(table, map<"cos">, TESSERA_VECTORS(FastCos), TESSERA_VECTORS(Cos));
   add_vector1<T>(table, map<"tan">, TESSERA_VECTORS(FastTan), TESSERA_VECTORS(Tan));
@@ -178,13 +179,13 @@ template <class T> void add_unary(MapTable& table) {
   add_vector1<T>(table, map<"sinh">, TESSERA_VECTORS(FastSinh), TESSERA_VECTORS(Sinh));
   add_vector1<T>(table, map<"cosh">, TESSERA_VECTORS(FastCosh), TESSERA_VECTORS(Cosh));
   add_vector1<T>(table, map<"tanh">, TESSERA_VECTORS(FastTanh), TESSERA_VECTORS(Tanh));
-  add_vector1<T>(table, map<"asinh">, TESSERA_VECTORS(Asinh));
-  add_vector1<T>(table, map<"acosh">, TESSERA_VECTORS(Acosh));
-  add_vector1<T>(table, map<"atanh">, TESSERA_VECTORS(Atanh));
+  add_vector1<T>(table, map<"asinh">, TESSERA_VECTORS(OwnAsinh));
+  add_vector1<T>(table, map<"acosh">, TESSERA_VECTORS(OwnAcosh));
+  add_vector1<T>(table, map<"atanh">, TESSERA_VECTORS(OwnAtanh));
   add_vector1<T>(table, map<"erf">, TESSERA_VECTORS(Erf));
   add_vector1<T>(table, map<"erfc">, TESSERA_VECTORS(Erfc));
   add_vector1<T>(table, map<"erf_inv">, TESSERA_VECTORS(ErfInv));
-  add_vector1<T>(table, map<"cbrt">, TESSERA_VECTORS(Cbrt));
+  add_vector1<T>(table, map<"cbrt">, TESSERA_VECTORS(OwnCbrt));
   add_vector1<T>(table, map<"lgamma">, TESSERA_VECTORS(Lgamma));
   add_vector1<T>(table, map<"sigmoid">, TESSERA_VECTORS(Sigmoid));
   add_vector1<T>(table, map<"silu">, TESSERA_VECTORS(Silu));
@@ -196,7 +197,7 @@ template <class T> void add_unary(MapTable& table) {
 template <class T> void add_binary(MapTable& table) {
   table.add(map<"clip">, 3, dtype_of<T>(), clip_map<T>);
   table.add(map<"multiply_add">, 3, dtype_of<T>(), multiply_add_map<T>);
-  add_vector2<T>(table, map<"power">, TESSERA_VECTORS(Pow));
+  add_vector2<T>(table, map<"power">, TESSERA_VECTORS(OwnPow));
   add_vector2<T>(table, map<"atan2">, TESSERA_VECTORS(FastAtan2), TESSERA_VECTORS(Atan2));
   add_vector2<T>(table, map<"hypot">, TESSERA_VECTORS(Hypot));
   add_vector2<T>(table, map<"logaddexp">, TESSERA_VECTORS(LogAddExp));
