@@ -5,8 +5,11 @@
 
 #include <random>
 
+#include "base/thresholds.hpp"
+#include "kernels/dense/convolve_fourier.hpp"
 #include "kernels/dense/convolve_lines.hpp"
 #include "kernels/dense/convolve_tiles.hpp"
+#include "kernels/threads.hpp"
 #include "kernels/values.hpp"
 
 namespace tessera::kernels {
@@ -94,6 +97,85 @@ TEST(convolve, equals_its_definition) {
   }
   EXPECT_GT(by_lines, 15);
   EXPECT_LT(by_lines, 60);
+}
+
+// Signals with windows that begin and end anywhere; taps may be more than elements.
+std::vector<ConvolveShape> shapes_of_signals() {
+  std::mt19937 random(13);
+  const auto pick = [&](int lo, int hi) {
+    return lo + static_cast<std::int64_t>(random() % static_cast<unsigned>(hi - lo + 1));
+  };
+  std::vector<ConvolveShape> shapes;
+  while (shapes.size() < 60) {
+    ConvolveShape s{float32, pick(1, 2), pick(1, 2), 1, 1, {}};
+    ConvolveDim dim{pick(4, shapes.size() % 2 == 0 ? 90 : 900), 0, pick(4, 120), 1, 1, 0};
+    const auto before = pick(0, 150), after = pick(0, 150);
+    dim.first = -before;
+    dim.out = dim.in + before + after - dim.taps + 1;
+    if (dim.out < 4) continue;
+    s.dims.push_back(dim);
+    shapes.push_back(s);
+  }
+  return shapes;
+}
+
+TEST(convolve, by_transforms_equals_its_definition) {
+  const LowThresholds low(64);
+  std::int64_t poisoned = -1;
+  for (const auto& s : shapes_of_signals()) {
+    ASSERT_TRUE(goes_by_fourier(s));
+    expect_convolution<float>(s);
+    expect_convolution<float>(s, poisoned += 7);
+  }
+}
+
+std::vector<float> convolved(const ConvolveShape& s, const std::vector<float>& x,
+                             const std::vector<float>& w) {
+  std::vector<float> y(static_cast<std::size_t>(s.images * s.groups * s.dims[0].out), 77.0f);
+  convolve(s, reinterpret_cast<const std::byte*>(x.data()), reinterpret_cast<const std::byte*>(w.data()),
+           reinterpret_cast<std::byte*>(y.data()));
+  return y;
+}
+
+// A transform's error is relative to the largest elements; each element of the result must be as precise as a
+// sum of its own terms.
+TEST(convolve, by_transforms_keeps_small_elements_beside_large_ones) {
+  for (const std::int64_t in : {3000, 60000}) {
+    const ConvolveShape s{float32, 1, 1, 1, 1, {{in, in + 2998, 2999, 1, 1, -2998}}};
+    ASSERT_TRUE(goes_by_fourier(s));
+    auto x = testing::random_values<float>(in, 1), w = testing::random_values<float>(2999, 2);
+    for (std::int64_t i = 0; i < in; ++i)
+      x[i] = i < 40 ? 1e12f * x[i] : i < in / 2 ? 0 : i < in / 2 + 100 ? 1e-12f * x[i] : x[i];
+    for (std::int64_t t = 0; t < 2999; ++t)
+      if (t % 5 != 0) w[t] = 0;
+    const auto y = convolved(s, x, w);
+    for (std::int64_t p = 0; p < s.dims[0].out; p += p < 50 ? 1 : 17) {
+      double sum = 0, terms = 0;
+      for (std::int64_t t = 0; t < 2999; ++t) {
+        const auto at = p + t - 2998;
+        if (at < 0 || at >= in) continue;
+        const double term = double{w[t]} * double{x[at]};
+        sum += term, terms += std::abs(term);
+      }
+      ASSERT_NEAR(y[p], sum, 2e-5 * terms) << in << " at " << p;
+      if (terms == 0) {
+        ASSERT_EQ(y[p], 0.0f);
+      }
+    }
+  }
+}
+
+TEST(convolve, by_transforms_has_the_same_bits_for_any_number_of_threads) {
+  const ConvolveShape s{float32, 3, 2, 1, 1, {{20000, 21999, 1001, 1, 1, -1500}}};
+  ASSERT_TRUE(goes_by_fourier(s));
+  const auto x = testing::random_values<float>(3 * 2 * 20000, 1),
+             w = testing::random_values<float>(2 * 1001, 2);
+  set_threads(1);
+  const auto one = convolved(s, x, w);
+  set_threads(3);
+  const auto three = convolved(s, x, w);
+  set_threads(1);
+  EXPECT_EQ(one, three);
 }
 
 // The derivative by one weight, computed in double.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "kernels/dense/convolve_fourier.hpp"
 #include "kernels/dense/convolve_lines.hpp"
 #include "kernels/dense/convolve_tiles.hpp"
 #include "kernels/dense/gemm.hpp"
@@ -149,6 +150,7 @@ bool convolve_many_taps(const ConvolveShape& shape, const std::byte* x, const st
 }  // namespace
 
 void convolve(const ConvolveShape& shape, const std::byte* x, const std::byte* weights, std::byte* y) {
+  if (goes_by_fourier(shape) && !shape.is_ordered) return convolve_fourier(shape, x, weights, y);
   if (goes_by_lines(shape) && !shape.is_ordered) return convolve_lines(shape, x, weights, y);
   if (goes_by_tiles(shape)) return convolve_tiles(shape, x, weights, y);
   if (!shape.is_ordered && convolve_many_taps(shape, x, weights, y)) return;
