@@ -11,6 +11,7 @@ import blocks
 import examples
 import functions
 import reference
+import theme
 
 GUIDES = ["install", "first-program", "python", "notebooks", "sharding", "explain", "advise", "simulate", "scaling", "gradients", "networks", "sparse", "files", "larger-than-memory", "clusters", "performance", "speed",
           "mixed-precision", "pictures", "command-line", "errors", "replay", "limits", "faq", "trust", "versions"]
@@ -55,6 +56,7 @@ class Stage:
         shutil.copy(self.site / "conf.py", self.stage)
         (self.stage / "_static").mkdir(exist_ok=True)
         shutil.copy(self.site / "tessera.css", self.stage / "_static")
+        theme.mend(self.stage / "_static")
         return self.findings
 
     # ---- which source becomes which page ----
