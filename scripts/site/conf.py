@@ -15,5 +15,5 @@ copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
 highlight_language = "text"
 pygments_style = "friendly"
-pygments_dark_style = "monokai"
+pygments_dark_style = "native"
 nitpicky = False
