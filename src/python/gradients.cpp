@@ -125,7 +125,8 @@ py::object gradient(const py::function& f, const GradientOptions& options, const
   py::object front = py::cast(scalar);
   if (options.has_aux) front = py::make_tuple(front, aux);
   if (options.with_value) return py::make_tuple(front, gradients);
-  return options.has_aux ? py::make_tuple(gradients, aux) : gradients;
+  if (options.has_aux) return py::make_tuple(gradients, aux);
+  return gradients;
 }
 
 py::object jacobian(const py::function& f, const GradientOptions& options, const py::args& args,
@@ -196,7 +197,8 @@ py::tuple vjp_of(py::function f, py::args primals, bool has_aux) {
   call.recording.finish(leaves, others);
   py::object value = rebuild(tree, leaves);
   py::object pullback = py::cast(std::make_unique<Pullback>(Pullback{std::move(call), std::move(tree)}));
-  return has_aux ? py::make_tuple(value, pullback, aux) : py::make_tuple(value, pullback);
+  if (has_aux) return py::make_tuple(value, pullback, aux);
+  return py::make_tuple(value, pullback);
 }
 
 // linearize's function: tangents of the arguments -> the tangent of the result.

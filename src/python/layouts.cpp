@@ -184,7 +184,7 @@ void bind_meshes(py::module_& m) {
       .def("__exit__", [](py::handle, py::args) {})
       .def("__repr__", &printed<Mesh>)
       .def("__reduce__",
-           [](const Mesh& mesh) {
+           [](const Mesh& mesh) -> py::tuple {
              const py::module_ package = py::module_::import("tessera._pickling");
              if (mesh.is_abstract())
                return py::make_tuple(package.attr("abstract_mesh"),
@@ -245,7 +245,7 @@ void bind_shardings(py::module_& m) {
       .def_property_readonly("is_automatic", &PartitionSpec::is_automatic)
       .def("__repr__", &printed<PartitionSpec>)
       .def("__reduce__",
-           [](py::handle spec) {
+           [](py::handle spec) -> py::tuple {
              if (spec.cast<const PartitionSpec&>().is_automatic())
                return py::make_tuple(py::module_::import("builtins").attr("getattr"),
                                      py::make_tuple(py::type::of(spec), "automatic"));
