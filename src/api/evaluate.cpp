@@ -116,7 +116,7 @@ void refuse_together(const std::vector<int>& ids, const std::string& mine) {
 
 }  // namespace
 
-void mark_failed_on_the_way(const std::vector<int>& participants) noexcept {
+void mark_failed_after_agreement(const std::vector<int>& participants) noexcept {
   if (participants.size() > 1 && is_among(participants))
     comm::mark_failed_by_exception("while this rank made a plan ready");
 }
@@ -242,7 +242,7 @@ std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, con
                                        const std::function<std::string()>& what) {
   std::optional<Program> program;
   std::string wrong;
-  on_the_way(ids, [&] {
+  after_agreement(ids, [&] {
     try {
       if (make) program = make();
       // Checked before binding, which takes long for sizes that fit nowhere: a transfer of 64 TiB has a
@@ -255,7 +255,7 @@ std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, con
     }
   });
   refuse_together(ids, wrong);
-  auto executable = on_the_way(ids, [&] {  // creates communicators
+  auto executable = after_agreement(ids, [&] {  // creates communicators
     auto bound = program ? std::make_unique<Executable>(std::move(*program), process_index()) : nullptr;
     if (const auto* const plan = bound ? bound.get() : known)
       wrong = memory_refusal(plan->peak_bytes(), what());
@@ -350,14 +350,14 @@ void evaluate(const std::vector<Array>& arrays) {
                         agreed == Agreed::later ? std::vector<int>() : ids,
                         [&] { return call_text() + ": computing " + describe(roots[0]); });
     });
-    on_the_way(ids, [&] {
+    after_agreement(ids, [&] {
       if (plan == nullptr) plan = &plans.add(key, {GraphForm(graph), found, std::move(executable)});
       if (agreed == Agreed::not_ready)
         allow_later({graph, key, key.agreed, plan->participants, plan->executable.get(), graph.leaves, 0},
                     {held.hash, held_values(graph, held.asked)});
     });
   }
-  auto inputs = on_the_way(plan->participants, [&] { return buffers_of(graph.leaves); });
+  auto inputs = after_agreement(plan->participants, [&] { return buffers_of(graph.leaves); });
   const auto executable =
       plan->executable;  // kept alive: a callback during the run may evict the plan from the cache
   compare_replicas(*executable, inputs, process_index());

@@ -53,12 +53,12 @@ std::unique_ptr<Executable> make_ready(const std::function<Program()>& make, con
 
 // To be called in a catch block: a failure between the participants' agreement and their collective work
 // leaves the other ranks waiting, so it is recorded as this rank's failure.
-void mark_failed_on_the_way(const std::vector<int>& participants) noexcept;
-template <class Work> auto on_the_way(const std::vector<int>& participants, Work work) {
+void mark_failed_after_agreement(const std::vector<int>& participants) noexcept;
+template <class Work> auto after_agreement(const std::vector<int>& participants, Work work) {
   try {
     return work();
   } catch (...) {
-    mark_failed_on_the_way(participants);
+    mark_failed_after_agreement(participants);
     throw;
   }
 }

@@ -1,4 +1,4 @@
-#include "api/kept_values.hpp"
+#include "api/jit/kept_values.hpp"
 
 #include <algorithm>
 #include <set>
