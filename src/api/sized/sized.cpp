@@ -10,6 +10,7 @@
 
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/position_dtype.hpp"
 
 namespace tessera {
 
@@ -29,10 +30,7 @@ std::int64_t size_of_chosen(const Array& mask, const SizedOptions& options, std:
   return item<std::int64_t>(fits_int32 ? count_nonzero(mask) : sum(mask, {}, int64), where);
 }
 
-Array places(std::int64_t n) {
-  return arange_of(std::int64_t{0}, n, std::int64_t{1},
-                   n > std::numeric_limits<std::int32_t>::max() ? int64 : int32);
-}
+Array places(std::int64_t n) { return arange_of(std::int64_t{0}, n, std::int64_t{1}, position_dtype(n)); }
 Array flattened(const Array& x) { return x.ndim() == 1 ? x : reshape(x, Shape{x.size()}); }
 Array as_mask(const Array& x) { return is_bool(x.dtype()) ? x : not_equal(x, 0); }
 

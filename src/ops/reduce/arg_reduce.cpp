@@ -11,6 +11,7 @@
 #include "kernels/reduce/reduce.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/position_dtype.hpp"
 #include "program/builder.hpp"
 
 namespace tessera {
@@ -28,14 +29,12 @@ struct ArgParams {
 };
 const ArgParams& params_of(const Params& p) { return p.as<ArgParams>(); }
 
-Dtype index_dtype(std::int64_t n) { return n > std::numeric_limits<std::int32_t>::max() ? int64 : int32; }
-
 std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   const auto& p = params_of(params);
-  if (p.dim == all_dims) return {{Shape{}, index_dtype(in[0].shape.elements())}};
+  if (p.dim == all_dims) return {{Shape{}, position_dtype(in[0].shape.elements())}};
   auto extents = in[0].shape.vector();
   extents.erase(extents.begin() + p.dim);
-  return {{Shape(std::move(extents)), index_dtype(in[0].shape[p.dim])}};
+  return {{Shape(std::move(extents)), position_dtype(in[0].shape[p.dim])}};
 }
 
 void write_indices(const Tile& out, const std::vector<std::int64_t>& indices) {

@@ -291,9 +291,13 @@ Array accumulable(const Operand& x) {
   return x.array;
 }
 
-Array cumulative_of(ReduceKind kind, const Operand& x, int axis, const CumulativeOptions& options) {
+// Without an axis, of all elements in a row.
+Array cumulative_of(const char* name, ReduceKind kind, const Operand& x, std::optional<int> axis,
+                    const CumulativeOptions& options) {
+  const Call call(name, x.where);
   check_usable(x.array);
-  const int dim = checked_dim(axis, x.array.ndim());
+  if (!axis) return cumulative_of(name, kind, reshape(x, Shape{-1}), 0, options);
+  const int dim = checked_dim(*axis, x.array.ndim());
   const Array values = options.dtype ? astype(x, *options.dtype) : accumulable(x);
   const Array result = cumulative(kind, values, dim, options.reverse);
   if (!options.include_initial) return result;
@@ -303,13 +307,18 @@ Array cumulative_of(ReduceKind kind, const Operand& x, int axis, const Cumulativ
   return options.reverse ? concatenate({result, initial}, dim) : concatenate({initial, result}, dim);
 }
 
-// bool is ordered as 0 and 1.
-Array running_extremum(ReduceKind kind, const Operand& x, int axis, bool reverse) {
+int checked_dim_of_real(const Operand& x, int axis) {
   check_usable(x.array);
-  const Dtype dtype = x.array.dtype();
-  if (is_complex(dtype)) throw DtypeError(call_text() + ": complex numbers have no order; take it of abs(x)");
-  const int dim = checked_dim(axis, x.array.ndim());
-  if (!is_bool(dtype)) return cumulative(kind, x.array, dim, reverse);
+  if (is_complex(x.array.dtype()))
+    throw DtypeError(call_text() + ": complex numbers have no order; take it of abs(x)");
+  return checked_dim(axis, x.array.ndim());
+}
+
+// bool is ordered as 0 and 1.
+Array running_extremum(const char* name, ReduceKind kind, const Operand& x, int axis, bool reverse) {
+  const Call call(name, x.where);
+  const int dim = checked_dim_of_real(x, axis);
+  if (!is_bool(x.array.dtype())) return cumulative(kind, x.array, dim, reverse);
   return astype(cumulative(kind, astype(x, uint8), dim, reverse), bool_);
 }
 
@@ -327,44 +336,24 @@ Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse) {
 }
 
 Array cumsum(const Operand& x, int axis, CumulativeOptions options) {
-  const Call call("cumsum", x.where);
-  return cumulative_of(ReduceKind::sum, x, axis, options);
+  return cumulative_of("cumsum", ReduceKind::sum, x, axis, options);
 }
-Array cumsum(const Operand& x, int axis) {
-  const Call call("cumsum", x.where);
-  return cumulative_of(ReduceKind::sum, x, axis, {});
-}
-Array cumsum(const Operand& x) {
-  const Call call("cumsum", x.where);
-  check_usable(x.array);
-  return cumulative_of(ReduceKind::sum, reshape(x, Shape{-1}), 0, {});
-}
+Array cumsum(const Operand& x, int axis) { return cumulative_of("cumsum", ReduceKind::sum, x, axis, {}); }
+Array cumsum(const Operand& x) { return cumulative_of("cumsum", ReduceKind::sum, x, std::nullopt, {}); }
 Array cumprod(const Operand& x, int axis, CumulativeOptions options) {
-  const Call call("cumprod", x.where);
-  return cumulative_of(ReduceKind::prod, x, axis, options);
+  return cumulative_of("cumprod", ReduceKind::prod, x, axis, options);
 }
-Array cumprod(const Operand& x, int axis) {
-  const Call call("cumprod", x.where);
-  return cumulative_of(ReduceKind::prod, x, axis, {});
-}
-Array cumprod(const Operand& x) {
-  const Call call("cumprod", x.where);
-  check_usable(x.array);
-  return cumulative_of(ReduceKind::prod, reshape(x, Shape{-1}), 0, {});
-}
+Array cumprod(const Operand& x, int axis) { return cumulative_of("cumprod", ReduceKind::prod, x, axis, {}); }
+Array cumprod(const Operand& x) { return cumulative_of("cumprod", ReduceKind::prod, x, std::nullopt, {}); }
 Array cummax(const Operand& x, int axis, bool reverse) {
-  const Call call("cummax", x.where);
-  return running_extremum(ReduceKind::max, x, axis, reverse);
+  return running_extremum("cummax", ReduceKind::max, x, axis, reverse);
 }
 Array cummin(const Operand& x, int axis, bool reverse) {
-  const Call call("cummin", x.where);
-  return running_extremum(ReduceKind::min, x, axis, reverse);
+  return running_extremum("cummin", ReduceKind::min, x, axis, reverse);
 }
 Array cumlogsumexp(const Operand& x, int axis, bool reverse) {
   const Call call("cumlogsumexp", x.where);
-  check_usable(x.array);
-  if (is_complex(x.array.dtype())) throw DtypeError(call_text() + ": complex numbers have no order");
-  const int dim = checked_dim(axis, x.array.ndim());
+  const int dim = checked_dim_of_real(x, axis);
   return cumulative(ReduceKind::logsumexp, cast_to(x.array, to_inexact(x.array.dtype())), dim, reverse);
 }
 

@@ -12,6 +12,7 @@
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
 #include "ops/index/fetch.hpp"
+#include "ops/position_dtype.hpp"
 
 namespace tessera {
 namespace {
@@ -115,7 +116,7 @@ void communicate(const CommunicationArgs& args) {
 const OpDef searchsorted_op{
     .name = "searchsorted",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
-      return {{in[1].shape, in[0].shape.back() > std::numeric_limits<std::int32_t>::max() ? int64 : int32}};
+      return {{in[1].shape, position_dtype(in[0].shape.back())}};
     },
     .sharding = PlacementRule{place_search, &search_rule},
     .runs = Communicating{.together = communicate, .cost = question_cost, .alone = kernel},

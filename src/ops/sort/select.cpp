@@ -2,10 +2,6 @@
 // together; where lines are many and short, they are unsplit first.
 #include "ops/sort/select.hpp"
 
-#include <algorithm>
-#include <optional>
-#include <utility>
-
 #include "comm/collectives/collectives.hpp"
 #include "graph/parts.hpp"
 #include "kernels/sort/select.hpp"
@@ -13,49 +9,17 @@
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
 #include "ops/index/along.hpp"
+#include "ops/sort/lines.hpp"
 #include "ops/sort/sort_by_key.hpp"
 #include "program/builder.hpp"
 
 namespace tessera {
 namespace {
 
-std::int64_t whole_lines(const Tile& tile) {
-  std::int64_t lines = 1;
-  for (std::size_t d = 0; d + 1 < tile.box.size(); ++d) lines *= tile.box[d].size();
-  return lines;
-}
 void select_lines(const KernelArgs& a, const kernels::RowParts& parts) {
   const Tile& x = a.in[0];
-  kernels::select_rows(x.dtype, x.data, whole_lines(x), x.box.back().size(),
+  kernels::select_rows(x.dtype, x.data, line_count(x), x.box.back().size(),
                        a.params.as<SelectParams>().positions, parts, a.out[0].data);
-}
-
-// Keeps the operand's layout; the result is unsplit along the last dim.
-Placement place_selected(const PlacementArgs& args) {
-  const int ndim = args.in[0].shape.ndim();
-  auto dims = args.shardings[0] ? args.shardings[0]->dim_axes(ndim)
-              : args.wanted     ? args.wanted->dim_axes(ndim)
-                                : std::vector<std::vector<int>>(ndim);
-  const Mesh mesh = args.shardings[0] ? args.shardings[0]->mesh() : args.mesh;
-  if (!args.shardings[0]) dims.back().clear();
-  const Sharding in = Sharding::from_dim_axes(mesh, dims);
-  dims.back().clear();
-  return {{in}, {Sharding::from_dim_axes(mesh, dims)}, {}, ReduceKind::sum};
-}
-
-// The layout in which the dim with the most lines per part is split by the axes of the last dim too.
-std::optional<Sharding> by_lines(const Shape& shape, const Sharding& layout) {
-  auto dims = layout.dim_axes(shape.ndim());
-  const auto axes = std::exchange(dims.back(), {});
-  const auto parts = devices_along(layout.mesh(), axes);
-  std::size_t best = 0;
-  std::int64_t most = 0;
-  for (std::size_t d = 0; d + 1 < shape.size(); ++d)
-    if (const auto lines = shape[d] / (devices_along(layout.mesh(), dims[d]) * parts); lines > most)
-      best = d, most = lines;
-  if (most == 0) return std::nullopt;
-  dims[best].insert(dims[best].end(), axes.begin(), axes.end());
-  return Sharding::from_dim_axes(layout.mesh(), dims);
 }
 
 std::vector<int> lower_select(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
@@ -71,7 +35,7 @@ std::vector<int> lower_select(ProgramBuilder& builder, const Node& node, std::sp
   const auto sums = kernels::select_sums(x.dtype, lines, k, parts);
   const std::int64_t sum_bytes = 2 * sums.bytes * (parts - 1) / parts,
                      block_bytes = block.elements() * static_cast<std::int64_t>(itemsize(x.dtype));
-  const auto lines_whole = by_lines(x.shape, layout);
+  const auto lines_whole = with_whole_lines(x.shape, layout);
   if (!lines_whole || sum_bytes <= block_bytes)
     return builder.communicate(*node.op, node.params, {in[0]}, types, {out},
                                {{"all-reduce", axes, sum_bytes, static_cast<int>(sums.calls)}});

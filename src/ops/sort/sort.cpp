@@ -2,8 +2,6 @@
 // are sorted by all their ranks together, or, if they are many and short, unsplit first and split again.
 #include <algorithm>
 #include <cstring>
-#include <optional>
-#include <utility>
 
 #include "graph/parts.hpp"
 #include "kernels/elementwise/elementwise.hpp"
@@ -12,15 +10,15 @@
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
+#include "ops/position_dtype.hpp"
 #include "ops/sort/distributed_sort.hpp"
+#include "ops/sort/lines.hpp"
 #include "ops/sort/sort_by_key.hpp"
 #include "program/builder.hpp"
 #include "types/pooled.hpp"
 
 namespace tessera {
 namespace {
-
-Dtype position_dtype(std::int64_t n) { return n > std::numeric_limits<std::int32_t>::max() ? int64 : int32; }
 
 // The lines of a block: (lines, own), dense. The block holds elements [first, first + own) of lines of
 // `extent` elements.
@@ -103,22 +101,6 @@ std::vector<CommunicationCost> cost_of(const Split& split, bool has_payload) {
 
 std::int64_t shard_bytes(const Type& type, const Sharding& layout) {
   return layout.shard_shape(type.shape).elements() * static_cast<std::int64_t>(itemsize(type.dtype));
-}
-
-// The layout in which the axes that split the lines split the dim with the most lines per part instead;
-// nullopt if no dim has a line for each part.
-std::optional<Sharding> with_whole_lines(const Shape& shape, const Sharding& layout) {
-  auto dims = layout.dim_axes(shape.ndim());
-  const auto axes = std::exchange(dims.back(), {});
-  const auto parts = devices_along(layout.mesh(), axes);
-  std::size_t best = 0;
-  std::int64_t most = 0;
-  for (std::size_t d = 0; d + 1 < shape.size(); ++d)
-    if (const auto lines = shape[d] / (devices_along(layout.mesh(), dims[d]) * parts); lines > most)
-      best = d, most = lines;
-  if (most == 0) return std::nullopt;
-  dims[best].insert(dims[best].end(), axes.begin(), axes.end());
-  return Sharding::from_dim_axes(layout.mesh(), dims);
 }
 
 extern const OpDef sort_op;

@@ -13,6 +13,8 @@
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
 #include "ops/index/along.hpp"
+#include "ops/position_dtype.hpp"
+#include "ops/sort/lines.hpp"
 #include "program/builder.hpp"
 
 namespace tessera {
@@ -23,18 +25,11 @@ struct TopParams {
   template <class V> void fields(V&& visit) const { visit("k", k); }
 };
 
-Dtype position_dtype(std::int64_t n) { return n > std::numeric_limits<std::int32_t>::max() ? int64 : int32; }
-std::int64_t lines_of(const Tile& tile) {
-  std::int64_t lines = 1;
-  for (std::size_t d = 0; d + 1 < tile.box.size(); ++d) lines *= tile.box[d].size();
-  return lines;
-}
-
 // The block's k largest, with positions in the complete line; a block shorter than k is padded with the least
 // value and position -1. Only the last blocks are short, so the padding comes after all equals.
 void find_candidates(const KernelArgs& a) {
   const Tile &x = a.in[0], &values = a.out[0], &places = a.out[1];
-  const auto lines = lines_of(x), own = x.box.back().size(), k = values.box.back().size(),
+  const auto lines = line_count(x), own = x.box.back().size(), k = values.box.back().size(),
              kept = std::min(k, own);
   const auto item = static_cast<std::int64_t>(itemsize(x.dtype));
   if (values.elements() == 0) return;
@@ -64,7 +59,7 @@ const OpDef choose_op{
     .name = "top_k_choose",
     .runs = Kernel{[](const KernelArgs& a) {
       const Tile &values = a.in[0], &places = a.in[1], &out = a.out[0];
-      const auto lines = lines_of(out), k = out.box.back().size(), n = values.box.back().size();
+      const auto lines = line_count(out), k = out.box.back().size(), n = values.box.back().size();
       if (out.elements() == 0) return;
       std::vector<std::int64_t> found(lines * k);
       kernels::top_k_rows(values.dtype, values.data, lines, n, k, out.data, found.data());
@@ -72,19 +67,6 @@ const OpDef choose_op{
                             {int64, found.data(), {n, false, 0, n}}, k, itemsize(places.dtype));
     }},
 };
-
-Placement place(const PlacementArgs& args) {
-  const int ndim = args.in[0].shape.ndim();
-  auto dims = args.shardings[0] ? args.shardings[0]->dim_axes(ndim)
-              : args.wanted     ? args.wanted->dim_axes(ndim)
-                                : std::vector<std::vector<int>>(ndim);
-  const Mesh mesh = args.shardings[0] ? args.shardings[0]->mesh() : args.mesh;
-  if (!args.shardings[0]) dims.back().clear();
-  const Sharding in = Sharding::from_dim_axes(mesh, dims);
-  dims.back().clear();
-  const Sharding out = Sharding::from_dim_axes(mesh, dims);
-  return {{in}, {out, out}, {}, ReduceKind::sum};
-}
 
 std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<const int> in) {
   const auto k = node.params->as<TopParams>().k;
@@ -109,7 +91,7 @@ const OpDef top_k_op{
       shape[shape.size() - 1] = params.as<TopParams>().k;
       return {{shape, in[0].dtype}, {shape, position_dtype(in[0].shape.back())}};
     },
-    .sharding = PlacementRule{place},
+    .sharding = PlacementRule{place_selected},
     .runs = Lower{.write = lower, .kernel = find_candidates},
     .vjp = [](const VjpArgs& v) -> Cotangents {
       if (!v.cotangents[0].node()) return {Array()};
