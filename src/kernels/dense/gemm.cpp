@@ -1,9 +1,6 @@
 #include "kernels/dense/gemm.hpp"
 
-#include <cblas.h>
-
 #include <algorithm>
-#include <complex>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -11,6 +8,8 @@
 #include "base/thresholds.hpp"
 #include "kernels/dense/gemm_own.hpp"
 #include "kernels/dense/symmetric_product.hpp"
+#include "kernels/factor/lapack_calls.hpp"
+#include "kernels/factor/row_major.hpp"
 #include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
@@ -44,26 +43,12 @@ Operand operand(const StoredMatrix& x, Dtype dtype) {
 
 void blas_gemm(Dtype dtype, const Operand& a, const Operand& b, int m, int n, int k, bool accumulate, void* c,
                int ldc) {
-  const void *pa = a.data, *pb = b.data;
-  const int lda = to_int(a.ld), ldb = to_int(b.ld);
-  const float beta32 = accumulate ? 1 : 0;
-  const double beta64 = accumulate ? 1 : 0;
-  const std::complex<float> one32(1), beta_c32(beta32);
-  const std::complex<double> one64(1), beta_c64(beta64);
-  if (dtype == float32)
-    cblas_sgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), m, n, k, 1,
-                static_cast<const float*>(pa), lda, static_cast<const float*>(pb), ldb, beta32,
-                static_cast<float*>(c), ldc);
-  else if (dtype == float64)
-    cblas_dgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), m, n, k, 1,
-                static_cast<const double*>(pa), lda, static_cast<const double*>(pb), ldb, beta64,
-                static_cast<double*>(c), ldc);
-  else if (dtype == complex64)
-    cblas_cgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), m, n, k, &one32, pa, lda, pb, ldb,
-                &beta_c32, c, ldc);
-  else
-    cblas_zgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), m, n, k, &one64, pa, lda, pb, ldb,
-                &beta_c64, c, ldc);
+  visit_inexact(dtype, [&]<class T>(T) {
+    const T one(1), beta(accumulate ? 1 : 0);
+    variant<T>(cblas_sgemm, cblas_dgemm, cblas_cgemm, cblas_zgemm)(
+        CblasRowMajor, flag(a.transposed), flag(b.transposed), m, n, k, scalar(one), as<T>(a.data),
+        to_int(a.ld), as<T>(b.data), to_int(b.ld), scalar(beta), as<T>(c), ldc);
+  });
 }
 
 // y = op(a) x with x, y strided: the product when one operand is a vector.
@@ -72,25 +57,12 @@ void blas_gemv(Dtype dtype, const Operand& a, int rows, int columns, const void*
   // cblas expects the extents of the matrix as stored.
   const int stored_rows = a.transposed ? columns : rows, stored_columns = a.transposed ? rows : columns,
             lda = to_int(a.ld);
-  const float beta32 = accumulate ? 1 : 0;
-  const double beta64 = accumulate ? 1 : 0;
-  const std::complex<float> one32(1), beta_c32(beta32);
-  const std::complex<double> one64(1), beta_c64(beta64);
-  const void* pa = a.data;
-  if (dtype == float32)
-    cblas_sgemv(CblasRowMajor, flag(a.transposed), stored_rows, stored_columns, 1,
-                static_cast<const float*>(pa), lda, static_cast<const float*>(x), x_stride, beta32,
-                static_cast<float*>(y), y_stride);
-  else if (dtype == float64)
-    cblas_dgemv(CblasRowMajor, flag(a.transposed), stored_rows, stored_columns, 1,
-                static_cast<const double*>(pa), lda, static_cast<const double*>(x), x_stride, beta64,
-                static_cast<double*>(y), y_stride);
-  else if (dtype == complex64)
-    cblas_cgemv(CblasRowMajor, flag(a.transposed), stored_rows, stored_columns, &one32, pa, lda, x, x_stride,
-                &beta_c32, y, y_stride);
-  else
-    cblas_zgemv(CblasRowMajor, flag(a.transposed), stored_rows, stored_columns, &one64, pa, lda, x, x_stride,
-                &beta_c64, y, y_stride);
+  visit_inexact(dtype, [&]<class T>(T) {
+    const T one(1), beta(accumulate ? 1 : 0);
+    variant<T>(cblas_sgemv, cblas_dgemv, cblas_cgemv, cblas_zgemv)(
+        CblasRowMajor, flag(a.transposed), stored_rows, stored_columns, scalar(one), as<T>(a.data), lda,
+        as<T>(x), x_stride, scalar(beta), as<T>(y), y_stride);
+  });
 }
 
 void clear_rows(std::byte* c, std::int64_t rows, std::int64_t columns, std::int64_t ldc, std::size_t item) {

@@ -1,13 +1,12 @@
 #include "kernels/dense/symmetric_product.hpp"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <cstring>
 #include <limits>
 
+#include "kernels/factor/lapack_calls.hpp"
+#include "kernels/factor/row_major.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/parallel.hpp"
 
@@ -57,21 +56,15 @@ void lower_by_blas(const MatrixProduct& p) {
   const auto trans = p.a.transposed ? CblasTrans : CblasNoTrans;
   const int n = static_cast<int>(p.n), k = static_cast<int>(p.k), lda = static_cast<int>(p.a.ld),
             ldc = static_cast<int>(p.ldc);
-  const std::complex<float> one32(1), zero32(0);
-  const std::complex<double> one64(1), zero64(0);
-  if (p.dtype == float32)
-    cblas_ssyrk(CblasRowMajor, CblasLower, trans, n, k, 1, static_cast<const float*>(p.a.data), lda, 0,
-                static_cast<float*>(p.c), ldc);
-  else if (p.dtype == float64)
-    cblas_dsyrk(CblasRowMajor, CblasLower, trans, n, k, 1, static_cast<const double*>(p.a.data), lda, 0,
-                static_cast<double*>(p.c), ldc);
-  else if (p.dtype == complex64)
-    cblas_csyrk(CblasRowMajor, CblasLower, trans, n, k, &one32, p.a.data, lda, &zero32, p.c, ldc);
-  else
-    cblas_zsyrk(CblasRowMajor, CblasLower, trans, n, k, &one64, p.a.data, lda, &zero64, p.c, ldc);
+  visit_inexact(p.dtype, [&]<class T>(T) {
+    const T one(1), zero(0);
+    variant<T>(cblas_ssyrk, cblas_dsyrk, cblas_csyrk, cblas_zsyrk)(CblasRowMajor, CblasLower, trans, n, k,
+                                                                   scalar(one), as<T>(p.a.data), lda,
+                                                                   scalar(zero), as<T>(p.c), ldc);
+  });
 }
 
-// Copies what lies below the diagonal to its place above.
+// Copies the elements below the diagonal to their mirrored positions.
 void mirror(std::byte* c, std::int64_t n, std::int64_t ldc, std::size_t item) {
   constexpr std::int64_t block = 64;
   const std::int64_t rows_of_it[] = {ldc, 1}, turned[] = {1, ldc};

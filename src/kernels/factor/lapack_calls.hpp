@@ -35,6 +35,39 @@ template <class F> decltype(auto) visit_inexact(Dtype dtype, F&& f) {
   return f(c64{});
 }
 
+// The variant of a function for T; of two variants, that for real or for complex types.
+template <class T, class Single, class Double> constexpr auto variant(Single of_single, Double of_double) {
+  if constexpr (std::is_same_v<real_of<T>, float>)
+    return of_single;
+  else
+    return of_double;
+}
+template <class T, class S, class D, class C, class Z> constexpr auto variant(S s, D d, C c, Z z) {
+  if constexpr (complex_type<T>)
+    return variant<T>(c, z);
+  else
+    return variant<T>(s, d);
+}
+// BLAS takes real scalars by value and complex ones by address.
+template <class T> auto scalar(const T& x) {
+  if constexpr (complex_type<T>)
+    return &x;
+  else
+    return x;
+}
+template <class T> T conjugate(T x) {
+  if constexpr (complex_type<T>)
+    return std::conj(x);
+  else
+    return x;
+}
+template <class T> real_of<T> real_part(T x) {
+  if constexpr (complex_type<T>)
+    return x.real();
+  else
+    return x;
+}
+
 inline int lapack_int(std::int64_t n, const char* what) {
   if (n > std::numeric_limits<int>::max())
     throw LinAlgError(std::string(what) + " of " + std::to_string(n) +
@@ -42,9 +75,11 @@ inline int lapack_int(std::int64_t n, const char* what) {
   return static_cast<int>(n);
 }
 
-#define TESSERA_LAPACK_TYPES(X) X(s, float, float) X(d, double, double) X(c, c32, float) X(z, c64, double)
+#define TESSERA_REAL_TYPES(X) X(s, float) X(d, double)
+#define TESSERA_COMPLEX_TYPES(X) X(c, c32, float) X(z, c64, double)
+#define TESSERA_LAPACK_TYPES(X) X(s, float) X(d, double) X(c, c32) X(z, c64)
 extern "C" {
-#define TESSERA_DECLARE(p, T, R)                                                                           \
+#define TESSERA_DECLARE(p, T)                                                                              \
   void p##getrf_(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info);                \
   void p##getrs_(const char* trans, const int* n, const int* k, const T* a, const int* lda,                \
                  const int* pivots, T* b, const int* ldb, int* info);                                      \
@@ -58,124 +93,90 @@ extern "C" {
                  const int* ldc, T* work, const int* ldwork);
 TESSERA_LAPACK_TYPES(TESSERA_DECLARE)
 #undef TESSERA_DECLARE
-#define TESSERA_DECLARE_Q(name, T)                                                                 \
-  void name(const int* m, const int* n, const int* k, T* a, const int* lda, const T* tau, T* work, \
-            const int* lwork, int* info);
-TESSERA_DECLARE_Q(sorgqr_, float)
-TESSERA_DECLARE_Q(dorgqr_, double)
-TESSERA_DECLARE_Q(cungqr_, c32)
-TESSERA_DECLARE_Q(zungqr_, c64)
-#undef TESSERA_DECLARE_Q
-#define TESSERA_DECLARE_REAL(p, R)                                                                     \
-  void p##syevd_(const char* job, const char* uplo, const int* n, R* a, const int* lda, R* w, R* work, \
-                 const int* lwork, int* iwork, const int* liwork, int* info);                          \
-  void p##gesdd_(const char* job, const int* m, const int* n, R* a, const int* lda, R* s, R* u,        \
+#define TESSERA_DECLARE(p, R)                                                                           \
+  void p##orgqr_(const int* m, const int* n, const int* k, R* a, const int* lda, const R* tau, R* work, \
+                 const int* lwork, int* info);                                                          \
+  void p##syevd_(const char* job, const char* uplo, const int* n, R* a, const int* lda, R* w, R* work,  \
+                 const int* lwork, int* iwork, const int* liwork, int* info);                           \
+  void p##gesdd_(const char* job, const int* m, const int* n, R* a, const int* lda, R* s, R* u,         \
                  const int* ldu, R* vt, const int* ldvt, R* work, const int* lwork, int* iwork, int* info);
-TESSERA_DECLARE_REAL(s, float)
-TESSERA_DECLARE_REAL(d, double)
-#undef TESSERA_DECLARE_REAL
-#define TESSERA_DECLARE_COMPLEX(p, T, R)                                                                   \
+TESSERA_REAL_TYPES(TESSERA_DECLARE)
+#undef TESSERA_DECLARE
+#define TESSERA_DECLARE(p, T, R)                                                                           \
+  void p##ungqr_(const int* m, const int* n, const int* k, T* a, const int* lda, const T* tau, T* work,    \
+                 const int* lwork, int* info);                                                             \
   void p##heevd_(const char* job, const char* uplo, const int* n, T* a, const int* lda, R* w, T* work,     \
                  const int* lwork, R* rwork, const int* lrwork, int* iwork, const int* liwork, int* info); \
   void p##gesdd_(const char* job, const int* m, const int* n, T* a, const int* lda, R* s, T* u,            \
                  const int* ldu, T* vt, const int* ldvt, T* work, const int* lwork, R* rwork, int* iwork,  \
                  int* info);
-TESSERA_DECLARE_COMPLEX(c, c32, float) TESSERA_DECLARE_COMPLEX(z, c64, double)
-#undef TESSERA_DECLARE_COMPLEX
+TESSERA_COMPLEX_TYPES(TESSERA_DECLARE)
+#undef TESSERA_DECLARE
 }
 
 namespace lapack {
 
-#define TESSERA_FORWARD(p, T, R)                                                                       \
-  inline int getrf(int m, int n, T* a, int lda, int* pivots) {                                         \
-    int info = 0;                                                                                      \
-    p##getrf_(&m, &n, a, &lda, pivots, &info);                                                         \
-    return info;                                                                                       \
-  }                                                                                                    \
-  inline void getrs(char trans, int n, int k, const T* a, int lda, const int* pivots, T* b, int ldb) { \
-    int info = 0;                                                                                      \
-    p##getrs_(&trans, &n, &k, a, &lda, pivots, b, &ldb, &info);                                        \
-  }                                                                                                    \
-  inline int potrf(char uplo, int n, T* a, int lda) {                                                  \
-    int info = 0;                                                                                      \
-    p##potrf_(&uplo, &n, a, &lda, &info);                                                              \
-    return info;                                                                                       \
-  }                                                                                                    \
-  inline void geqrf(int m, int n, T* a, int lda, T* tau, T* work, int lwork) {                         \
-    int info = 0;                                                                                      \
-    p##geqrf_(&m, &n, a, &lda, tau, work, &lwork, &info);                                              \
-  }                                                                                                    \
-  inline void larft(int n, int k, const T* v, int ldv, const T* tau, T* t, int ldt) {                  \
-    p##larft_("F", "C", &n, &k, v, &ldv, tau, t, &ldt);                                                \
-  }                                                                                                    \
-  inline void larfb(char trans, int m, int n, int k, const T* v, int ldv, const T* t, int ldt, T* c,   \
-                    int ldc, T* work, int ldwork) {                                                    \
-    p##larfb_("L", &trans, "F", "C", &m, &n, &k, v, &ldv, t, &ldt, c, &ldc, work, &ldwork);            \
-  }
-TESSERA_LAPACK_TYPES(TESSERA_FORWARD)
-#undef TESSERA_FORWARD
+template <class T> int getrf(int m, int n, T* a, int lda, int* pivots) {
+  int info = 0;
+  variant<T>(sgetrf_, dgetrf_, cgetrf_, zgetrf_)(&m, &n, a, &lda, pivots, &info);
+  return info;
+}
+template <class T>
+void getrs(char trans, int n, int k, const T* a, int lda, const int* pivots, T* b, int ldb) {
+  int info = 0;
+  variant<T>(sgetrs_, dgetrs_, cgetrs_, zgetrs_)(&trans, &n, &k, a, &lda, pivots, b, &ldb, &info);
+}
+template <class T> int potrf(char uplo, int n, T* a, int lda) {
+  int info = 0;
+  variant<T>(spotrf_, dpotrf_, cpotrf_, zpotrf_)(&uplo, &n, a, &lda, &info);
+  return info;
+}
+template <class T> void geqrf(int m, int n, T* a, int lda, T* tau, T* work, int lwork) {
+  int info = 0;
+  variant<T>(sgeqrf_, dgeqrf_, cgeqrf_, zgeqrf_)(&m, &n, a, &lda, tau, work, &lwork, &info);
+}
+template <class T> void larft(int n, int k, const T* v, int ldv, const T* tau, T* t, int ldt) {
+  variant<T>(slarft_, dlarft_, clarft_, zlarft_)("F", "C", &n, &k, v, &ldv, tau, t, &ldt);
+}
+template <class T> void larfb(char trans, int m, int n, int k, const T* v, int ldv, const T* t, int ldt, T* c,
+                              int ldc, T* work, int ldwork) {
+  variant<T>(slarfb_, dlarfb_, clarfb_, zlarfb_)("L", &trans, "F", "C", &m, &n, &k, v, &ldv, t, &ldt, c, &ldc,
+                                                 work, &ldwork);
+}
+template <class T> void orgqr(int m, int n, int k, T* a, int lda, const T* tau, T* work, int lwork) {
+  int info = 0;
+  variant<T>(sorgqr_, dorgqr_, cungqr_, zungqr_)(&m, &n, &k, a, &lda, tau, work, &lwork, &info);
+}
 
-#define TESSERA_FORWARD_Q(name, T)                                                          \
-  inline void orgqr(int m, int n, int k, T* a, int lda, const T* tau, T* work, int lwork) { \
-    int info = 0;                                                                           \
-    name(&m, &n, &k, a, &lda, tau, work, &lwork, &info);                                    \
-  }
-TESSERA_FORWARD_Q(sorgqr_, float)
-TESSERA_FORWARD_Q(dorgqr_, double)
-TESSERA_FORWARD_Q(cungqr_, c32)
-TESSERA_FORWARD_Q(zungqr_, c64)
-#undef TESSERA_FORWARD_Q
-
+inline CBLAS_TRANSPOSE flag(char trans) {
+  return trans == 'N' ? CblasNoTrans : trans == 'T' ? CblasTrans : CblasConjTrans;
+}
+template <class T> void trsm_of_side(CBLAS_SIDE side, bool lower, char trans, bool unit, int m, int n,
+                                     const T* a, int lda, T* b, int ldb) {
+  if (m == 0 || n == 0) return;
+  const T one(1);
+  variant<T>(cblas_strsm, cblas_dtrsm, cblas_ctrsm, cblas_ztrsm)(
+      CblasColMajor, side, lower ? CblasLower : CblasUpper, flag(trans), unit ? CblasUnit : CblasNonUnit, m,
+      n, scalar(one), a, lda, b, ldb);
+}
 // op(A) X = B in place of B, column-major, from the left. trans: 'N', 'T' or 'C'.
 template <class T>
 void trsm(bool lower, char trans, bool unit, int m, int n, const T* a, int lda, T* b, int ldb) {
-  if (m == 0 || n == 0) return;
-  const auto uplo = lower ? CblasLower : CblasUpper;
-  const auto op = trans == 'N' ? CblasNoTrans : trans == 'T' ? CblasTrans : CblasConjTrans;
-  const auto diag = unit ? CblasUnit : CblasNonUnit;
-  const T one(1);
-  if constexpr (std::is_same_v<T, float>)
-    cblas_strsm(CblasColMajor, CblasLeft, uplo, op, diag, m, n, one, a, lda, b, ldb);
-  else if constexpr (std::is_same_v<T, double>)
-    cblas_dtrsm(CblasColMajor, CblasLeft, uplo, op, diag, m, n, one, a, lda, b, ldb);
-  else if constexpr (std::is_same_v<T, c32>)
-    cblas_ctrsm(CblasColMajor, CblasLeft, uplo, op, diag, m, n, &one, a, lda, b, ldb);
-  else
-    cblas_ztrsm(CblasColMajor, CblasLeft, uplo, op, diag, m, n, &one, a, lda, b, ldb);
+  trsm_of_side(CblasLeft, lower, trans, unit, m, n, a, lda, b, ldb);
 }
-
 // X op(A) = B in place of B, from the right.
 template <class T>
 void trsm_right(bool lower, char trans, bool unit, int m, int n, const T* a, int lda, T* b, int ldb) {
-  if (m == 0 || n == 0) return;
-  const auto uplo = lower ? CblasLower : CblasUpper;
-  const auto op = trans == 'N' ? CblasNoTrans : trans == 'T' ? CblasTrans : CblasConjTrans;
-  const auto diag = unit ? CblasUnit : CblasNonUnit;
-  const T one(1);
-  if constexpr (std::is_same_v<T, float>)
-    cblas_strsm(CblasColMajor, CblasRight, uplo, op, diag, m, n, one, a, lda, b, ldb);
-  else if constexpr (std::is_same_v<T, double>)
-    cblas_dtrsm(CblasColMajor, CblasRight, uplo, op, diag, m, n, one, a, lda, b, ldb);
-  else if constexpr (std::is_same_v<T, c32>)
-    cblas_ctrsm(CblasColMajor, CblasRight, uplo, op, diag, m, n, &one, a, lda, b, ldb);
-  else
-    cblas_ztrsm(CblasColMajor, CblasRight, uplo, op, diag, m, n, &one, a, lda, b, ldb);
+  trsm_of_side(CblasRight, lower, trans, unit, m, n, a, lda, b, ldb);
 }
 
 // C += alpha op(A) op(B), column-major (beta 1), or C = alpha op(A) op(B) (beta 0).
 template <class T> void gemm(char trans_a, char trans_b, int m, int n, int k, T alpha, const T* a, int lda,
                              const T* b, int ldb, T beta, T* c, int ldc) {
   if (m == 0 || n == 0) return;
-  const auto flag = [](char t) { return t == 'N' ? CblasNoTrans : t == 'T' ? CblasTrans : CblasConjTrans; };
-  const auto ta = flag(trans_a), tb = flag(trans_b);
-  if constexpr (std::is_same_v<T, float>)
-    cblas_sgemm(CblasColMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  else if constexpr (std::is_same_v<T, double>)
-    cblas_dgemm(CblasColMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  else if constexpr (std::is_same_v<T, c32>)
-    cblas_cgemm(CblasColMajor, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
-  else
-    cblas_zgemm(CblasColMajor, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
+  variant<T>(cblas_sgemm, cblas_dgemm, cblas_cgemm, cblas_zgemm)(CblasColMajor, flag(trans_a), flag(trans_b),
+                                                                 m, n, k, scalar(alpha), a, lda, b, ldb,
+                                                                 scalar(beta), c, ldc);
 }
 
 }  // namespace lapack
@@ -186,11 +187,7 @@ void check_refusals();
 
 // The size that a workspace query returned in work[0].
 template <class T> int queried_size(const T& answer, const char* what) {
-  double size = 0;
-  if constexpr (complex_type<T>)
-    size = static_cast<double>(answer.real());
-  else
-    size = static_cast<double>(answer);
+  const double size = real_part(answer);
   if (size < 16777216.0) return static_cast<int>(size);
   return lapack_int(static_cast<std::int64_t>(size * 1.0000002),
                     what);  // a float32 answer may be rounded down

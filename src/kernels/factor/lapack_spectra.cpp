@@ -35,14 +35,11 @@ template <class T> struct EighSizes {
            [[maybe_unused]] int lrwork, int* iwork, int liwork) const {
     int info = 0;
     const char uplo = 'U';
-    if constexpr (std::is_same_v<T, float>)
-      ssyevd_(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, iwork, &liwork, &info);
-    else if constexpr (std::is_same_v<T, double>)
-      dsyevd_(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, iwork, &liwork, &info);
-    else if constexpr (std::is_same_v<T, c32>)
-      cheevd_(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, rwork, &lrwork, iwork, &liwork, &info);
+    if constexpr (complex_type<T>)
+      variant<T>(cheevd_, zheevd_)(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, rwork, &lrwork, iwork,
+                                   &liwork, &info);
     else
-      zheevd_(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, rwork, &lrwork, iwork, &liwork, &info);
+      variant<T>(ssyevd_, dsyevd_)(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, iwork, &liwork, &info);
     return info;
   }
   int n_;
@@ -123,16 +120,12 @@ template <class T> struct SvdSizes {
     T none{};
     if (left == nullptr) left = right = &none;
     const int ld_right = std::max(u_columns_, 1);
-    if constexpr (std::is_same_v<T, float>)
-      sgesdd_(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork, iwork, &info);
-    else if constexpr (std::is_same_v<T, double>)
-      dgesdd_(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork, iwork, &info);
-    else if constexpr (std::is_same_v<T, c32>)
-      cgesdd_(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork, rwork, iwork,
-              &info);
+    if constexpr (complex_type<T>)
+      variant<T>(cgesdd_, zgesdd_)(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork,
+                                   rwork, iwork, &info);
     else
-      zgesdd_(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork, rwork, iwork,
-              &info);
+      variant<T>(sgesdd_, dgesdd_)(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork,
+                                   iwork, &info);
     return info;
   }
   int m_, n_, k_;

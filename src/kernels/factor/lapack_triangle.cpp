@@ -12,13 +12,6 @@
 namespace tessera::kernels {
 namespace {
 
-template <class T> T conjugate(T value) {
-  if constexpr (complex_type<T>)
-    return std::conj(value);
-  else
-    return value;
-}
-
 // exponent_to_scale of a triangle; all of it is read only if its diagonal is tiny or huge.
 template <class T> int exponent_of_triangle(std::int64_t n, bool lower, const T* a) {
   Magnitude diagonal, triangle;

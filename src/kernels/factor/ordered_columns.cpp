@@ -15,18 +15,6 @@ template <class T> T times(T a, T b) {
   else
     return a * b;
 }
-template <class T> T conj_of(T a) {
-  if constexpr (complex_type<T>)
-    return std::conj(a);
-  else
-    return a;
-}
-template <class T> real_of<T> real_part(T a) {
-  if constexpr (complex_type<T>)
-    return a.real();
-  else
-    return a;
-}
 template <class T> real_of<T> imaginary_part(T a) {
   if constexpr (complex_type<T>)
     return a.imag();
@@ -51,8 +39,8 @@ template <class T> T dot(std::int64_t n, const T* x, const T* y) {
   T sums[lanes] = {};
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
-    for (std::int64_t l = 0; l < lanes; ++l) sums[l] += times(conj_of(x[i + l]), y[i + l]);
-  for (; i < n; ++i) sums[0] += times(conj_of(x[i]), y[i]);
+    for (std::int64_t l = 0; l < lanes; ++l) sums[l] += times(conjugate(x[i + l]), y[i + l]);
+  for (; i < n; ++i) sums[0] += times(conjugate(x[i]), y[i]);
   for (std::int64_t half = lanes / 2; half > 0; half /= 2)
     for (std::int64_t l = 0; l < half; ++l) sums[l] += sums[l + half];
   return sums[0];
@@ -143,9 +131,9 @@ template <class T> void solve_adjoint_right(std::int64_t m, std::int64_t n, cons
                                             T* b, std::int64_t ldb) {
   for (std::int64_t j = 0; j < n; ++j) {
     T* const column = b + j * ldb;
-    const T pivot = conj_of(l[j + j * ldl]);
+    const T pivot = conjugate(l[j + j * ldl]);
     for (std::int64_t i = 0; i < m; ++i) column[i] /= pivot;
-    for (std::int64_t c = j + 1; c < n; ++c) subtract(m, conj_of(l[c + j * ldl]), column, b + c * ldb);
+    for (std::int64_t c = j + 1; c < n; ++c) subtract(m, conjugate(l[c + j * ldl]), column, b + c * ldb);
   }
 }
 
@@ -157,7 +145,8 @@ template <class T> std::int64_t cholesky_block(std::int64_t n, T* a, std::int64_
     const auto root = std::sqrt(pivot);
     column[j] = T(root);
     for (std::int64_t i = j + 1; i < n; ++i) column[i] /= root;
-    for (std::int64_t c = j + 1; c < n; ++c) subtract(n - c, conj_of(column[c]), column + c, a + c + c * ld);
+    for (std::int64_t c = j + 1; c < n; ++c)
+      subtract(n - c, conjugate(column[c]), column + c, a + c + c * ld);
   }
   return -1;
 }
@@ -170,7 +159,7 @@ void qr_columns(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, T* t, std
     const T tau = make_reflector(below, *diagonal, v);
     for (std::int64_t c = j + 1; c < n && tau != T(0); ++c) {
       T* const to = a + j + c * ld;
-      const T factor = times(conj_of(tau), to[0] + dot(below, v, to + 1));
+      const T factor = times(conjugate(tau), to[0] + dot(below, v, to + 1));
       to[0] -= factor;
       subtract(below, factor, v, to + 1);
     }
@@ -178,7 +167,7 @@ void qr_columns(std::int64_t m, std::int64_t n, T* a, std::int64_t ld, T* t, std
     T* const last = t + j * ldt;
     for (std::int64_t c = 0; c < j; ++c) {
       const T* const earlier = a + j + c * ld;
-      last[c] = times(-tau, conj_of(earlier[0]) + dot(below, earlier + 1, v));
+      last[c] = times(-tau, conjugate(earlier[0]) + dot(below, earlier + 1, v));
     }
     for (std::int64_t r = 0; r < j; ++r) {
       T sum = T(0);

@@ -7,60 +7,29 @@
 namespace tessera::kernels {
 namespace {
 
-template <class T> T conjugated(T x) {
-  if constexpr (complex_type<T>)
-    return std::conj(x);
-  else
-    return x;
-}
-
 // y = a x or a^H x (m x n), y and x contiguous.
 template <class T> void apply_dense(bool adjoint, int m, int n, const T* a, int ld, const T* x, T* y) {
-  const auto flag = adjoint ? CblasConjTrans : CblasNoTrans;
   const T one(1), zero(0);
-  if constexpr (std::is_same_v<T, float>)
-    cblas_sgemv(CblasColMajor, flag, m, n, one, a, ld, x, 1, zero, y, 1);
-  else if constexpr (std::is_same_v<T, double>)
-    cblas_dgemv(CblasColMajor, flag, m, n, one, a, ld, x, 1, zero, y, 1);
-  else if constexpr (std::is_same_v<T, c32>)
-    cblas_cgemv(CblasColMajor, flag, m, n, &one, a, ld, x, 1, &zero, y, 1);
-  else
-    cblas_zgemv(CblasColMajor, flag, m, n, &one, a, ld, x, 1, &zero, y, 1);
+  variant<T>(cblas_sgemv, cblas_dgemv, cblas_cgemv, cblas_zgemv)(
+      CblasColMajor, adjoint ? CblasConjTrans : CblasNoTrans, m, n, scalar(one), a, ld, x, 1, scalar(zero), y,
+      1);
 }
 // a += alpha x y^H
 template <class T> void add_outer(int m, int n, T alpha, const T* x, const T* y, T* a, int ld) {
-  if constexpr (std::is_same_v<T, float>)
-    cblas_sger(CblasColMajor, m, n, alpha, x, 1, y, 1, a, ld);
-  else if constexpr (std::is_same_v<T, double>)
-    cblas_dger(CblasColMajor, m, n, alpha, x, 1, y, 1, a, ld);
-  else if constexpr (std::is_same_v<T, c32>)
-    cblas_cgerc(CblasColMajor, m, n, &alpha, x, 1, y, 1, a, ld);
-  else
-    cblas_zgerc(CblasColMajor, m, n, &alpha, x, 1, y, 1, a, ld);
+  variant<T>(cblas_sger, cblas_dger, cblas_cgerc, cblas_zgerc)(CblasColMajor, m, n, scalar(alpha), x, 1, y, 1,
+                                                               a, ld);
 }
 // y = a x for the lower triangle of a Hermitian matrix.
 template <class T> void apply_hermitian(int n, const T* a, int ld, const T* x, T* y) {
   const T one(1), zero(0);
-  if constexpr (std::is_same_v<T, float>)
-    cblas_ssymv(CblasColMajor, CblasLower, n, one, a, ld, x, 1, zero, y, 1);
-  else if constexpr (std::is_same_v<T, double>)
-    cblas_dsymv(CblasColMajor, CblasLower, n, one, a, ld, x, 1, zero, y, 1);
-  else if constexpr (std::is_same_v<T, c32>)
-    cblas_chemv(CblasColMajor, CblasLower, n, &one, a, ld, x, 1, &zero, y, 1);
-  else
-    cblas_zhemv(CblasColMajor, CblasLower, n, &one, a, ld, x, 1, &zero, y, 1);
+  variant<T>(cblas_ssymv, cblas_dsymv, cblas_chemv, cblas_zhemv)(CblasColMajor, CblasLower, n, scalar(one), a,
+                                                                 ld, x, 1, scalar(zero), y, 1);
 }
 // a -= x y^H + y x^H in the lower triangle.
 template <class T> void subtract_both(int n, const T* x, const T* y, T* a, int ld) {
   const T minus(-1);
-  if constexpr (std::is_same_v<T, float>)
-    cblas_ssyr2(CblasColMajor, CblasLower, n, minus, x, 1, y, 1, a, ld);
-  else if constexpr (std::is_same_v<T, double>)
-    cblas_dsyr2(CblasColMajor, CblasLower, n, minus, x, 1, y, 1, a, ld);
-  else if constexpr (std::is_same_v<T, c32>)
-    cblas_cher2(CblasColMajor, CblasLower, n, &minus, x, 1, y, 1, a, ld);
-  else
-    cblas_zher2(CblasColMajor, CblasLower, n, &minus, x, 1, y, 1, a, ld);
+  variant<T>(cblas_ssyr2, cblas_dsyr2, cblas_cher2, cblas_zher2)(CblasColMajor, CblasLower, n, scalar(minus),
+                                                                 x, 1, y, 1, a, ld);
 }
 
 double square_of(double x) { return x * x; }
@@ -106,7 +75,7 @@ template <class T> void reflect_both_sides(int n, const T* v, T tau, T* d, int l
   if (tau == T(0)) return;
   apply_hermitian(n, d, ld, v, work);
   T dot(0);
-  for (int i = 0; i < n; ++i) work[i] *= tau, dot += conjugated(work[i]) * v[i];
+  for (int i = 0; i < n; ++i) work[i] *= tau, dot += conjugate(work[i]) * v[i];
   const T half = tau * dot * T(static_cast<real_of<T>>(-0.5));
   for (int i = 0; i < n; ++i) work[i] += half * v[i];
   subtract_both(n, v, work, d, ld);
@@ -142,7 +111,7 @@ template <class T> void chase_band(const BandSweeps& sweeps, T* band, real_of<T>
         T* const block = at(row, row - b + 1);
         if (others > 0) {
           apply_dense(true, rows, others, block, ld, v, work);
-          add_outer(rows, others, -conjugated(tau), v, work, block, ld);
+          add_outer(rows, others, -conjugate(tau), v, work, block, ld);
         }
       }
       reflect_both_sides(rows, v, tau, at(row, row), ld, work);
@@ -192,7 +161,7 @@ template <class T> T chase_upper_band(const BandSweeps& sweeps, T* band, real_of
       const std::int64_t first = s + 1 + step * b, length = sweeps.length(s, step),
                          row = step == 0 ? s : first - b;
       const int size = static_cast<int>(length);
-      for (std::int64_t j = 0; j < length; ++j) turned[j] = conjugated(*at(row, first + j));
+      for (std::int64_t j = 0; j < length; ++j) turned[j] = conjugate(*at(row, first + j));
       T* v = of_right.place();
       T tau = reflector(length, turned, v);
       for (std::int64_t j = 0; j < length; ++j) *at(row, first + j) = turned[j];
@@ -207,7 +176,7 @@ template <class T> T chase_upper_band(const BandSweeps& sweeps, T* band, real_of
       const int columns = static_cast<int>(std::min(n, first + 2 * b) - first - 1);
       if (columns > 0 && tau != T(0)) {
         apply_dense(true, size, columns, at(first, first + 1), ld, v, work);
-        add_outer(size, columns, -conjugated(tau), v, work, at(first, first + 1), ld);
+        add_outer(size, columns, -conjugate(tau), v, work, at(first, first + 1), ld);
       }
       of_left.keep(length, tau);
     }

@@ -17,7 +17,7 @@
 
 namespace tessera::kernels {
 
-// The sweeps of a band, and where their reflectors lie: vectors one after the other, and one tau each.
+// The sweeps of a band, and the layout of their reflectors: vectors one after the other, and one tau each.
 struct BandSweeps {
   std::int64_t n = 0, width = 1;
   std::int64_t count() const { return std::max<std::int64_t>(n - 1, 0); }

@@ -5,6 +5,9 @@
 
 #include "kernels/factor/lapack_calls.hpp"
 #include "kernels/factor/magnitude.hpp"
+#include "kernels/factor/row_major.hpp"
+
+namespace tessera::kernels {
 
 extern "C" {
 #define TESSERA_DECLARE(p, R)                                                                            \
@@ -15,8 +18,7 @@ extern "C" {
                 R* vl, const int* ldvl, R* vr, const int* ldvr, R* work, const int* lwork, int* info);   \
   void p##geqp3_(const int* m, const int* n, R* a, const int* lda, int* columns, R* tau, R* work,        \
                  const int* lwork, int* info);
-TESSERA_DECLARE(s, float)
-TESSERA_DECLARE(d, double)
+TESSERA_REAL_TYPES(TESSERA_DECLARE)
 #undef TESSERA_DECLARE
 #define TESSERA_DECLARE(p, T, R)                                                                          \
   void p##geev_(const char* left, const char* right, const int* n, T* a, const int* lda, T* w, T* vl,     \
@@ -26,30 +28,22 @@ TESSERA_DECLARE(d, double)
                 int* info);                                                                               \
   void p##geqp3_(const int* m, const int* n, T* a, const int* lda, int* columns, T* tau, T* work,         \
                  const int* lwork, R* rwork, int* info);
-TESSERA_DECLARE(c, std::complex<float>, float)
-TESSERA_DECLARE(z, std::complex<double>, double)
+TESSERA_COMPLEX_TYPES(TESSERA_DECLARE)
 #undef TESSERA_DECLARE
 }
 
-namespace tessera::kernels {
 namespace {
 
-void geev(const char* right, int n, c32* a, c32* w, c32* v, c32* work, int lwork, float* rwork, int* info) {
-  cgeev_("N", right, &n, a, &n, w, v, &n, v, &n, work, &lwork, rwork, info);
-}
-void geev(const char* right, int n, c64* a, c64* w, c64* v, c64* work, int lwork, double* rwork, int* info) {
-  zgeev_("N", right, &n, a, &n, w, v, &n, v, &n, work, &lwork, rwork, info);
+template <class R> void geev(const char* right, int n, std::complex<R>* a, std::complex<R>* w,
+                             std::complex<R>* v, std::complex<R>* work, int lwork, R* rwork, int* info) {
+  variant<R>(cgeev_, zgeev_)("N", right, &n, a, &n, w, v, &n, v, &n, work, &lwork, rwork, info);
 }
 
 // Eigenvalues of a real matrix: wi is 0, or they come in conjugate pairs, wi > 0 first; v has the real parts
 // of a pair's vectors in one column and the imaginary parts in the next.
-void geev(const char* right, int n, float* a, float* wr, float* wi, float* v, float* work, int lwork,
-          int* info) {
-  sgeev_("N", right, &n, a, &n, wr, wi, v, &n, v, &n, work, &lwork, info);
-}
-void geev(const char* right, int n, double* a, double* wr, double* wi, double* v, double* work, int lwork,
-          int* info) {
-  dgeev_("N", right, &n, a, &n, wr, wi, v, &n, v, &n, work, &lwork, info);
+template <class R>
+void real_geev(const char* right, int n, R* a, R* wr, R* wi, R* v, R* work, int lwork, int* info) {
+  variant<R>(sgeev_, dgeev_)("N", right, &n, a, &n, wr, wi, v, &n, v, &n, work, &lwork, info);
 }
 
 template <class T> struct SchurSpace {
@@ -59,38 +53,24 @@ template <class T> struct SchurSpace {
 };
 template <class T> void gees(int n, T* a, T* z, T* work, int lwork, SchurSpace<T>& space, int* info) {
   int sorted = 0, unused = 0;
-  if constexpr (std::is_same_v<T, float>)
-    sgees_("V", "N", nullptr, &n, a, &n, &sorted, space.values.data(), space.values.data() + n, z, &n, work,
-           &lwork, &unused, info);
-  else if constexpr (std::is_same_v<T, double>)
-    dgees_("V", "N", nullptr, &n, a, &n, &sorted, space.values.data(), space.values.data() + n, z, &n, work,
-           &lwork, &unused, info);
-  else if constexpr (std::is_same_v<T, c32>)
-    cgees_("V", "N", nullptr, &n, a, &n, &sorted, space.values.data(), z, &n, work, &lwork, space.real.data(),
-           &unused, info);
+  T* const values = space.values.data();
+  if constexpr (complex_type<T>)
+    variant<T>(cgees_, zgees_)("V", "N", nullptr, &n, a, &n, &sorted, values, z, &n, work, &lwork,
+                               space.real.data(), &unused, info);
   else
-    zgees_("V", "N", nullptr, &n, a, &n, &sorted, space.values.data(), z, &n, work, &lwork, space.real.data(),
-           &unused, info);
+    variant<T>(sgees_, dgees_)("V", "N", nullptr, &n, a, &n, &sorted, values, values + n, z, &n, work, &lwork,
+                               &unused, info);
 }
 
 template <class T>
 void geqp3(int m, int n, T* a, int* columns, T* tau, T* work, int lwork, [[maybe_unused]] real_of<T>* rwork) {
   int info = 0;
-  if constexpr (std::is_same_v<T, float>)
-    sgeqp3_(&m, &n, a, &m, columns, tau, work, &lwork, &info);
-  else if constexpr (std::is_same_v<T, double>)
-    dgeqp3_(&m, &n, a, &m, columns, tau, work, &lwork, &info);
-  else if constexpr (std::is_same_v<T, c32>)
-    cgeqp3_(&m, &n, a, &m, columns, tau, work, &lwork, rwork, &info);
+  if constexpr (complex_type<T>)
+    variant<T>(cgeqp3_, zgeqp3_)(&m, &n, a, &m, columns, tau, work, &lwork, rwork, &info);
   else
-    zgeqp3_(&m, &n, a, &m, columns, tau, work, &lwork, rwork, &info);
+    variant<T>(sgeqp3_, dgeqp3_)(&m, &n, a, &m, columns, tau, work, &lwork, &info);
 }
 
-// Transposes (rows, columns) to (columns, rows), because LAPACK is column-major.
-template <class T> void turned(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
-}
 template <class T> bool is_finite(const T* a, std::int64_t count) {
   Magnitude magnitude;
   magnitude.add(a, count);
@@ -145,10 +125,10 @@ template <class R> bool real_eig_of(int n, const std::complex<R>* a, std::comple
     for (std::int64_t j = 0; j < n; ++j) matrix[j * n + i] = a[i * n + j].real();
   R answer = 0;
   int info = 0;
-  geev(right, n, matrix.data(), values.data(), imaginary, columns.data(), &answer, -1, &info);
+  real_geev(right, n, matrix.data(), values.data(), imaginary, columns.data(), &answer, -1, &info);
   const int work_size = std::max(queried_size(answer, "a workspace"), 1);
   std::vector<R> work(work_size + beyond);
-  geev(right, n, matrix.data(), values.data(), imaginary, columns.data(), work.data(), work_size, &info);
+  real_geev(right, n, matrix.data(), values.data(), imaginary, columns.data(), work.data(), work_size, &info);
   for (std::int64_t i = 0; i < n; ++i) w[i] = {values[i], imaginary[i]};
   if (v != nullptr) unpack_vectors(n, imaginary, columns.data(), v);
   return info == 0;
@@ -165,13 +145,13 @@ template <class T> bool eig_of(int n, const T* a, T* w, T* v) {
   const auto beyond = looked_at_beyond<T>(n);
   std::vector<T> matrix(size + beyond), vectors(v != nullptr ? size + beyond : 1);
   std::vector<real_of<T>> real(2 * std::int64_t{n});
-  turned(a, n, n, matrix.data());
+  transpose(a, n, n, matrix.data());
   const char* right = v != nullptr ? "V" : "N";
   int info = 0;
   const int work_size = eig_work<T>(n, v != nullptr);
   std::vector<T> work(work_size + beyond);
   geev(right, n, matrix.data(), w, vectors.data(), work.data(), work_size, real.data(), &info);
-  if (v != nullptr) turned(vectors.data(), n, n, v);
+  if (v != nullptr) transpose(vectors.data(), n, n, v);
   return info == 0;
 }
 
@@ -185,13 +165,13 @@ template <class T> bool schur_of(int n, const T* a, T* t, T* z) {
   const auto beyond = looked_at_beyond<T>(n);
   std::vector<T> matrix(size + beyond), vectors(size + beyond);
   SchurSpace<T> space(n);
-  turned(a, n, n, matrix.data());
+  transpose(a, n, n, matrix.data());
   int info = 0;
   const int work_size = schur_work<T>(n);
   std::vector<T> work(work_size + beyond);
   gees(n, matrix.data(), vectors.data(), work.data(), work_size, space, &info);
-  turned(matrix.data(), n, n, t);
-  turned(vectors.data(), n, n, z);
+  transpose(matrix.data(), n, n, t);
+  transpose(vectors.data(), n, n, z);
   return info == 0;
 }
 
@@ -203,7 +183,7 @@ template <class T> void columns_of(int m, int n, const T* a, std::int32_t* colum
   std::vector<T> matrix(size + beyond), tau(std::min(m, n));
   std::vector<real_of<T>> real(2 * std::int64_t{n});
   std::vector<int> from_one(n, 0);
-  turned(a, m, n, matrix.data());
+  transpose(a, m, n, matrix.data());
   const int work_size = pivots_work<T>(m, n);
   std::vector<T> work(work_size + beyond);
   geqp3(m, n, matrix.data(), from_one.data(), tau.data(), work.data(), work_size, real.data());

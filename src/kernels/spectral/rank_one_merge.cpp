@@ -14,8 +14,7 @@ extern "C" {
   void p##stedc_(const char* job, const int* n, R* d, R* e, R* z, const int* ldz, R* work, const int* lwork, \
                  int* iwork, const int* liwork, int* info);                                                  \
   void p##sterf_(const int* n, R* d, R* e, int* info);
-TESSERA_DECLARE(s, float)
-TESSERA_DECLARE(d, double)
+TESSERA_REAL_TYPES(TESSERA_DECLARE)
 #undef TESSERA_DECLARE
 }
 
@@ -105,10 +104,8 @@ template <class R> bool RankOneMerge<R>::find_root(std::int64_t index, Root& roo
   R value = 0;
   const int size = static_cast<int>(k), place = static_cast<int>(index) + 1;
   int info = 0;
-  if constexpr (std::is_same_v<R, float>)
-    slaed4_(&size, &place, poles_.data(), weights_.data(), gaps.data(), &rho_, &value, &info);
-  else
-    dlaed4_(&size, &place, poles_.data(), weights_.data(), gaps.data(), &rho_, &value, &info);
+  variant<R>(slaed4_, dlaed4_)(&size, &place, poles_.data(), weights_.data(), gaps.data(), &rho_, &value,
+                               &info);
   std::int64_t pole = index;
   if (index + 1 < k && std::abs(gaps[index + 1]) < std::abs(gaps[index])) ++pole;
   root = {pole, -gaps[pole]};
@@ -165,10 +162,8 @@ template <class R> bool tridiagonal_eigh(std::int64_t n, R* d, R* e, R* vectors)
   R work_size = 0;
   int info = 0, int_size = 0, query = -1;
   const auto call = [&](R* work, const int* work_count, int* integers, const int* int_count) {
-    if constexpr (std::is_same_v<R, float>)
-      sstedc_("I", &size, d, e, vectors, &size, work, work_count, integers, int_count, &info);
-    else
-      dstedc_("I", &size, d, e, vectors, &size, work, work_count, integers, int_count, &info);
+    variant<R>(sstedc_, dstedc_)("I", &size, d, e, vectors, &size, work, work_count, integers, int_count,
+                                 &info);
   };
   call(&work_size, &query, &int_size, &query);
   const int count = std::max(queried_size(work_size, "a workspace"), 1), integers = std::max(int_size, 1);
@@ -181,10 +176,7 @@ template <class R> bool tridiagonal_eigenvalues(std::int64_t n, R* d, R* e) {
   if (n == 0) return true;
   const int size = lapack_int(n, "a matrix extent");
   int info = 0;
-  if constexpr (std::is_same_v<R, float>)
-    ssterf_(&size, d, e, &info);
-  else
-    dsterf_(&size, d, e, &info);
+  variant<R>(ssterf_, dsterf_)(&size, d, e, &info);
   return info == 0;
 }
 

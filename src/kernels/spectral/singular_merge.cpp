@@ -17,8 +17,7 @@ void dlasd0_(const int* n, const int* wide, double* d, double* e, double* u, con
   void p##bdsqr_(const char* uplo, const int* n, const int* ncvt, const int* nru, const int* ncc, R* d, \
                  R* e, R* vt, const int* ldvt, R* u, const int* ldu, R* c, const int* ldc, R* work,     \
                  int* info);
-TESSERA_DECLARE(s, float)
-TESSERA_DECLARE(d, double)
+TESSERA_REAL_TYPES(TESSERA_DECLARE)
 #undef TESSERA_DECLARE
 }
 
@@ -231,12 +230,8 @@ template <class R> bool bidiagonal_values(std::int64_t n, R* d, R* e) {
   int info = 0;
   R nothing = 0;
   std::vector<R> work(4 * n);
-  if constexpr (std::is_same_v<R, float>)
-    sbdsqr_("U", &size, &none, &none, &none, d, e, &nothing, &one, &nothing, &one, &nothing, &one,
-            work.data(), &info);
-  else
-    dbdsqr_("U", &size, &none, &none, &none, d, e, &nothing, &one, &nothing, &one, &nothing, &one,
-            work.data(), &info);
+  variant<R>(sbdsqr_, dbdsqr_)("U", &size, &none, &none, &none, d, e, &nothing, &one, &nothing, &one,
+                               &nothing, &one, work.data(), &info);
   return info == 0;
 }
 
