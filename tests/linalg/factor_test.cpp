@@ -1,7 +1,7 @@
 // lu, cholesky, triangular_solve, qr, eigh, svd and functions built on them: scaled residuals, for every
 // layout.
 #include "linalg/matrices.hpp"
-#include "ops/factor/alone.hpp"
+#include "ops/factor/two_stage/alone.hpp"
 
 namespace tessera::test {
 namespace {

@@ -19,7 +19,7 @@ using Kind = factor::TallStep::Kind;
 
 // Simulates every rank's steps with sets of ranks in place of triangles; a message waits for its receiver.
 struct Simulated {
-  explicit Simulated(int ranks) : known(ranks), received(ranks, 0), handed(ranks, false) {
+  explicit Simulated(int ranks) : known(ranks), received(ranks, 0), has_q(ranks, false) {
     std::vector<std::vector<factor::TallStep>> steps;
     std::vector<std::size_t> at(ranks, 0);
     for (int r = 0; r < ranks; ++r) steps.push_back(factor::tall_steps(ranks, r)), known[r] = {r};
@@ -32,31 +32,31 @@ struct Simulated {
         if (at[peer] == steps[peer].size()) continue;
         const auto other = steps[peer][at[peer]];
         if (other.peer != r || r > peer) continue;
-        meet(r, step.kind, peer, other.kind);
+        match(r, step.kind, peer, other.kind);
         ++at[r], ++at[peer], moved = true;
       }
     }
     for (int r = 0; r < ranks; ++r) finished &= at[r] == steps[r].size();
   }
-  void meet(int low, Kind low_kind, int high, Kind high_kind) {
-    if (low_kind == Kind::swap) {
-      ASSERT_EQ(high_kind, Kind::swap);
+  void match(int low, Kind low_kind, int high, Kind high_kind) {
+    if (low_kind == Kind::exchange) {
+      ASSERT_EQ(high_kind, Kind::exchange);
       known[low].insert(known[high].begin(), known[high].end());
       known[high] = known[low];
       ++received[low], ++received[high];
-    } else if (low_kind == Kind::take) {
-      ASSERT_EQ(high_kind, Kind::give);
+    } else if (low_kind == Kind::receive) {
+      ASSERT_EQ(high_kind, Kind::send);
       known[low].insert(high);
       ++received[low];
     } else {
-      ASSERT_EQ(low_kind, Kind::hand_back);
-      ASSERT_EQ(high_kind, Kind::get_back);
-      handed[high] = true;
+      ASSERT_EQ(low_kind, Kind::return_q);
+      ASSERT_EQ(high_kind, Kind::receive_q);
+      has_q[high] = true;
     }
   }
   std::vector<std::set<int>> known;
   std::vector<int> received;  // triangles
-  std::vector<bool> handed;
+  std::vector<bool> has_q;
   bool finished = true;
 };
 
@@ -71,7 +71,7 @@ TEST(TallPlan, every_triangle_reaches_every_rank_of_the_butterfly_in_log2_rounds
         EXPECT_EQ(run.known[r].size(), static_cast<std::size_t>(ranks)) << r << " of " << ranks;
         EXPECT_LE(run.received[r], rounds + 1);
       } else {
-        EXPECT_TRUE(run.handed[r]) << r << " of " << ranks << " is told its part of Q";
+        EXPECT_TRUE(run.has_q[r]) << r << " of " << ranks << " is told its part of Q";
       }
     }
   }
@@ -84,7 +84,7 @@ TEST(TallPlan, the_cost_is_what_the_busiest_rank_receives) {
     const Simulated run(ranks);
     std::int64_t most = 0;
     for (int r = 0; r < ranks; ++r)
-      most = std::max<std::int64_t>(most, run.received[r] * (n * (n + 1) / 2) + (run.handed[r] ? n * n : 0));
+      most = std::max<std::int64_t>(most, run.received[r] * (n * (n + 1) / 2) + (run.has_q[r] ? n * n : 0));
     EXPECT_EQ(factor::tall_costs(matrix, {0}, ranks, true, 0, 1)[0].bytes, most * 8) << ranks << " ranks";
   }
 }

@@ -5,7 +5,7 @@
 #include <tessera/transforms.hpp>
 
 #include "linalg/matrices.hpp"
-#include "ops/factor/alone.hpp"
+#include "ops/factor/two_stage/alone.hpp"
 
 namespace tessera::test {
 namespace {

@@ -28,7 +28,7 @@ std::vector<CyclicRun> runs_in(const CyclicDim& dim, int part, Range box) {
   return runs;
 }
 
-std::int64_t Meeting2d::elements() const {
+std::int64_t Overlap2d::elements() const {
   const auto total = [](const std::vector<CyclicRun>& runs) {
     return std::accumulate(runs.begin(), runs.end(), std::int64_t{0},
                            [](std::int64_t sum, const CyclicRun& run) { return sum + run.size; });
@@ -36,12 +36,12 @@ std::int64_t Meeting2d::elements() const {
   return total(rows) * total(columns);
 }
 
-Meeting2d meet(const BlockCyclic& layout, int grid_rank, const Rectangle& box) {
+Overlap2d overlap(const BlockCyclic& layout, int grid_rank, const Rectangle& box) {
   if (box.is_empty()) return {};
-  Meeting2d meeting{runs_in(layout.rows, layout.row_of(grid_rank), box.rows),
+  Overlap2d overlap{runs_in(layout.rows, layout.row_of(grid_rank), box.rows),
                     runs_in(layout.columns, layout.column_of(grid_rank), box.columns)};
-  if (meeting.rows.empty() || meeting.columns.empty()) return {};
-  return meeting;
+  if (overlap.rows.empty() || overlap.columns.empty()) return {};
+  return overlap;
 }
 
 std::vector<int> servers(std::span<const Rectangle> held, int receiver) {

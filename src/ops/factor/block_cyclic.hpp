@@ -49,11 +49,11 @@ struct Rectangle {
 };
 
 // The intersection of a rectangle and a grid rank's part: every run of rows times every run of columns.
-struct Meeting2d {
+struct Overlap2d {
   std::vector<CyclicRun> rows, columns;
   std::int64_t elements() const;
 };
-Meeting2d meet(const BlockCyclic&, int grid_rank, const Rectangle&);
+Overlap2d overlap(const BlockCyclic&, int grid_rank, const Rectangle&);
 
 // The rank that sends each distinct rectangle (replicas among them) to grid rank `receiver`: the receiver
 // itself if it holds the rectangle, else one of the holders in turn.

@@ -87,11 +87,10 @@ template <class T, class Args> void factor_together(const Args& args) {
   if (bad_matrix >= 0) throw_not_positive_definite(a, bad_matrix, bad_pivot);
 }
 
-void communicate(const CommunicationArgs& args) {
-  kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
-}
-void ordered_kernel(const KernelArgs& args) {
-  kernels::visit_inexact(args.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
+// The algorithm of several ranks; in a ReproducibleScope one rank runs it too.
+template <class Args> void together(const Args& args) {
+  kernels::visit_inexact(local_of(args).in[0].dtype,
+                         [&](auto zero) { factor_together<decltype(zero)>(args); });
 }
 
 // With phi(X) = the lower triangle with halved diagonal: S = L^-H phi(L^H gL) L^-1 (Murray 2016). Only the
@@ -123,15 +122,10 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
 
 extern const OpDef ordered_cholesky_op;
 const OpDef cholesky_op = with_ordered<ordered_cholesky_op>(factorization<dims>(
-    {.name = "cholesky", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
-const OpDef ordered_cholesky_op = ordered_record(cholesky_op, ordered_kernel);
-const Registered registered(cholesky_op);
+    {.name = "cholesky", .infer = infer, .vjp = vjp, .flops = flops}, kernel, together<CommunicationArgs>));
+const OpDef ordered_cholesky_op = ordered_record(cholesky_op, together<KernelArgs>);
+const RegisteredPair<dims> registered(cholesky_op, ordered_cholesky_op, workspace);
 const HasParts parts_of_cholesky_op(cholesky_op, Parts::unreduced_dims);
-const TakesWorkspace takes(cholesky_op, workspace);
-const TakesWorkspace ordered_takes(ordered_cholesky_op,
-                                   [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
-                                     return ordered_workspace(dims, in, out, p);
-                                   });
 
 }  // namespace
 

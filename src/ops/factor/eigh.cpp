@@ -1,9 +1,9 @@
 // Eigenvalues and eigenvectors of Hermitian matrices; the lower triangle is read.
 #include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
-#include "ops/factor/alone.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
+#include "ops/factor/two_stage/alone.hpp"
 #include "ops/factor/two_stage/two_stage.hpp"
 #include "ops/functions.hpp"
 
@@ -68,7 +68,7 @@ template <class T, bool with_vectors> bool eigh_alone(const Grid& grid, std::int
     converged = !kernels::eigh(dtype_of<T>(), 1, n, matrix.data(), w, with_vectors ? vectors.data() : nullptr)
                      .happened();
   if (with_vectors) vectors.store(v_tiles, v);
-  return tell_values(grid, converged, w, n);
+  return broadcast_values(grid, converged, w, n);
 }
 template <class T, bool with_vectors> bool eigh_on_grid(const Grid& grid, std::int64_t n, const Tiles& in,
                                                         const T* a, real_of<T>* w, const Tiles& v_tiles,

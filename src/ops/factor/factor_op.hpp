@@ -86,7 +86,8 @@ template <const MatrixDims& dims> OpDef factorization(OpDef own, void (*kernel)(
 //
 //   extern const OpDef ordered_qr_op;
 //   const OpDef qr_op = with_ordered<ordered_qr_op>(factorization<dims>(...)),
-//               ordered_qr_op = ordered_record(qr_op, ordered_kernel);
+//               ordered_qr_op = ordered_record(qr_op, kernel_of_one_rank);
+//   const RegisteredPair<dims> registered(qr_op, ordered_qr_op, workspace);
 
 template <const OpDef& other> OpDef with_ordered(OpDef own) {
   own.instead = [](const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) {
@@ -103,6 +104,17 @@ inline kernels::SumOrder order_of(const OpDef& op) {
 // The bytes that an ordered kernel needs besides operands and results.
 std::int64_t ordered_workspace(const MatrixDims&, std::span<const Type> in, std::span<const Type> out,
                                const Params&);
+// Registers an op and its ordered record, with the memory that each takes.
+template <const MatrixDims& dims> struct RegisteredPair {
+  RegisteredPair(const OpDef& op, const OpDef& ordered, WorkspaceFunction workspace)
+      : registered(op),
+        takes(op, workspace),
+        ordered_takes(ordered, [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
+          return ordered_workspace(dims, in, out, p);
+        }) {}
+  Registered registered;
+  TakesWorkspace takes, ordered_takes;
+};
 
 // ---- for communicating kernels ----
 inline const KernelArgs& local_of(const CommunicationArgs& args) { return args.local; }

@@ -58,22 +58,22 @@ void copy_rectangle(Tile* tile, const Tiles& tiles, std::int64_t rows, std::int6
 
 // The elements that move between a rank's tile and a grid rank.
 struct Moved {
-  Meeting2d meeting;
+  Overlap2d overlap;
   Part part = Part::all;
   std::int64_t first_row = 0, first_column = 0;  // of the tile
   std::int64_t elements() const;
 };
 Moved moved(const BlockCyclic& layout, int grid_rank, const Rectangle& box, Part part) {
-  return {meet(layout, grid_rank, box), part, box.rows.start, box.columns.start};
+  return {overlap(layout, grid_rank, box), part, box.rows.start, box.columns.start};
 }
 
 // Visits the rectangles in message order: f(run of rows, run of columns, offset in the message). In a
 // triangle each rectangle keeps only the rows that intersect it.
 template <class F> void walk(const Moved& moved, F&& f) {
   std::int64_t offset = 0;
-  for (const CyclicRun& columns : moved.meeting.columns) {
+  for (const CyclicRun& columns : moved.overlap.columns) {
     const std::int64_t first = moved.first_column + columns.in_box, last = first + columns.size - 1;
-    for (CyclicRun rows : moved.meeting.rows) {
+    for (CyclicRun rows : moved.overlap.rows) {
       const std::int64_t start = moved.first_row + rows.in_box;
       if (moved.part == Part::lower && start < first) {
         const std::int64_t above = std::min(first - start, rows.size);
@@ -207,58 +207,56 @@ template <class T> void fill_nan(const Grid& grid, const Tiles& tiles, T* tile, 
   clear_outside(tiles, mine, tile, part);
 }
 
-template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile, const BlockCyclic& layout,
-                             T* local, std::int64_t ld, Part part) {
+namespace {
+// Exchanges a message with every other rank. sent(rank) and received(rank) are the elements of each,
+// pack(elements, message) and unpack(elements, message) copy them.
+template <class T, class Sent, class Received, class Pack, class Unpack>
+void exchange(const Grid& grid, Sent&& sent, Received&& received, Pack&& pack, Unpack&& unpack) {
   const int ranks = grid.all->size(), me = grid.rank;
-  const Rectangle& mine = tiles.held[me];
-  if (serves(tiles, me, me)) tile_and_local<T, false>(tiles, moved(layout, me, mine, part), tile, local, ld);
   Pooled<T> outgoing, incoming;
   std::int64_t received_bytes = 0;
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
-    const auto sent = serves(tiles, me, to) ? moved(layout, to, mine, part) : Moved{};
-    const auto received = serves(tiles, from, me) ? moved(layout, me, tiles.held[from], part) : Moved{};
-    outgoing.resize(sent.elements());
-    incoming.resize(received.elements());
+    const Moved to_send = sent(to), to_receive = received(from);
+    outgoing.resize(to_send.elements());
+    incoming.resize(to_receive.elements());
     received_bytes += bytes_of(incoming);
     auto arrival = incoming.empty()
                        ? comm::Pending()
                        : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
-    tile_and_message<T, false>(tiles, sent, tile, outgoing.data());
+    pack(to_send, outgoing.data());
     auto departure = outgoing.empty() ? comm::Pending()
                                       : comm::start_send(*grid.all, outgoing.data(), bytes_of(outgoing), to);
     arrival.wait();
-    local_and_message<T, true>(received, local, ld, static_cast<const T*>(incoming.data()));
+    unpack(to_receive, static_cast<const T*>(incoming.data()));
     departure.wait();
   }
   if (ranks > 1) comm::count("all-to-all", received_bytes);
 }
+}  // namespace
+
+template <class T> void load(const Grid& grid, const Tiles& tiles, const T* tile, const BlockCyclic& layout,
+                             T* local, std::int64_t ld, Part part) {
+  const int me = grid.rank;
+  const Rectangle& mine = tiles.held[me];
+  if (serves(tiles, me, me)) tile_and_local<T, false>(tiles, moved(layout, me, mine, part), tile, local, ld);
+  exchange<T>(
+      grid, [&](int to) { return serves(tiles, me, to) ? moved(layout, to, mine, part) : Moved{}; },
+      [&](int from) { return serves(tiles, from, me) ? moved(layout, me, tiles.held[from], part) : Moved{}; },
+      [&](const Moved& sent, T* message) { tile_and_message<T, false>(tiles, sent, tile, message); },
+      [&](const Moved& got, const T* message) { local_and_message<T, true>(got, local, ld, message); });
+}
 
 template <class T> void store(const Grid& grid, const Tiles& tiles, T* tile, const BlockCyclic& layout,
                               const T* local, std::int64_t ld, Part part) {
-  const int ranks = grid.all->size(), me = grid.rank;
+  const int me = grid.rank;
   const Rectangle& mine = tiles.held[me];
   tile_and_local<T, true>(tiles, moved(layout, me, mine, part), tile, local, ld);
-  Pooled<T> outgoing, incoming;
-  std::int64_t received_bytes = 0;
-  for (int distance = 1; distance < ranks; ++distance) {
-    const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
-    const auto sent = moved(layout, me, tiles.held[to], part);
-    const auto received = moved(layout, from, mine, part);
-    outgoing.resize(sent.elements());
-    incoming.resize(received.elements());
-    received_bytes += bytes_of(incoming);
-    auto arrival = incoming.empty()
-                       ? comm::Pending()
-                       : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
-    local_and_message<T, false>(sent, local, ld, outgoing.data());
-    auto departure = outgoing.empty() ? comm::Pending()
-                                      : comm::start_send(*grid.all, outgoing.data(), bytes_of(outgoing), to);
-    arrival.wait();
-    tile_and_message<T, true>(tiles, received, tile, static_cast<const T*>(incoming.data()));
-    departure.wait();
-  }
-  if (ranks > 1) comm::count("all-to-all", received_bytes);
+  exchange<T>(
+      grid, [&](int to) { return moved(layout, me, tiles.held[to], part); },
+      [&](int from) { return moved(layout, from, mine, part); },
+      [&](const Moved& sent, T* message) { local_and_message<T, false>(sent, local, ld, message); },
+      [&](const Moved& got, const T* message) { tile_and_message<T, true>(tiles, got, tile, message); });
   clear_outside(tiles, mine, tile, part);
 }
 

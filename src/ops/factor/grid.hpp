@@ -18,7 +18,9 @@
 namespace tessera::factor {
 
 using kernels::complex_type;
+using kernels::conjugate;
 using kernels::real_of;
+using kernels::real_part;
 namespace lapack = kernels::lapack;
 
 // Rank r of `all` is at row r / columns, column r % columns. The constructor is collective over its ranks.

@@ -64,12 +64,6 @@ template <class T> class Cholesky {
     T* below() { return values.data() + 1; }
     std::int64_t ld() const { return std::max<std::int64_t>(rows_below, 1); }
   };
-  static real_of<T> real_part(const T& value) {
-    if constexpr (complex_type<T>)
-      return value.real();
-    else
-      return value;
-  }
 
   // Clears the upper triangle of the diagonal blocks; elements above these blocks are never read.
   void clear_upper() {

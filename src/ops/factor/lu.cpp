@@ -97,11 +97,10 @@ template <class T, class Args> void factor_together(const Args& args) {
   if (bad_matrix >= 0 && params.refuse_singular) throw_singular(a, bad_matrix, bad_pivot);
 }
 
-void communicate(const CommunicationArgs& args) {
-  kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
-}
-void ordered_kernel(const KernelArgs& args) {
-  kernels::visit_inexact(args.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
+// The algorithm of several ranks; in a ReproducibleScope one rank runs it too.
+template <class Args> void together(const Args& args) {
+  kernels::visit_inexact(local_of(args).in[0].dtype,
+                         [&](auto zero) { factor_together<decltype(zero)>(args); });
 }
 
 // With P^T A = [L1; L2] [U1, U2] and cotangents split likewise (one of L2 and U2 is empty):
@@ -148,14 +147,9 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
 
 extern const OpDef ordered_lu_op;
 const OpDef lu_op = with_ordered<ordered_lu_op>(factorization<dims>(
-    {.name = "lu_factor", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
-const OpDef ordered_lu_op = ordered_record(lu_op, ordered_kernel);
-const Registered registered(lu_op);
-const TakesWorkspace takes(lu_op, workspace);
-const TakesWorkspace ordered_takes(ordered_lu_op,
-                                   [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
-                                     return ordered_workspace(dims, in, out, p);
-                                   });
+    {.name = "lu_factor", .infer = infer, .vjp = vjp, .flops = flops}, kernel, together<CommunicationArgs>));
+const OpDef ordered_lu_op = ordered_record(lu_op, together<KernelArgs>);
+const RegisteredPair<dims> registered(lu_op, ordered_lu_op, workspace);
 
 struct PermutationParams {
   std::int64_t rows;

@@ -111,11 +111,10 @@ template <class T, class Args> void factor_together(const Args& args) {
     }
 }
 
-void communicate(const CommunicationArgs& args) {
-  kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
-}
-void ordered_kernel(const KernelArgs& args) {
-  kernels::visit_inexact(args.in[0].dtype, [&](auto zero) { factor_together<decltype(zero)>(args); });
+// The algorithm of several ranks; in a ReproducibleScope one rank runs it too.
+template <class Args> void together(const Args& args) {
+  kernels::visit_inexact(local_of(args).in[0].dtype,
+                         [&](auto zero) { factor_together<decltype(zero)>(args); });
 }
 
 // gA = (gQ + Q copyltu(M)) R^-H with M = R gR^H - gQ^H Q and
@@ -162,16 +161,11 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
 }
 
 extern const OpDef ordered_qr_op;
-const OpDef qr_op = with_ordered<ordered_qr_op>(
-    factorization<dims>({.name = "qr", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
-const OpDef ordered_qr_op = ordered_record(qr_op, ordered_kernel);
-const Registered registered(qr_op);
+const OpDef qr_op = with_ordered<ordered_qr_op>(factorization<dims>(
+    {.name = "qr", .infer = infer, .vjp = vjp, .flops = flops}, kernel, together<CommunicationArgs>));
+const OpDef ordered_qr_op = ordered_record(qr_op, together<KernelArgs>);
+const RegisteredPair<dims> registered(qr_op, ordered_qr_op, workspace);
 const HasParts parts_of_qr_op(qr_op, Parts::unreduced_dims);
-const TakesWorkspace takes(qr_op, workspace);
-const TakesWorkspace ordered_takes(ordered_qr_op,
-                                   [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
-                                     return ordered_workspace(dims, in, out, p);
-                                   });
 
 }  // namespace
 

@@ -213,11 +213,10 @@ template <class T, class Args> void solve_together(const Args& args) {
                                     : Reporter::another);
 }
 
-void communicate(const CommunicationArgs& args) {
-  kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { solve_together<decltype(zero)>(args); });
-}
-void ordered_kernel(const KernelArgs& args) {
-  kernels::visit_inexact(args.in[0].dtype, [&](auto zero) { solve_together<decltype(zero)>(args); });
+// The algorithm of several ranks; in a ReproducibleScope one rank runs it too.
+template <class Args> void together(const Args& args) {
+  kernels::visit_inexact(local_of(args).in[0].dtype,
+                         [&](auto zero) { solve_together<decltype(zero)>(args); });
 }
 
 // x = a^-1 b: the cotangent of b is a solve with a^T, that of a is minus its outer product with x.
@@ -243,16 +242,11 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
 }
 
 extern const OpDef ordered_solve_op;
-const OpDef solve_op = with_ordered<ordered_solve_op>(
-    factorization<dims>({.name = "solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
-const OpDef ordered_solve_op = ordered_record(solve_op, ordered_kernel);
-const Registered registered(solve_op);
+const OpDef solve_op = with_ordered<ordered_solve_op>(factorization<dims>(
+    {.name = "solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, together<CommunicationArgs>));
+const OpDef ordered_solve_op = ordered_record(solve_op, together<KernelArgs>);
+const RegisteredPair<dims> registered(solve_op, ordered_solve_op, workspace);
 const HasParts parts_of_solve_op(solve_op, Parts::unreduced_dims);
-const TakesWorkspace takes(solve_op, workspace);
-const TakesWorkspace ordered_takes(ordered_solve_op,
-                                   [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
-                                     return ordered_workspace(dims, in, out, p);
-                                   });
 
 }  // namespace
 

@@ -4,11 +4,11 @@
 
 #include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
-#include "ops/factor/alone.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/factor/grid_algorithms.hpp"
 #include "ops/factor/tall.hpp"
+#include "ops/factor/two_stage/alone.hpp"
 #include "ops/factor/two_stage/bidiagonal.hpp"
 #include "ops/functions.hpp"
 
@@ -189,7 +189,7 @@ template <class T> bool svd_alone(const Grid& grid, const Work& work, const SvdP
                               vectors ? u.data() : nullptr, to.s, vectors ? vh.data() : nullptr)
                      .happened();
   if (vectors) u.store(to.u_tiles, to.u), vh.store(to.vh_tiles, to.vh);
-  return tell_values(grid, converged, to.s, work.k);
+  return broadcast_values(grid, converged, to.s, work.k);
 }
 
 template <class T> void conjugate(GridMatrix<T>& matrix) {

@@ -24,12 +24,12 @@ bool is_tall(std::int64_t m, std::int64_t n, int ranks) {
 std::vector<TallStep> tall_steps(int ranks, int me) {
   using enum TallStep::Kind;
   const int inside = power_below(ranks);
-  if (me >= inside) return {{give, me - inside}, {get_back, me - inside}};
+  if (me >= inside) return {{send, me - inside}, {receive_q, me - inside}};
   std::vector<TallStep> steps;
-  const bool has_guest = me + inside < ranks;
-  if (has_guest) steps.push_back({take, me + inside});
-  for (int bit = 1; bit < inside; bit *= 2) steps.push_back({swap, me ^ bit});
-  if (has_guest) steps.push_back({hand_back, me + inside});
+  const bool has_extra = me + inside < ranks;
+  if (has_extra) steps.push_back({receive, me + inside});
+  for (int bit = 1; bit < inside; bit *= 2) steps.push_back({exchange, me ^ bit});
+  if (has_extra) steps.push_back({return_q, me + inside});
   return steps;
 }
 
@@ -37,20 +37,20 @@ std::vector<CommunicationCost> tall_costs(const Type& matrix, const MeshAxes& ax
                                           std::int64_t broadcast_elements, std::int64_t matrices) {
   const std::int64_t n = extent(matrix, 1),
                      bytes = matrices * static_cast<std::int64_t>(itemsize(matrix.dtype));
-  std::int64_t elements = 0, calls = 0, told = 0;
+  std::int64_t elements = 0, calls = 0, sent = 0;
   for (int rank = 0; rank < ranks; ++rank) {  // the busiest rank: rank 0 broadcasts
     std::int64_t swapped = 0, steps = 0;
     for (const TallStep& step : tall_steps(ranks, rank)) {
-      if (step.kind == TallStep::Kind::take || step.kind == TallStep::Kind::swap)
+      if (step.kind == TallStep::Kind::receive || step.kind == TallStep::Kind::exchange)
         swapped += triangle_elements(n), ++steps;
-      if (step.kind == TallStep::Kind::get_back && vectors) swapped += n * n, ++steps;
+      if (step.kind == TallStep::Kind::receive_q && vectors) swapped += n * n, ++steps;
     }
     const std::int64_t broadcast = rank == 0 ? 0 : broadcast_elements;
-    if (rank > 0 && swapped + broadcast <= elements + told) continue;
-    elements = swapped, calls = steps, told = broadcast;
+    if (rank > 0 && swapped + broadcast <= elements + sent) continue;
+    elements = swapped, calls = steps, sent = broadcast;
   }
   return {{"collective-permute", axes, elements * bytes, matrices * calls},
-          {"broadcast", axes, told * bytes, matrices}};
+          {"broadcast", axes, sent * bytes, matrices}};
 }
 
 namespace {
@@ -119,11 +119,11 @@ template <class T> class Butterfly {
   using Kind = TallStep::Kind;
   void take_step(const TallStep& step) {
     switch (step.kind) {
-      case Kind::give: return comm::send(all_, std::span<const T>(packed(factor_.r, n_)), step.peer);
-      case Kind::take: return take_from(step.peer);
-      case Kind::swap: return swap_with(step.peer);
-      case Kind::hand_back: return hand_back(step.peer);
-      case Kind::get_back:
+      case Kind::send: return comm::send(all_, std::span<const T>(packed(factor_.r, n_)), step.peer);
+      case Kind::receive: return receive_from(step.peer);
+      case Kind::exchange: return exchange_with(step.peer);
+      case Kind::return_q: return return_q(step.peer);
+      case Kind::receive_q:
         if (!vectors_) return;
         comm::receive(all_, std::span<T>(factor_.turn), step.peer);
         comm::count("collective-permute", bytes_of<T>(n_ * n_));
@@ -136,13 +136,13 @@ template <class T> class Butterfly {
     local_qr(2 * n_, n_, z.data(), 2 * n_, factor_.r, vectors_);
     return z;
   }
-  void take_from(int guest) {
+  void receive_from(int extra) {
     std::vector<T> theirs(triangle_elements(n_));
-    comm::receive(all_, std::span<T>(theirs), guest);
+    comm::receive(all_, std::span<T>(theirs), extra);
     comm::count("collective-permute", bytes_of<T>(triangle_elements(n_)));
-    z_with_guest_ = stacked_qr(packed(factor_.r, n_), theirs);
+    z_with_extra_ = stacked_qr(packed(factor_.r, n_), theirs);
   }
-  void swap_with(int partner) {
+  void exchange_with(int partner) {
     const auto mine = packed(factor_.r, n_);
     std::vector<T> theirs(mine.size());
     const auto bytes = static_cast<std::int64_t>(mine.size() * sizeof(T));
@@ -153,19 +153,19 @@ template <class T> class Butterfly {
     if (vectors_)
       factor_.turn = square_product(n_, factor_.turn.data(), n_, z.data() + (is_lower ? n_ : 0), 2 * n_);
   }
-  void hand_back(int guest) {
+  void return_q(int extra) {
     if (!vectors_) return;
-    const T* z = z_with_guest_.data();
-    const auto of_guest = square_product(n_, z + n_, 2 * n_, factor_.turn.data(), n_);
+    const T* z = z_with_extra_.data();
+    const auto of_extra = square_product(n_, z + n_, 2 * n_, factor_.turn.data(), n_);
     factor_.turn = square_product(n_, z, 2 * n_, factor_.turn.data(), n_);
-    comm::send(all_, std::span<const T>(of_guest), guest);
+    comm::send(all_, std::span<const T>(of_extra), extra);
   }
 
   const comm::Communicator& all_;
   std::int64_t n_;
   bool vectors_;
   TallFactor<T>& factor_;
-  std::vector<T> z_with_guest_;
+  std::vector<T> z_with_extra_;
 };
 
 }  // namespace
@@ -222,13 +222,6 @@ void TallRows::store(const TallFactor<T>& f, const T* right, const Tiles& q_tile
 }
 
 namespace {
-
-template <class T> real_of<T> real_part(T x) {
-  if constexpr (complex_type<T>)
-    return x.real();
-  else
-    return x;
-}
 
 template <class T> std::vector<T> signs_of(const TallRows& matrix, const TallFactor<T>& f) {
   const std::int64_t n = f.n;

@@ -23,7 +23,7 @@ bool is_tall(std::int64_t m, std::int64_t n, int ranks);
 
 // The steps of a rank that move its triangle, in this order.
 struct TallStep {
-  enum class Kind { give, take, swap, hand_back, get_back } kind;
+  enum class Kind { send, receive, exchange, return_q, receive_q } kind;
   int peer;
   friend bool operator==(const TallStep&, const TallStep&) = default;
 };

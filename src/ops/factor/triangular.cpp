@@ -90,11 +90,10 @@ template <class T, class Args> void solve_together(const Args& args) {
   }
 }
 
-void communicate(const CommunicationArgs& args) {
-  kernels::visit_inexact(args.local.in[0].dtype, [&](auto zero) { solve_together<decltype(zero)>(args); });
-}
-void ordered_kernel(const KernelArgs& args) {
-  kernels::visit_inexact(args.in[0].dtype, [&](auto zero) { solve_together<decltype(zero)>(args); });
+// The algorithm of several ranks; in a ReproducibleScope one rank runs it too.
+template <class Args> void together(const Args& args) {
+  kernels::visit_inexact(local_of(args).in[0].dtype,
+                         [&](auto zero) { solve_together<decltype(zero)>(args); });
 }
 
 // op(a) x = b: the cotangent of b is a solve with op(a)^T, that of op(a) is minus its outer product with x,
@@ -125,16 +124,12 @@ std::int64_t workspace(std::span<const Type> in, std::span<const Type>, const Pa
 }
 
 extern const OpDef ordered_triangular_op;
-const OpDef triangular_op = with_ordered<ordered_triangular_op>(factorization<dims>(
-    {.name = "triangular_solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, communicate));
-const OpDef ordered_triangular_op = ordered_record(triangular_op, ordered_kernel);
-const Registered registered(triangular_op);
+const OpDef triangular_op = with_ordered<ordered_triangular_op>(
+    factorization<dims>({.name = "triangular_solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel,
+                        together<CommunicationArgs>));
+const OpDef ordered_triangular_op = ordered_record(triangular_op, together<KernelArgs>);
+const RegisteredPair<dims> registered(triangular_op, ordered_triangular_op, workspace);
 const HasParts parts_of_triangular_op(triangular_op, Parts::unreduced_dims);
-const TakesWorkspace takes(triangular_op, workspace);
-const TakesWorkspace ordered_takes(ordered_triangular_op,
-                                   [](std::span<const Type> in, std::span<const Type> out, const Params& p) {
-                                     return ordered_workspace(dims, in, out, p);
-                                   });
 
 }  // namespace
 

@@ -4,7 +4,7 @@
 
 #include "comm/collectives/collectives.hpp"
 #include "kernels/spectral/singular_merge.hpp"
-#include "ops/factor/alone.hpp"
+#include "ops/factor/two_stage/alone.hpp"
 
 namespace tessera::factor {
 namespace {
@@ -38,7 +38,7 @@ template <class T> Chased<T> chased(const Grid& grid, const UpperBandReduction<T
 }
 
 // Sends B to every rank.
-template <class T> void tell(const Grid& grid, Chased<T>& band) {
+template <class T> void broadcast_from_first(const Grid& grid, Chased<T>& band) {
   using R = real_of<T>;
   if (grid.all->size() == 1) return;
   std::vector<R> message = band.diagonal;
@@ -73,9 +73,9 @@ template <class T> bool svd_in_two_stages(const Grid& grid, GridMatrix<T>& a, re
     bool converged = true;
     if (grid.rank == 0) converged = kernels::bidiagonal_values(n, band.diagonal.data(), band.beside.data());
     std::copy(band.diagonal.begin(), band.diagonal.end(), s);
-    return tell_values(grid, converged, s, n);
+    return broadcast_values(grid, converged, s, n);
   }
-  tell(grid, band);
+  broadcast_from_first(grid, band);
   SplitRows<R> left, right;
   const bool converged = divide_and_conquer_bidiagonal(grid, band.diagonal, band.beside, left, right);
   std::copy(band.diagonal.begin(), band.diagonal.end(), s);

@@ -35,24 +35,22 @@ template <class T> class UpperBandReduction {
   void apply(Side, GridMatrix<T>& z);
 
  private:
-  struct Panel;
   std::int64_t m() const { return a_.layout.rows.extent; }
   std::int64_t n() const { return a_.layout.columns.extent; }
   std::int64_t width() const { return a_.layout.columns.block; }
   std::int64_t columns_from(std::int64_t index) const {
     return a_.layout.columns.count_below(grid_.column, std::min(index, n()));
   }
-  void make_left(std::int64_t start, Panel&);
-  void send_left(std::int64_t start, Panel&);
+  void make_left(std::int64_t start, Reflectors<T>&);
+  void send_left(std::int64_t start, Reflectors<T>&);
   // The LQ factors of rows start..start + width behind the panel; empty if they are a band already.
-  void make_right(std::int64_t start, Panel&);
-  void send_right(std::int64_t start, Panel&);
-  void send(Panel&, int owner);
-  void step(Panel& left, Panel& next);
+  void make_right(std::int64_t start, Reflectors<T>&);
+  void send_right(std::int64_t start, Reflectors<T>&);
+  void step(Reflectors<T>& left, Reflectors<T>& next);
   // T^H V^H A of my columns behind the panel; their rows of the panel are updated.
-  std::vector<T> reflect_top(Panel& left);
+  std::vector<T> reflect_top(Reflectors<T>& left);
   // A V T for the rows below the panel, from every rank's columns, into column-major `to`.
-  void project(Panel& left, const std::vector<T>& zh, Panel& right, T* to);
+  void project(Reflectors<T>& left, const std::vector<T>& zh, Reflectors<T>& right, T* to);
   const Grid& grid_;
   GridMatrix<T>& a_;
   std::vector<std::vector<T>> left_triangles_;  // of my panels

@@ -5,7 +5,6 @@
 //   a rank computes X's rows of its own columns; they are gathered
 #include <algorithm>
 
-#include "kernels/factor/panel_factor.hpp"
 #include "ops/factor/two_stage/two_stage.hpp"
 
 namespace tessera::factor {
@@ -32,18 +31,9 @@ template <class T> std::vector<T> gathered_columns(const Grid& grid, const Cycli
   return ordered;
 }
 
-// [V, rows x width][T, width x width], rows from `first` on.
-template <class T> struct BandReduction<T>::Panel {
-  std::int64_t first = 0, rows = 0, width = 0;
-  std::vector<T> values;
-  comm::Pending arrival;
-  T* v() { return values.data(); }
-  T* t() { return values.data() + rows * width; }
-};
-
 template <class T> void BandReduction<T>::reduce() {
   if (is_reduced(0)) return;
-  Panel panel, next;
+  Reflectors<T> panel, next;
   make(0, panel);
   for (std::int64_t start = 0; !is_reduced(start); start += width()) {
     panel.arrival.wait();
@@ -52,7 +42,7 @@ template <class T> void BandReduction<T>::reduce() {
   }
 }
 
-template <class T> void BandReduction<T>::make(std::int64_t start, Panel& panel) {
+template <class T> void BandReduction<T>::make(std::int64_t start, Reflectors<T>& panel) {
   if (a_.layout.columns.owner(start) == grid_.column) {
     const std::int64_t first = start + width(), rows = n() - first, count = std::min(width(), rows);
     T* const below = a_.at(first, a_.layout.columns.local(start));
@@ -68,27 +58,19 @@ template <class T> void BandReduction<T>::make(std::int64_t start, Panel& panel)
   send(start, panel);
 }
 
-template <class T> void BandReduction<T>::send(std::int64_t start, Panel& panel) {
-  panel.first = start + width();
-  panel.rows = n() - panel.first;
-  panel.width = std::min(width(), panel.rows);
-  panel.values.resize((panel.rows + panel.width) * panel.width);
+template <class T> void BandReduction<T>::send(std::int64_t start, Reflectors<T>& panel) {
+  const std::int64_t first = start + width(), rows = n() - first;
+  panel.resize(first, rows, std::min(width(), rows));
   const int owner = a_.layout.columns.owner(start);
   if (owner == grid_.column) {
     const std::int64_t local = a_.layout.columns.local(start);
-    kernels::copy_reflectors(panel.rows, panel.width, a_.at(panel.first, local), a_.ld, panel.v(),
-                             panel.rows);
-    const auto& t = triangles_[local / width()];
-    std::copy(t.begin(), t.end(), panel.t());
+    panel.copy(a_.at(first, local), a_.ld, triangles_[local / width()]);
   }
-  if (grid_.shape.columns > 1)
-    panel.arrival =
-        counted::start_broadcast(*grid_.along_row, panel.values.data(),
-                                 static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner);
+  panel.start_broadcast(grid_, owner);
 }
 
 // X^H (width x rows), from every rank's columns.
-template <class T> std::vector<T> BandReduction<T>::projected(Panel& panel, std::int64_t first) {
+template <class T> std::vector<T> BandReduction<T>::projected(Reflectors<T>& panel, std::int64_t first) {
   const std::int64_t w = panel.width, rows = panel.rows, mine = a_.columns - first;
   std::vector<T> sums(w * mine), own(w * mine);
   if (mine > 0) {
@@ -102,12 +84,6 @@ template <class T> std::vector<T> BandReduction<T>::projected(Panel& panel, std:
 }
 
 namespace {
-template <class T> T adjoint_of(T x) {
-  if constexpr (complex_type<T>)
-    return std::conj(x);
-  else
-    return x;
-}
 // Z^H in place of X^H.
 template <class T> void subtract_half(std::int64_t w, std::int64_t rows, const T* v, const T* t,
                                       std::vector<T>& xh, kernels::SumOrder order) {
@@ -116,12 +92,12 @@ template <class T> void subtract_half(std::int64_t w, std::int64_t rows, const T
   kernels::product<T>(w, w, w, T(1), {inner.data(), 1, w}, {t, 1, w}, false, m.data(), w, order);
   for (std::int64_t j = 0; j < w; ++j)
     for (std::int64_t i = 0; i < w; ++i)
-      half[i + j * w] = (m[i + j * w] + adjoint_of(m[j + i * w])) * T(static_cast<real_of<T>>(0.25));
+      half[i + j * w] = (m[i + j * w] + conjugate(m[j + i * w])) * T(static_cast<real_of<T>>(0.25));
   kernels::product<T>(w, rows, w, T(-1), {half.data(), 1, w}, {v, rows, 1, true}, true, xh.data(), w, order);
 }
 }  // namespace
 
-template <class T> void BandReduction<T>::update(Panel& panel, Panel& next) {
+template <class T> void BandReduction<T>::update(Reflectors<T>& panel, Reflectors<T>& next) {
   const std::int64_t w = panel.width, rows = panel.rows;
   std::int64_t first = a_.layout.columns.count_below(grid_.column, panel.first);
   std::vector<T> zh = projected(panel, first);
@@ -129,7 +105,7 @@ template <class T> void BandReduction<T>::update(Panel& panel, Panel& next) {
   std::vector<T> left(2 * rows * w);  // [V Z]
   std::copy_n(panel.v(), rows * w, left.begin());
   for (std::int64_t j = 0; j < w; ++j)
-    for (std::int64_t i = 0; i < rows; ++i) left[(w + j) * rows + i] = adjoint_of(zh[i * w + j]);
+    for (std::int64_t i = 0; i < rows; ++i) left[(w + j) * rows + i] = conjugate(zh[i * w + j]);
   kernels::PackedPanel<T> packed;
   packed.pack(rows, 2 * w, {left.data(), 1, rows}, grid_.order);
   std::vector<T> right;  // [Z^H; V^H] of some columns
@@ -139,7 +115,7 @@ template <class T> void BandReduction<T>::update(Panel& panel, Panel& next) {
     for (std::int64_t c = 0; c < count; ++c) {
       const std::int64_t row = a_.layout.columns.global(grid_.column, from + c) - panel.first;
       std::copy_n(zh.data() + row * w, w, right.data() + c * 2 * w);
-      for (std::int64_t j = 0; j < w; ++j) right[c * 2 * w + w + j] = adjoint_of(panel.v()[row + j * rows]);
+      for (std::int64_t j = 0; j < w; ++j) right[c * 2 * w + w + j] = conjugate(panel.v()[row + j * rows]);
     }
     packed.subtract_product(0, rows, count, {right.data(), 1, 2 * w}, a_.at(panel.first, from), a_.ld);
   };
@@ -176,21 +152,9 @@ template <class T> std::vector<T> BandReduction<T>::band() const {
 template <class T> void BandReduction<T>::apply(GridMatrix<T>& z) {
   std::int64_t panels = 0;
   while (!is_reduced(panels * width())) ++panels;
-  Panel panel, next;
-  if (panels > 0) send((panels - 1) * width(), panel);
-  for (std::int64_t p = panels; p-- > 0;) {
-    panel.arrival.wait();
-    if (p > 0) send((p - 1) * width(), next);
-    kernels::PackedReflectors<T> packed;
-    packed.pack(panel.rows, panel.width, panel.v(), panel.rows, grid_.order);
-    const std::int64_t chunk = columns_at_once<T>(panel.rows);
-    for (std::int64_t c = 0; c < z.columns; c += chunk) {
-      packed.reflect(std::min(chunk, z.columns - c), panel.t(), panel.width, false, z.at(panel.first, c),
-                     z.ld);
-      next.arrival.test();
-    }
-    std::swap(panel, next);
-  }
+  reflect_backwards(
+      grid_, panels, z, z.columns, [&](std::int64_t p, Reflectors<T>& panel) { send(p * width(), panel); },
+      [](const Reflectors<T>&) { return 0; });
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                           \

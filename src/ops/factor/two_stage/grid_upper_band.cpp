@@ -7,27 +7,13 @@
 //   a rank computes X's part from its own columns; the parts are added up
 #include <algorithm>
 
-#include "kernels/factor/panel_factor.hpp"
 #include "ops/factor/two_stage/bidiagonal.hpp"
 
 namespace tessera::factor {
 
-// [V, rows x width][T, width x width], rows (or columns, on the right) from `first` on.
-template <class T> struct UpperBandReduction<T>::Panel {
-  std::int64_t first = 0, rows = 0, width = 0;
-  std::vector<T> values;
-  comm::Pending arrival;
-  void set(std::int64_t from, std::int64_t count, std::int64_t columns) {
-    first = from, rows = count, width = columns;
-    values.resize((rows + width) * width);
-  }
-  T* v() { return values.data(); }
-  T* t() { return values.data() + rows * width; }
-};
-
 template <class T> void UpperBandReduction<T>::reduce() {
   if (n() == 0) return;
-  Panel panel, next;
+  Reflectors<T> panel, next;
   make_left(0, panel);
   for (std::int64_t start = 0; start < n(); start += width()) {
     panel.arrival.wait();
@@ -36,14 +22,7 @@ template <class T> void UpperBandReduction<T>::reduce() {
   }
 }
 
-template <class T> void UpperBandReduction<T>::send(Panel& panel, int owner) {
-  if (grid_.shape.columns > 1)
-    panel.arrival =
-        counted::start_broadcast(*grid_.along_row, panel.values.data(),
-                                 static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner);
-}
-
-template <class T> void UpperBandReduction<T>::make_left(std::int64_t start, Panel& panel) {
+template <class T> void UpperBandReduction<T>::make_left(std::int64_t start, Reflectors<T>& panel) {
   if (a_.layout.columns.owner(start) == grid_.column) {
     const std::int64_t count = std::min(width(), n() - start);
     auto& t = left_triangles_.emplace_back(count * count);
@@ -52,29 +31,18 @@ template <class T> void UpperBandReduction<T>::make_left(std::int64_t start, Pan
   }
   send_left(start, panel);
 }
-template <class T> void UpperBandReduction<T>::send_left(std::int64_t start, Panel& panel) {
+template <class T> void UpperBandReduction<T>::send_left(std::int64_t start, Reflectors<T>& panel) {
   const int owner = a_.layout.columns.owner(start);
-  panel.set(start, m() - start, std::min(width(), n() - start));
+  panel.resize(start, m() - start, std::min(width(), n() - start));
   if (owner == grid_.column) {
     const std::int64_t local = a_.layout.columns.local(start);
-    kernels::copy_reflectors(panel.rows, panel.width, a_.at(start, local), a_.ld, panel.v(), panel.rows);
-    const auto& t = left_triangles_[local / width()];
-    std::copy(t.begin(), t.end(), panel.t());
+    panel.copy(a_.at(start, local), a_.ld, left_triangles_[local / width()]);
   }
-  send(panel, owner);
+  panel.start_broadcast(grid_, owner);
 }
-
-namespace {
-template <class T> T adjoint_of(T x) {
-  if constexpr (complex_type<T>)
-    return std::conj(x);
-  else
-    return x;
-}
-}  // namespace
 
 // The rank with the first columns behind the panel gathers the rows, so that L is where the band is.
-template <class T> void UpperBandReduction<T>::make_right(std::int64_t start, Panel& right) {
+template <class T> void UpperBandReduction<T>::make_right(std::int64_t start, Reflectors<T>& right) {
   const std::int64_t first = start + width(), columns = n() - first;
   const int owner = a_.layout.columns.owner(first);
   const std::int64_t mine = columns_from(first), count = a_.columns - mine;
@@ -86,7 +54,7 @@ template <class T> void UpperBandReduction<T>::make_right(std::int64_t start, Pa
     const std::int64_t k = std::min(width(), columns);
     std::vector<T> adjoint(columns * width());
     for (std::int64_t j = 0; j < columns; ++j)
-      for (std::int64_t i = 0; i < width(); ++i) adjoint[j + i * columns] = adjoint_of(rows[i + j * width()]);
+      for (std::int64_t i = 0; i < width(); ++i) adjoint[j + i * columns] = conjugate(rows[i + j * width()]);
     auto& kept = right_panels_.emplace_back((columns + k) * k);
     T *const v = kept.data(), *const t = v + columns * k;
     kernels::qr_panel(columns, k, adjoint.data(), columns, t, k, grid_.order);
@@ -96,23 +64,23 @@ template <class T> void UpperBandReduction<T>::make_right(std::int64_t start, Pa
                        grid_.order);
     for (std::int64_t j = 0; j < k; ++j)  // the part of L that is in the band
       for (std::int64_t i = j; i < width(); ++i)
-        *a_.at(start + i, a_.layout.columns.local(first + j)) = adjoint_of(adjoint[j + i * columns]);
+        *a_.at(start + i, a_.layout.columns.local(first + j)) = conjugate(adjoint[j + i * columns]);
   }
   send_right(start, right);
 }
-template <class T> void UpperBandReduction<T>::send_right(std::int64_t start, Panel& right) {
+template <class T> void UpperBandReduction<T>::send_right(std::int64_t start, Reflectors<T>& right) {
   const std::int64_t first = start + width();
   const int owner = a_.layout.columns.owner(first);
-  right.set(first, n() - first, std::min(width(), n() - first));
+  right.resize(first, n() - first, std::min(width(), n() - first));
   if (owner == grid_.column) {
     // The first block of columns has no panel before it.
     const std::int64_t place = a_.layout.columns.local(first) / width() - (grid_.column == 0 ? 1 : 0);
     right.values = right_panels_[place];
   }
-  send(right, owner);
+  right.start_broadcast(grid_, owner);
 }
 
-template <class T> std::vector<T> UpperBandReduction<T>::reflect_top(Panel& left) {
+template <class T> std::vector<T> UpperBandReduction<T>::reflect_top(Reflectors<T>& left) {
   const std::int64_t w = left.width, first = columns_from(left.first + w), mine = a_.columns - first;
   std::vector<T> sums(w * mine), zh(w * mine);
   if (mine == 0) return zh;
@@ -141,8 +109,8 @@ template <class T> std::vector<T> rows_of_my_columns(const Grid& grid, const Cyc
 }
 }  // namespace
 
-template <class T>
-void UpperBandReduction<T>::project(Panel& left, const std::vector<T>& zh, Panel& right, T* to) {
+template <class T> void UpperBandReduction<T>::project(Reflectors<T>& left, const std::vector<T>& zh,
+                                                       Reflectors<T>& right, T* to) {
   const std::int64_t behind = right.first, rows = m() - behind, k = right.width, w = left.width,
                      first = columns_from(behind), mine = a_.columns - first;
   std::vector<T> xh(k * rows, T(0));  // W^H (A - V Z^H)^H
@@ -163,10 +131,10 @@ void UpperBandReduction<T>::project(Panel& left, const std::vector<T>& zh, Panel
                       grid_.order);
 }
 
-template <class T> void UpperBandReduction<T>::step(Panel& left, Panel& next) {
+template <class T> void UpperBandReduction<T>::step(Reflectors<T>& left, Reflectors<T>& next) {
   const std::int64_t w = left.width, behind = left.first + w, rows = m() - behind;
   const std::vector<T> zh = reflect_top(left);
-  Panel right;
+  Reflectors<T> right;
   if (behind + 1 < n()) {  // else the rows are a band already
     make_right(left.first, right);
     right.arrival.wait();
@@ -188,7 +156,7 @@ template <class T> void UpperBandReduction<T>::step(Panel& left, Panel& next) {
       const std::int64_t column = a_.layout.columns.global(grid_.column, from + c) - behind;
       std::copy_n(zh.data() + (from - start + c) * w, w, inner.data() + c * depth);
       for (std::int64_t j = 0; j < right.width; ++j)
-        inner[c * depth + w + j] = adjoint_of(right.v()[column + j * right.rows]);
+        inner[c * depth + w + j] = conjugate(right.v()[column + j * right.rows]);
     }
     packed.subtract_product(0, rows, count, {inner.data(), 1, depth}, a_.at(behind, from), a_.ld);
   };
@@ -223,24 +191,12 @@ template <class T> void UpperBandReduction<T>::apply(Side side, GridMatrix<T>& z
   const bool is_left = side == Side::left;
   std::int64_t panels = 0;  // those on the right start behind the first block of columns
   while (panels * width() + (is_left ? 0 : width() + 1) < n()) ++panels;
-  Panel panel, next;
-  const auto send_panel = [&](std::int64_t p, Panel& to) {
-    is_left ? send_left(p * width(), to) : send_right(p * width(), to);
-  };
-  if (panels > 0) send_panel(panels - 1, panel);
-  for (std::int64_t p = panels; p-- > 0;) {
-    panel.arrival.wait();
-    if (p > 0) send_panel(p - 1, next);
-    kernels::PackedReflectors<T> packed;
-    packed.pack(panel.rows, panel.width, panel.v(), panel.rows, grid_.order);
-    const std::int64_t chunk = columns_at_once<T>(panel.rows);
-    for (std::int64_t c = 0; c < z.columns; c += chunk) {
-      packed.reflect(std::min(chunk, z.columns - c), panel.t(), panel.width, false, z.at(panel.first, c),
-                     z.ld);
-      next.arrival.test();
-    }
-    std::swap(panel, next);
-  }
+  reflect_backwards(
+      grid_, panels, z, z.columns,
+      [&](std::int64_t p, Reflectors<T>& panel) {
+        is_left ? send_left(p * width(), panel) : send_right(p * width(), panel);
+      },
+      [](const Reflectors<T>&) { return 0; });
 }
 
 #define TESSERA_INSTANTIATE(T) template class UpperBandReduction<T>;

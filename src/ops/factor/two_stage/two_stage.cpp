@@ -4,7 +4,7 @@
 
 #include "comm/collectives/collectives.hpp"
 #include "kernels/spectral/rank_one_merge.hpp"
-#include "ops/factor/alone.hpp"
+#include "ops/factor/two_stage/alone.hpp"
 
 namespace tessera::factor {
 namespace {
@@ -31,7 +31,7 @@ template <class T> Tridiagonal<T> chased(const Grid& grid, const BandReduction<T
   return result;
 }
 
-template <class R> void tell(const Grid& grid, std::vector<R>& values) {
+template <class R> void broadcast_from_first(const Grid& grid, std::vector<R>& values) {
   if (grid.all->size() > 1)
     counted::broadcast(*grid.all, values.data(), static_cast<std::int64_t>(values.size() * sizeof(R)), 0);
 }
@@ -91,9 +91,9 @@ bool eigh_in_two_stages(const Grid& grid, GridMatrix<T>& a, real_of<T>* w, GridM
     bool converged = true;
     if (grid.rank == 0) converged = kernels::tridiagonal_eigenvalues(n, diagonal.data(), beside.data());
     std::copy(diagonal.begin(), diagonal.end(), w);
-    return tell_values(grid, converged, w, n);
+    return broadcast_values(grid, converged, w, n);
   }
-  tell(grid, diagonal), tell(grid, beside);
+  broadcast_from_first(grid, diagonal), broadcast_from_first(grid, beside);
   SplitRows<R> rows;
   const bool converged = divide_and_conquer(grid, diagonal, beside, rows);
   std::copy(diagonal.begin(), diagonal.end(), w);

@@ -11,6 +11,7 @@
 
 #include "kernels/spectral/band_chase.hpp"
 #include "ops/factor/grid.hpp"
+#include "ops/factor/reflectors.hpp"
 
 namespace tessera::factor {
 
@@ -41,14 +42,13 @@ template <class T> class BandReduction {
   void apply(GridMatrix<T>& z);
 
  private:
-  struct Panel;
   std::int64_t n() const { return a_.layout.columns.extent; }
   std::int64_t width() const { return a_.layout.columns.block; }
   bool is_reduced(std::int64_t start) const { return start + width() + 1 >= n(); }
-  void make(std::int64_t start, Panel&);
-  void send(std::int64_t start, Panel&);
-  void update(Panel&, Panel& next);
-  std::vector<T> projected(Panel&, std::int64_t first);
+  void make(std::int64_t start, Reflectors<T>&);
+  void send(std::int64_t start, Reflectors<T>&);
+  void update(Reflectors<T>&, Reflectors<T>& next);
+  std::vector<T> projected(Reflectors<T>&, std::int64_t first);
   const Grid& grid_;
   GridMatrix<T>& a_;
   std::vector<std::vector<T>> triangles_;  // of my panels

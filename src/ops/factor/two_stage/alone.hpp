@@ -44,7 +44,7 @@ template <class T> class OnFirst {
 
 // Broadcasts the first rank's results: whether it converged, and the values.
 template <class Real>
-bool tell_values(const Grid& grid, std::int64_t converged, Real* values, std::int64_t count) {
+bool broadcast_values(const Grid& grid, std::int64_t converged, Real* values, std::int64_t count) {
   counted::broadcast(*grid.all, &converged, sizeof converged, 0);
   counted::broadcast(*grid.all, values, count * static_cast<std::int64_t>(sizeof(Real)), 0);
   return converged != 0;

@@ -1,4 +1,4 @@
-#include "ops/factor/alone.hpp"
+#include "ops/factor/two_stage/alone.hpp"
 
 namespace tessera::factor {
 namespace {
