@@ -64,6 +64,12 @@ void check_floating(Dtype dtype) {
                      "; convert the result with astype");
 }
 
+void check_integer(Dtype dtype) {
+  if (!is_integer(dtype))
+    throw DtypeError(call_text() + " gives integers, not " + name(dtype) +
+                     "; convert the result with astype");
+}
+
 Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& parameters) {
   Shape common;
   for (const auto& p : parameters) common = broadcast_shapes(common, p.shape());
@@ -74,6 +80,15 @@ Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& p
                      ", which does not broadcast to the shape " + to_string(*shape) +
                      " to be drawn; draw the shape " + to_string(both) + " instead");
   return *shape;
+}
+
+Shape checked_shape(const Key& key, const DrawShape& shape, const std::vector<Array>& parameters,
+                    Dtype dtype) {
+  check_key(key);
+  for (const auto& p : parameters) check_usable(p);
+  const Shape drawn = drawn_shape(shape.shape, parameters);
+  check_draw(key, drawn, dtype);
+  return drawn;
 }
 
 Array uniform_of(const Key& key, const Shape& shape, Dtype dtype, double minval, double maxval) {
@@ -142,9 +157,7 @@ Array randint(const Key& key, Shape shape, std::int64_t minval, std::int64_t max
               Where where) {
   const Call call("randint", where);
   check_key(key);
-  if (!is_integer(dtype))
-    throw DtypeError(call_text() + " gives integers, not " + name(dtype) +
-                     "; convert the result with astype");
+  check_integer(dtype);
   check_shape(shape, dtype);
   // The bounds converted to the dtype, and whether maxval is one past its largest value. uint64's largest
   // value exceeds every int64.
@@ -197,9 +210,7 @@ Array geometric(const Key& key, const Array& p, DrawShape shape, Dtype dtype, Wh
   const Call call("geometric", where);
   check_key(key);
   check_usable(p);
-  if (!is_integer(dtype))
-    throw DtypeError(call_text() + " gives integers, not " + name(dtype) +
-                     "; convert the result with astype");
+  check_integer(dtype);
   if (is_complex(p.dtype())) throw DtypeError(call_text() + ": the probability is complex; it must be real");
   const Shape drawn = drawn_shape(shape.shape, {p});
   const Dtype floating = is_floating(p.dtype()) ? p.dtype() : float32;

@@ -104,9 +104,7 @@ Array truncated_normal(const Key& key, double lower, double upper, Shape shape, 
 Array truncated_normal(const Key& key, const Array& lower, const Array& upper, DrawShape shape, Dtype dtype,
                        Where where) {
   const Call call("truncated_normal", where);
-  check_key(key);
-  const Shape drawn = drawn_shape(shape.shape, {lower, upper});
-  check_draw(key, drawn, dtype);
+  const Shape drawn = checked_shape(key, shape, {lower, upper}, dtype);
   const Array lo = cast_to(lower, dtype), hi = cast_to(upper, dtype),
               root_two = cast_to(Array(M_SQRT2), dtype);
   const Array u = uniform(key, drawn, dtype, erf(lo / root_two), erf(hi / root_two));
@@ -117,10 +115,8 @@ Array truncated_normal(const Key& key, const Array& lower, const Array& upper, D
 
 Array pareto(const Key& key, const Array& b, DrawShape shape, Dtype dtype, Where where) {
   const Call call("pareto", where);
-  check_key(key);
+  const Shape drawn = checked_shape(key, shape, {b}, dtype);
   const Array exponent = parameter(b, dtype);
-  const Shape drawn = drawn_shape(shape.shape, {b});
-  check_draw(key, drawn, dtype);
   return exp(exponential_of(key, drawn, dtype) / exponent);
 }
 
@@ -137,10 +133,8 @@ Array weibull_min(const Key& key, const Array& scale, const Array& concentration
 
 Array rayleigh(const Key& key, const Array& scale, DrawShape shape, Dtype dtype, Where where) {
   const Call call("rayleigh", where);
-  check_key(key);
+  const Shape drawn = checked_shape(key, shape, {scale}, dtype);
   const Array size = parameter(scale, dtype);
-  const Shape drawn = drawn_shape(shape.shape, {scale});
-  check_draw(key, drawn, dtype);
   return size * sqrt(-2.0 * log(uniform_in(key, drawn, dtype, 0, 1)));
 }
 
@@ -155,11 +149,9 @@ Array lognormal(const Key& key, const Array& sigma, DrawShape shape, Dtype dtype
 Array triangular(const Key& key, const Array& left, const Array& mode, const Array& right, DrawShape shape,
                  Dtype dtype, Where where) {
   const Call call("triangular", where);
-  check_key(key);
+  const Shape drawn = checked_shape(key, shape, {left, mode, right}, dtype);
   const auto given = [&](const Array& p) { return parameter(p, dtype); };
   const Array l = given(left), m = given(mode), r = given(right);
-  const Shape drawn = drawn_shape(shape.shape, {left, mode, right});
-  check_draw(key, drawn, dtype);
   const Array u = uniform_in(key, drawn, dtype, 0, 1), one = Array(1.0);
   const Array rising = l + sqrt(u * (r - l) * (m - l)), falling = r - sqrt((one - u) * (r - l) * (r - m));
   const Array is_rising = less(u, ((m - l) / (r - l)));
@@ -168,10 +160,8 @@ Array triangular(const Key& key, const Array& left, const Array& mode, const Arr
 
 Array wald(const Key& key, const Array& mean, DrawShape shape, Dtype dtype, Where where) {
   const Call call("wald", where);
-  check_key(key);
+  const Shape drawn = checked_shape(key, shape, {mean}, dtype);
   const Array m = parameter(mean, dtype);
-  const Shape drawn = drawn_shape(shape.shape, {mean});
-  check_draw(key, drawn, dtype);
   const auto keys = split(key, 2);
   const Array y = square(normal_of(keys[0], drawn, dtype)), z = uniform_in(keys[1], drawn, dtype, 0, 1);
   const Array m2 = m * m;

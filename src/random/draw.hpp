@@ -13,6 +13,7 @@ Key key_from_words(rng::Words);
 // ShapeError unless it is one key (2,), DtypeError unless it is uint32.
 void check_key(const Key&);
 void check_floating(Dtype);
+void check_integer(Dtype);
 void check_shape(const Shape&, Dtype);
 // All of the above, for a distribution of real numbers.
 void check_draw(const Key&, const Shape&, Dtype);
@@ -21,6 +22,8 @@ Array parameter(const Array&, Dtype);
 
 // The shape to draw: `shape`, or the parameters' shape. ShapeError if the parameters do not broadcast to it.
 Shape drawn_shape(const std::optional<Shape>& shape, const std::vector<Array>& parameters);
+// The same, after the checks of key, parameters, shape and dtype.
+Shape checked_shape(const Key&, const DrawShape&, const std::vector<Array>& parameters, Dtype);
 
 // Draws with checked arguments, for derived distributions.
 Array uniform_of(const Key&, const Shape&, Dtype, double minval, double maxval);

@@ -9,6 +9,7 @@
 #include "ops/build.hpp"
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
+#include "ops/position_dtype.hpp"
 #include "ops/sort/sort_by_key.hpp"
 #include "random/draw.hpp"
 
@@ -37,10 +38,7 @@ Array shuffle(Key key, Array x, int dim) {
   return moveaxis(x, -1, dim);
 }
 
-Array positions(std::int64_t n) {
-  return arange_of(std::int64_t{0}, n, std::int64_t{1},
-                   n > std::numeric_limits<std::int32_t>::max() ? int64 : int32);
-}
+Array positions(std::int64_t n) { return arange_of(std::int64_t{0}, n, std::int64_t{1}, position_dtype(n)); }
 
 // The range [0, n) along one dim.
 Array first_along(const Array& x, int dim, std::int64_t n) {
@@ -128,9 +126,8 @@ Array choice(const Key& key, const Array& a, Shape shape, bool replace, std::opt
         from.array ? permutation(key, *from.array, from.dim, false) : permutation(key, from.n);
     chosen = first_along(shuffled, from.dim, draws);
   } else {
-    const Array indices =
-        p ? indices_by_probability(key, *p, from.n, shape, replace)
-          : randint(key, shape, 0, from.n, from.n > std::numeric_limits<std::int32_t>::max() ? int64 : int32);
+    const Array indices = p ? indices_by_probability(key, *p, from.n, shape, replace)
+                            : randint(key, shape, 0, from.n, position_dtype(from.n));
     chosen = from.array ? take(*from.array, indices, from.dim) : indices;
   }
   Shape result = shape;

@@ -10,16 +10,6 @@ namespace {
 
 using kernels::GammaSpace;
 
-// The shape to draw, after the checks common to all distributions with parameters.
-Shape checked_shape(const Key& key, const DrawShape& shape, const std::vector<Array>& parameters,
-                    Dtype dtype) {
-  check_key(key);
-  for (const auto& p : parameters) check_usable(p);
-  const Shape drawn = drawn_shape(shape.shape, parameters);
-  check_draw(key, drawn, dtype);
-  return drawn;
-}
-
 Array broadcast(const Array& x, const Shape& shape) {
   return x.shape() == shape ? x : broadcast_to(x, shape);
 }
@@ -126,9 +116,7 @@ Array poisson(const Key& key, const Array& lambda, DrawShape shape, Dtype dtype,
   const Call call("poisson", where);
   check_key(key);
   check_usable(lambda);
-  if (!is_integer(dtype))
-    throw DtypeError(call_text() + " gives integers, not " + name(dtype) +
-                     "; convert the result with astype");
+  check_integer(dtype);
   if (is_complex(lambda.dtype())) throw DtypeError(call_text() + ": lambda is complex; it must be real");
   const Shape drawn = drawn_shape(shape.shape, {lambda});
   check_shape(drawn, dtype);
