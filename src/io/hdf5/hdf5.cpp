@@ -17,6 +17,7 @@
 #include "io/blocks.hpp"
 #include "io/fault_point.hpp"
 #include "io/file.hpp"
+#include "io/formats/part.hpp"
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/dataset.hpp"
 #include "io/hdf5/library.hpp"
@@ -55,17 +56,17 @@ std::string shown(const std::vector<std::string>& names) {
 }
 
 // Callback of the library for paths that lead through a link to another file.
-herr_t refuse_link(const char*, const char*, const char*, const char*, unsigned*, hid_t, void* was_met) {
-  *static_cast<bool*>(was_met) = true;
+herr_t refuse_link(const char*, const char*, const char*, const char*, unsigned*, hid_t, void* was_found) {
+  *static_cast<bool*>(was_found) = true;
   return -1;
 }
 
 Handle open_dataset(const Source& source, hid_t file) {
-  bool link_was_met = false;
+  bool link_was_found = false;
   const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
-  if (!source.other_files) H5Pset_elink_cb(access, refuse_link, &link_was_met);
+  if (!source.other_files) H5Pset_elink_cb(access, refuse_link, &link_was_found);
   Handle dataset(H5Dopen2(file, source.dataset.c_str(), access), H5Dclose);
-  if (link_was_met)
+  if (link_was_found)
     source.fail("has a link to another file on the way to " + tessera::quoted(source.dataset),
                 "pass {.other_files = true} if you trust it, or open that file itself");
   if (dataset.ok()) {
@@ -78,33 +79,8 @@ Handle open_dataset(const Source& source, hid_t file) {
       names.empty() ? "it has none at all" : "it has " + shown(names) + did_you_mean(source.dataset, names));
 }
 
-// The selected part of a dataset: start, step and count along each dim.
-struct Selection {
-  std::vector<std::int64_t> start, step, count;
-};
-Selection part_of(const Source& source, const Shape& shape) {
-  if (source.slices.size() > shape.size())
-    throw IndexError(source.call + ": " +
-                     format_count(static_cast<std::int64_t>(source.slices.size()), "slice") +
-                     " for the dataset " + tessera::quoted(source.dataset) + " of shape " + to_string(shape));
-  Selection part;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    const Slice slice = d < source.slices.size() ? source.slices[d] : Slice{};
-    const std::int64_t extent = shape[d], step = slice.step.value_or(1);
-    if (step < 1)
-      throw IndexError(source.call + ": the slice of dimension " + std::to_string(d) + " has the step " +
-                       std::to_string(step) +
-                       "; of a file only positive steps are read. Use flip afterwards");
-    const auto bound = [&](std::optional<std::int64_t> at, std::int64_t otherwise) {
-      if (!at) return otherwise;
-      return std::clamp<std::int64_t>(*at < 0 ? *at + extent : *at, 0, extent);
-    };
-    const std::int64_t start = bound(slice.start, 0), stop = bound(slice.stop, extent);
-    part.start.push_back(start);
-    part.step.push_back(step);
-    part.count.push_back(stop > start ? (stop - start - 1) / step + 1 : 0);
-  }
-  return part;
+Selection selection_of(const Source& source, const Shape& shape) {
+  return part_of(source.call, "the dataset " + tessera::quoted(source.dataset), source.slices, shape);
 }
 
 void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, std::byte* out) {
@@ -113,7 +89,7 @@ void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, 
   const Handle file = open_file(source, H5F_ACC_RDONLY), dataset = open_dataset(source, file);
   const Handle in_file(H5Dget_space(dataset), H5Sclose);
   check_filters(source, dataset);
-  const Selection part = part_of(source, shape_of_dataset(source, dataset));
+  const Selection part = selection_of(source, shape_of_dataset(source, dataset));
   std::vector<hsize_t> start, step, count;
   for (std::size_t d = 0; d < box.size(); ++d) {
     start.push_back(static_cast<hsize_t>(part.start[d] + box[d].start * part.step[d]));
@@ -134,8 +110,8 @@ void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, 
 FileInfo read_info(const Source& source) {
   const Quiet quiet;
   const Handle file = open_file(source, H5F_ACC_RDONLY), dataset = open_dataset(source, file);
-  return {Shape(part_of(source, shape_of_dataset(source, dataset)).count), dtype_of_dataset(source, dataset),
-          "hdf5 dataset " + source.dataset};
+  return {Shape(selection_of(source, shape_of_dataset(source, dataset)).count),
+          dtype_of_dataset(source, dataset), "hdf5 dataset " + source.dataset};
 }
 
 // Turns the library's failures during the creation of a dataset into one IoError.
@@ -233,16 +209,6 @@ std::int64_t prepare_dataset(const Source& source, const std::string& file_name,
   if (file.bytes() < offset + x.nbytes()) file.resize(offset + x.nbytes());
   file.sync();
   return offset;
-}
-
-// The slices as the user gave them: " [10:20, ::2]".
-std::string slices_text(const std::vector<Slice>& slices) {
-  if (slices.empty()) return "";
-  std::vector<std::string> texts;
-  const auto number = [](std::optional<std::int64_t> n) { return n ? std::to_string(*n) : std::string(); };
-  for (const Slice& s : slices)
-    texts.push_back(number(s.start) + ":" + number(s.stop) + (s.step ? ":" + number(s.step) : ""));
-  return " [" + join(texts) + "]";
 }
 
 Array load(const Source& source, const std::optional<Sharding>& sharding) {
