@@ -10,17 +10,11 @@
 
 #include "python/convert.hpp"
 #include "python/families.hpp"
+#include "python/libraries/file_writer.hpp"
 #include "python/module.hpp"
 
 namespace tessera::python {
 namespace {
-
-// Runs work() without the interpreter's lock.
-template <class Work> void unlocked(Work&& work) {
-  const auto where = here();
-  const py::gil_scoped_release released;
-  work(where);
-}
 
 io::ZarrOptions zarr_options(const py::kwargs& words) {
   io::ZarrOptions options;
@@ -49,19 +43,8 @@ io::ZarrOptions zarr_options(const py::kwargs& words) {
 }
 
 void bind_zarr(py::module_& part) {
-  py::class_<io::Zarr> type(part, "Zarr",
-                            "Writes a Zarr store array by array; with `with` it is closed at the end. "
-                            "Collective over all ranks.");
-  type.def(py::init([](const PathValue& path, const std::string& mode) {
-             const io::ZarrOpenOptions options{choose<io::ZarrOpen>("mode", mode,
-                                                                    {{"append", io::ZarrOpen::append},
-                                                                     {"replace", io::ZarrOpen::replace},
-                                                                     {"fail", io::ZarrOpen::fail}})};
-             const auto where = here();
-             const py::gil_scoped_release released;
-             return io::Zarr(path, options, where);
-           }),
-           py::arg("path"), py::arg("mode") = "append");
+  auto type = bind_writer<io::Zarr, io::ZarrOpenOptions, io::ZarrOpen>(part, "Zarr",
+                                                                       "Writes a Zarr store array by array");
   type.def(
           "write",
           [](io::Zarr& out, const std::string& name, Value x, const py::kwargs& words) {
@@ -105,14 +88,7 @@ void bind_zarr(py::module_& part) {
           py::arg("name"), py::arg("json"), "Sets all attributes to those of a JSON object.")
       .def(
           "flush", [](io::Zarr& out) { unlocked([&](auto where) { out.flush(where); }); },
-          "A new store gets its name.")
-      .def(
-          "close", [](io::Zarr& out) { unlocked([&](auto where) { out.close(where); }); },
-          "flush, and the end of it.")
-      .def("__enter__", [](py::object self) { return self; })
-      .def("__exit__", [](py::object self, const py::object& kind, py::handle, py::handle) {
-        if (kind.is_none()) self.attr("close")();
-      });
+          "A new store gets its name.");
 }
 
 io::NetcdfVariableOptions variable_options(int compression, const std::optional<DtypeValue>& packed,
@@ -140,36 +116,18 @@ template <Put put> void bind_put(py::class_<io::Netcdf>& type, const char* name,
 }
 
 void bind_netcdf(py::module_& part) {
-  py::class_<io::Netcdf> type(part, "Netcdf",
-                              "Writes a netCDF-4 file variable by variable; with `with` it is closed at "
-                              "the end. Collective over all ranks.");
-  type.def(py::init([](const PathValue& path, const std::string& mode) {
-             const io::Hdf5WriterOptions options{choose<io::Hdf5Open>("mode", mode,
-                                                                      {{"append", io::Hdf5Open::append},
-                                                                       {"replace", io::Hdf5Open::replace},
-                                                                       {"fail", io::Hdf5Open::fail}})};
-             const auto where = here();
-             const py::gil_scoped_release released;
-             return io::Netcdf(path, options, where);
-           }),
-           py::arg("path"), py::arg("mode") = "append");
+  auto type = bind_writer<io::Netcdf, io::Hdf5WriterOptions, io::Hdf5Open>(
+      part, "Netcdf", "Writes a netCDF-4 file variable by variable");
   bind_put<&io::Netcdf::write>(type, "write", "Makes a variable over these dimensions.");
   bind_put<&io::Netcdf::append>(type, "append",
                                 "Adds x along the first dimension of a variable, or makes it.");
   type.def(
-          "attribute",
-          [](io::Netcdf& out, const std::string& variable, const std::string& name,
-             const io::Attribute& value) {
-            unlocked([&](auto where) { out.attribute(variable, name, value, where); });
-          },
-          py::arg("variable"), py::arg("name"), py::arg("value"),
-          "Sets an attribute of a variable, or of the file (\"\").")
-      .def(
-          "close", [](io::Netcdf& out) { unlocked([&](auto where) { out.close(where); }); }, "The end of it.")
-      .def("__enter__", [](py::object self) { return self; })
-      .def("__exit__", [](py::object self, const py::object& kind, py::handle, py::handle) {
-        if (kind.is_none()) self.attr("close")();
-      });
+      "attribute",
+      [](io::Netcdf& out, const std::string& variable, const std::string& name, const io::Attribute& value) {
+        unlocked([&](auto where) { out.attribute(variable, name, value, where); });
+      },
+      py::arg("variable"), py::arg("name"), py::arg("value"),
+      "Sets an attribute of a variable, or of the file (\"\").");
   part.def(
       "save_netcdf",
       [](const PathValue& path, const std::map<std::string, Value>& variables,
