@@ -7,6 +7,7 @@
 /// Not part of tessera.hpp.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <type_traits>
 
@@ -65,6 +66,10 @@ struct ManagedTensorVersioned {
 
 namespace detail {
 template <class Managed> Managed* export_dlpack(const Array& x, std::source_location where);
+// A tensor over row-major memory, which `memory` keeps until the reader calls the deleter. Flags are left out
+// of a ManagedTensor.
+template <class Managed> Managed* managed_tensor(const void* data, const Shape&, Dtype,
+                                                 std::shared_ptr<const void> memory, std::uint64_t flags);
 template <class Managed> HostArray import_dlpack(Managed*, std::source_location where);
 template <class T>
 concept has_dlpack_flags = requires(T tensor) {

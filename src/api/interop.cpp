@@ -52,37 +52,47 @@ Dtype dtype_of_dl(dlpack::DataType type) {
 // An exported tensor together with its memory.
 template <class Managed> struct Exported {
   Managed tensor{};
-  Buffer memory;
+  std::shared_ptr<const void> memory;
   std::vector<std::int64_t> shape, strides;
 };
 
-template <class Managed> void give_back(Managed* tensor) {
+template <class Managed> void release(Managed* tensor) {
   if (tensor->deleter != nullptr) tensor->deleter(tensor);
 }
 
 }  // namespace
 
+template <class Managed> Managed* managed_tensor(const void* data, const Shape& shape, Dtype dtype,
+                                                 std::shared_ptr<const void> memory,
+                                                 [[maybe_unused]] std::uint64_t flags) {
+  auto exported = std::make_unique<Exported<Managed>>();
+  exported->memory = std::move(memory);
+  exported->shape.assign(shape.begin(), shape.end());
+  exported->strides = row_major_strides(shape);
+  Managed& tensor = exported->tensor;
+  tensor.dl_tensor = {const_cast<void*>(data),
+                      {dl_cpu, 0},
+                      shape.ndim(),
+                      dl_type(dtype),
+                      exported->shape.data(),
+                      exported->strides.data(),
+                      0};
+  tensor.manager_ctx = exported.get();
+  tensor.deleter = [](Managed* own) { delete static_cast<Exported<Managed>*>(own->manager_ctx); };
+  if constexpr (has_dlpack_flags<Managed>) tensor.version = {1, 0}, tensor.flags = flags;
+  return &exported.release()->tensor;
+}
+template dlpack::ManagedTensor* managed_tensor(const void*, const Shape&, Dtype, std::shared_ptr<const void>,
+                                               std::uint64_t);
+template dlpack::ManagedTensorVersioned* managed_tensor(const void*, const Shape&, Dtype,
+                                                        std::shared_ptr<const void>, std::uint64_t);
+
 template <class Managed> Managed* export_dlpack(const Array& x, std::source_location where) {
   const Call call("to_dlpack", where);
   auto [memory, shape] = local_block(x);
-  auto exported = std::make_unique<Exported<Managed>>();
-  exported->shape.assign(shape.begin(), shape.end());
-  exported->strides = row_major_strides(shape);
-  exported->tensor.dl_tensor = {memory.data(),
-                                {dl_cpu, 0},
-                                static_cast<std::int32_t>(shape.size()),
-                                dl_type(x.dtype()),
-                                exported->shape.data(),
-                                exported->strides.data(),
-                                0};
-  exported->tensor.manager_ctx = exported.get();
-  exported->tensor.deleter = [](Managed* tensor) {
-    delete static_cast<Exported<Managed>*>(tensor->manager_ctx);
-  };
-  if constexpr (has_dlpack_flags<Managed>)
-    exported->tensor.version = {1, 0}, exported->tensor.flags = dlpack::flag_read_only;
-  exported->memory = std::move(memory);
-  return &exported.release()->tensor;
+  const void* const data = memory.data();
+  return managed_tensor<Managed>(data, shape, x.dtype(), std::make_shared<Buffer>(std::move(memory)),
+                                 dlpack::flag_read_only);
 }
 template dlpack::ManagedTensor* export_dlpack(const Array&, std::source_location);
 template dlpack::ManagedTensorVersioned* export_dlpack(const Array&, std::source_location);
@@ -108,10 +118,10 @@ template <class Managed> HostArray import_dlpack(Managed* tensor, std::source_lo
   for (int d = 0; d < block.ndim && block.strides != nullptr; ++d)
     is_dense &= shape[d] <= 1 || block.strides[d] == dense[d];
   if (is_dense || shape.elements() == 0)
-    return HostArray::adopt(data, shape, dtype, [tensor] { give_back(tensor); });
+    return HostArray::adopt(data, shape, dtype, [tensor] { release(tensor); });
   HostArray copy(shape, dtype, where);
   kernels::copy_strided(copy.bytes(), dense, data, {block.strides, shape.size()}, shape, itemsize(dtype));
-  give_back(tensor);
+  release(tensor);
   return copy;
 }
 template HostArray import_dlpack(dlpack::ManagedTensor*, std::source_location);
