@@ -253,11 +253,11 @@ Array accuracy(const Operand& logits, const Operand& labels);
 template <class Tree> class Batches {
  public:
   /// For shuffled_batches: arrays (batches, batch, ...).
-  Batches(Tree dealt, std::int64_t count) : dealt_(std::move(dealt)), count_(count) {}
+  Batches(Tree arrays, std::int64_t count) : arrays_(std::move(arrays)), count_(count) {}
   std::int64_t size() const { return count_; }  ///< number of batches
   /// Batch i of [0, size()): arrays (batch, ...) in the requested layout. Sends nothing.
   Tree operator[](std::int64_t i) const {
-    return tree_map([i](const Array& x) { return x(static_cast<int>(i)); }, dealt_);
+    return tree_map([i](const Array& x) { return x(static_cast<int>(i)); }, arrays_);
   }
 
   /// For `for (const auto& [x, y] : batches)`.
@@ -277,7 +277,7 @@ template <class Tree> class Batches {
   Iterator end() const { return {this, count_}; }  ///< the iterator past the last batch
 
  private:
-  Tree dealt_;
+  Tree arrays_;
   std::int64_t count_;
 };
 
@@ -288,7 +288,8 @@ Array shuffled_order(const random::Key& key, std::int64_t examples, std::int64_t
 
 namespace detail {
 // Rows selected by an order (batches, batch), each batch in the layout of its spec.
-Array deal(const Array& x, const Array& order, const Mesh& mesh, const PartitionSpec& batch_spec);
+Array scattered_batches(const Array& x, const Array& order, const Mesh& mesh,
+                        const PartitionSpec& batch_spec);
 std::int64_t common_examples(const std::vector<Array>& leaves, Where);
 }  // namespace detail
 
@@ -302,8 +303,9 @@ template <class Tree>
 Batches<Tree> shuffled_batches(const random::Key& key, const Tree& data, std::int64_t batch, const Mesh& mesh,
                                const PartitionSpec& batch_spec, Where where = Where::current()) {
   const Array order = shuffled_order(key, detail::common_examples(tree_leaves(data), where), batch, where);
-  return {tree_map([&](const Array& x) { return detail::deal(x, order, mesh, batch_spec); }, data),
-          order.shape()[0]};
+  return {
+      tree_map([&](const Array& x) { return detail::scattered_batches(x, order, mesh, batch_spec); }, data),
+      order.shape()[0]};
 }
 /// @}
 

@@ -44,10 +44,10 @@ std::int64_t parts_shared(const Array& q, const Array& k) {
   const auto &sq = output_of(q).sharding, &sk = output_of(k).sharding;
   if (!sq || !sk || !(sq->mesh() == sk->mesh())) return 1;
   const auto own = sq->dim_axes(4)[1], others = sk->dim_axes(4)[1];
-  const bool meet = std::any_of(own.begin(), own.end(), [&](int a) {
+  const bool overlap = std::any_of(own.begin(), own.end(), [&](int a) {
     return std::find(others.begin(), others.end(), a) != others.end();
   });
-  return meet ? devices_along(sk->mesh(), others) : 1;
+  return overlap ? devices_along(sk->mesh(), others) : 1;
 }
 
 // Keys [first, last); replicated over the axes that split them if `gathers`.

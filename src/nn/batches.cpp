@@ -16,7 +16,8 @@ Array shuffled_order(const random::Key& key, std::int64_t examples, std::int64_t
 
 namespace detail {
 
-Array deal(const Array& x, const Array& order, const Mesh& mesh, const PartitionSpec& batch_spec) {
+Array scattered_batches(const Array& x, const Array& order, const Mesh& mesh,
+                        const PartitionSpec& batch_spec) {
   std::vector<DimSpec> dims{None};
   dims.insert(dims.end(), batch_spec.dims().begin(), batch_spec.dims().end());
   return device_put(take(x, order, 0), mesh, PartitionSpec(dims));

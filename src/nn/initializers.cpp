@@ -58,34 +58,31 @@ Array variance_scaling(const random::Key& key, Shape shape, VarianceScaling opti
   return random::truncated_normal(key, -2, 2, shape, dtype, where) * (deviation / truncated_deviation);
 }
 
+namespace {
+Array scaled(const char* name, const VarianceScaling& options, const random::Key& key, const Shape& shape,
+             Dtype dtype, Where where) {
+  const Call call(name, where);
+  return variance_scaling(key, shape, options, dtype, where);
+}
+}  // namespace
+
 Array lecun_normal(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
-  const Call call("lecun_normal", where);
-  return variance_scaling(key, shape, {1, Fan::in, Draw::truncated_normal}, dtype, where);
+  return scaled("lecun_normal", {1, Fan::in, Draw::truncated_normal}, key, shape, dtype, where);
 }
-
 Array lecun_uniform(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
-  const Call call("lecun_uniform", where);
-  return variance_scaling(key, shape, {1, Fan::in, Draw::uniform}, dtype, where);
+  return scaled("lecun_uniform", {1, Fan::in, Draw::uniform}, key, shape, dtype, where);
 }
-
 Array glorot_normal(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
-  const Call call("glorot_normal", where);
-  return variance_scaling(key, shape, {1, Fan::average, Draw::truncated_normal}, dtype, where);
+  return scaled("glorot_normal", {1, Fan::average, Draw::truncated_normal}, key, shape, dtype, where);
 }
-
 Array glorot_uniform(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
-  const Call call("glorot_uniform", where);
-  return variance_scaling(key, shape, {1, Fan::average, Draw::uniform}, dtype, where);
+  return scaled("glorot_uniform", {1, Fan::average, Draw::uniform}, key, shape, dtype, where);
 }
-
 Array he_normal(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
-  const Call call("he_normal", where);
-  return variance_scaling(key, shape, {2, Fan::in, Draw::truncated_normal}, dtype, where);
+  return scaled("he_normal", {2, Fan::in, Draw::truncated_normal}, key, shape, dtype, where);
 }
-
 Array he_uniform(const random::Key& key, const Shape& shape, Dtype dtype, Where where) {
-  const Call call("he_uniform", where);
-  return variance_scaling(key, shape, {2, Fan::in, Draw::uniform}, dtype, where);
+  return scaled("he_uniform", {2, Fan::in, Draw::uniform}, key, shape, dtype, where);
 }
 
 }  // namespace tessera::nn

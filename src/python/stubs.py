@@ -96,7 +96,7 @@ parameter_types = {
     **dict.fromkeys("key_block count seed dimension start_dimension stop_dimension".split(), "int"), **dict.fromkeys("is_causal strip_zeros on ordered".split(), "bool"),
     **dict.fromkeys("format trace_path signature".split(), "str"), "trans": "Union[int, str]", **dict.fromkeys("initializer flatten unflatten primitive pyfunc".split(), "Callable[..., Any]"), "alpha": "float",
     "elems": "_T", "other": "ArrayLike", "axis_index_groups": "Sequence[Sequence[int]]", "ord": "Union[int, float, str]", "index_dtype": "DtypeLike", "branches": "Sequence[Callable[..., Any]]", "excluded": "Collection[Union[int, str]]",
-    "lists": "ArrayLike", "_": "object", "shapes": "Sequence[int]", "options": "object", "layout": "object", "args": "object", "kwargs": "object", "cls": "type", "data": "_T", "dealt": "object",
+    "lists": "ArrayLike", "_": "object", "shapes": "Sequence[int]", "options": "object", "layout": "object", "args": "object", "kwargs": "object", "cls": "type", "data": "_T", "rows": "object",
     "data_fields": "Sequence[str]", "meta_fields": "Sequence[str]", "leaves": "Sequence[object]", "gradients": "_T", "state": "_S", "rest": "object", "initial": "object", "rules": "Callable[..., Any]",
     **dict.fromkeys("ndmin segments ind".split(), "int"), **dict.fromkeys("a_min a_max ids".split(), "ArrayLike"), **dict.fromkeys("assume_unique retstep sparse".split(), "bool"),
     "mask_func": "Callable[..., Any]", "trim": "str", "out": "None", "result": "_T", "types": "object", "ufunc": "object", "casting": "str", "wrap": "bool", "inplace": "bool", "rcond": "float", "bitorder": "str", "count": "int", "copy": "bool", "api_version": "str", "stream": "object", "max_version": "object",

@@ -51,8 +51,8 @@ void bind_layers(py::module_ m) {
         [](const std::vector<LayerValues>& layers, const Mesh& mesh, const std::string& axis) {
           return layers_of(nn::split_in_pairs(network_of(layers), mesh, axis, here()));
         });
-  m.def("deal", [](Value x, Value order, const Mesh& mesh, const PartitionSpec& batch_spec) {
-    return nn::detail::deal(x.array, order.array, mesh, batch_spec);
+  m.def("scattered_batches", [](Value x, Value order, const Mesh& mesh, const PartitionSpec& batch_spec) {
+    return nn::detail::scattered_batches(x.array, order.array, mesh, batch_spec);
   });
   m.def("common_examples", [](const std::vector<Value>& leaves) {
     return nn::detail::common_examples(arrays_of(leaves), here());

@@ -115,8 +115,8 @@ def embedding(key, numbers, features, dtype=_core.float32):
 class Batches:
     """An epoch: all examples once, in random order, a batch at a time. Made by shuffled_batches."""
 
-    def __init__(self, dealt, count):
-        self._dealt, self._count = dealt, count
+    def __init__(self, rows, count):
+        self._rows, self._count = rows, count
 
     def __len__(self):
         return self._count
@@ -124,10 +124,10 @@ class Batches:
     def __getitem__(self, i):
         if not -self._count <= i < self._count:
             raise IndexError(f"batch {i} of {self._count}")
-        return _tree_map(lambda x: x[i], self._dealt)
+        return _tree_map(lambda x: x[i], self._rows)
 
 
 def shuffled_batches(key, data, batch, mesh, batch_spec):
     """The examples of a tree of arrays (examples, ...) in random order, the same for every layout; each batch has the layout batch_spec on the mesh."""
     order = shuffled_order(key, _n.common_examples(_tree_leaves(data)), batch)
-    return Batches(_tree_map(lambda x: _n.deal(x, order, mesh, batch_spec), data), order.shape[0])
+    return Batches(_tree_map(lambda x: _n.scattered_batches(x, order, mesh, batch_spec), data), order.shape[0])
