@@ -43,14 +43,6 @@ std::vector<Array> called_back(const detail::BackwardRule& rule, std::span<const
   return rule(arguments, cotangents, where);
 }
 
-// x with a leading batch dim.
-Array with_batch(const Array& x, int dim, std::int64_t size) {
-  if (dim != not_batched) return batch_first(x, dim);
-  auto extents = x.shape().vector();
-  extents.insert(extents.begin(), size);
-  return broadcast_to(expand_dims(x, 0), Shape(std::move(extents)));
-}
-
 // The rule on batches: traced on one example, replayed on all. Arguments shared by all examples get the sum
 // of their cotangents.
 detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> dims, std::int64_t size,

@@ -117,6 +117,13 @@ Array with_batch_at(const BatchedValue& y, std::optional<int> axis, std::int64_t
 
 }  // namespace
 
+Array with_batch(const Array& x, int dim, std::int64_t size) {
+  if (dim != not_batched) return batch_first(x, dim);
+  auto extents = x.shape().vector();
+  extents.insert(extents.begin(), size);
+  return broadcast_to(expand_dims(x, 0), Shape(std::move(extents)));
+}
+
 Array example_of(const Array& x, int dim) {
   const auto& output = output_of(x);
   auto extents = x.shape().vector();

@@ -24,11 +24,6 @@ using kernels::FftKind;
 using kernels::FftPlanning;
 using kernels::FftSign;
 
-std::vector<Type> infer(std::span<const Type> in, const Params& params) {
-  const auto& p = params.as<FftParams>();
-  return {type_after(p, {in[0].shape, in[0].dtype}, p.dims)};
-}
-
 // ---- the local transform of unsplit dims ----
 
 struct LocalFftParams {
@@ -246,7 +241,7 @@ Batched batch(const BatchArgs& args) {
 
 const OpDef fft_op{
     .name = "fft",
-    .infer = infer,
+    .infer = infer_fft,
     .sharding = PlacementRule{place_fft},
     .runs = Lower{lower},
     .vjp = vjp,

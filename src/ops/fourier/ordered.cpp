@@ -20,11 +20,6 @@ namespace {
 
 using kernels::FftKind;
 
-std::vector<Type> infer(std::span<const Type> in, const Params& params) {
-  const auto& p = params.as<FftParams>();
-  return {type_after(p, {in[0].shape, in[0].dtype}, p.dims)};
-}
-
 // Items of a line, `step` apart, to or from memory of its own.
 template <class T> void take_line(const T* from, std::int64_t step, std::int64_t n, T* line) {
   for (std::int64_t i = 0; i < n; ++i) line[i] = from[i * step];
@@ -111,7 +106,7 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
 
 const OpDef line_op{
     .name = "fft_in_order",
-    .infer = infer,
+    .infer = infer_fft,
     .sharding = PlacementRule{place},
     .runs = Lower{.write = lower, .kernel = kernel},
     .vjp = [](const VjpArgs& v) -> Cotangents { return fft_cotangent(v); },

@@ -235,6 +235,10 @@ Type type_after(const FftParams& p, const Type& in, const std::vector<int>& done
   }
   return type;
 }
+std::vector<Type> infer_fft(std::span<const Type> in, const Params& params) {
+  const auto& p = params.as<FftParams>();
+  return {type_after(p, {in[0].shape, in[0].dtype}, p.dims)};
+}
 
 FftStages plan_stages(const FftParams& p, const Type& in, const Sharding& from,
                       const std::optional<Sharding>& to, const std::vector<int>& fixed_axes) {

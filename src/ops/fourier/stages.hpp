@@ -35,5 +35,6 @@ FftStages plan_stages(const FftParams&, const Type& in, const Sharding& from,
 
 // The type of a value after the dims in `done` (all of a stage's) have been transformed.
 Type type_after(const FftParams&, const Type& in, const std::vector<int>& done);
+std::vector<Type> infer_fft(std::span<const Type> in, const Params&);
 
 }  // namespace tessera

@@ -62,13 +62,6 @@ std::vector<Array> one_jvp(const CustomOp::Definition& op, const RuleCall& c) {
 
 // ---- on batches ----
 
-Array with_batch(const Array& x, int dim, std::int64_t size) {
-  if (dim != not_batched) return batch_first(x, dim);
-  auto extents = x.shape().vector();
-  extents.insert(extents.begin(), size);
-  return broadcast_to(expand_dims(x, 0), Shape(std::move(extents)));
-}
-
 class Examples {
  public:
   // One example of x where it has a batch dim in front, and x itself otherwise.
