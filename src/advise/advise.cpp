@@ -10,6 +10,7 @@
 #include "advise/search.hpp"
 #include "base/call.hpp"
 #include "base/text.hpp"
+#include "base/text/seconds.hpp"
 
 namespace tessera {
 namespace {
@@ -184,7 +185,7 @@ Explanation detail::with_hint(Explanation own, const std::vector<Leaf>& leaves, 
     const double ratio = own.predicted_seconds / best.second.seconds;
     if (best.second.is_possible && ratio > 1.5)
       own.hint = "with the arguments as " + layouts_text(named(search.layouts_of_choice(best.first))) +
-                 " it would take " + seconds_text(best.second.seconds) + ", " + times_text(ratio) +
+                 " it would take " + format_seconds(best.second.seconds) + ", " + times_text(ratio) +
                  " times less (advise finds more)";
   } catch (const UserError&) {
     // Other layouts are refused: the given ones need no hint.
@@ -197,14 +198,14 @@ std::string to_string(const Advice& advice) {
   int number = 0;
   for (const auto& layout : advice.best) {
     text += std::to_string(++number) + ". " + layouts_text(layout.shardings) + " over " +
-            mesh_text(layout.shardings[0].mesh()) + ": " + seconds_text(layout.predicted_seconds) + ", " +
+            mesh_text(layout.shardings[0].mesh()) + ": " + format_seconds(layout.predicted_seconds) + ", " +
             format_bytes(layout.bytes) + " received, peak " + format_bytes(layout.peak_bytes) +
             (layout.is_within_memory_limit ? "" : ", over the memory limit") + "\n   " + layout.reason + "\n";
   }
   if (advice.given) {
     const double ratio = advice.given->predicted_seconds / advice.best[0].predicted_seconds;
     text += "given: " + layouts_text(advice.given->shardings) + ": " +
-            seconds_text(advice.given->predicted_seconds) +
+            format_seconds(advice.given->predicted_seconds) +
             (ratio > 1.5 ? ", " + times_text(ratio) + " times the best one's" : "") + "\n";
   }
   return text + format_count(advice.plans, "plan") +

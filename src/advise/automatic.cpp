@@ -7,6 +7,7 @@
 
 #include "advise/search.hpp"
 #include "base/text.hpp"
+#include "base/text/seconds.hpp"
 #include "ops/place/automatic.hpp"
 
 namespace tessera {
@@ -78,7 +79,7 @@ detail::TracedPtr detail::trace_with_layouts(const TraceRequest& request,
   note_layouts(
       *traced, chosen(layouts),
       "the least of " + format_count(static_cast<std::int64_t>(search.costs().size()), "plan") +
-          (is_exhaustive ? ", all there are: " : " of a search: ") + seconds_text(best.second.seconds) +
+          (is_exhaustive ? ", all there are: " : " of a search: ") + format_seconds(best.second.seconds) +
           " (" + best.second.reason + ")" +
           (best.second.excess > 0 ? "; over the memory limit by " + format_bytes(best.second.excess) : ""));
   return traced;

@@ -8,6 +8,7 @@
 #include <tessera/error.hpp>
 
 #include "base/text.hpp"
+#include "base/text/seconds.hpp"
 
 namespace tessera {
 namespace {
@@ -23,25 +24,16 @@ std::string reason_of(const Explanation& plan) {
                    [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   double moving = 0;
   for (const auto& row : rows) moving += row.seconds;
-  std::string text = "arithmetic " + seconds_text(std::max(0.0, plan.predicted_seconds - moving));
+  std::string text = "arithmetic " + format_seconds(std::max(0.0, plan.predicted_seconds - moving));
   constexpr std::size_t most_rows = 2;
   for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i)
-    text += ", " + rows[i].kind + " for " + rows[i].what + " " + seconds_text(rows[i].seconds);
+    text += ", " + rows[i].kind + " for " + rows[i].what + " " + format_seconds(rows[i].seconds);
   if (rows.size() > most_rows)
     text += " and " + format_count(static_cast<std::int64_t>(rows.size() - most_rows), "other");
   return text;
 }
 
 }  // namespace
-
-std::string seconds_text(double seconds) {
-  const auto [scale, unit] = seconds < 1e-3 ? std::pair(1e6, "us")
-                             : seconds < 1  ? std::pair(1e3, "ms")
-                                            : std::pair(1.0, "s");
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g %s", seconds * scale, unit);
-  return text;
-}
 
 std::int64_t blocks_along(const Sharding& layout, const Shape& shape, int dim) {
   std::int64_t blocks = 1;

@@ -14,7 +14,6 @@ namespace tessera {
 // replicated one comes first.
 std::vector<Sharding> layouts_of(const Mesh&, const Shape&);
 std::int64_t blocks_along(const Sharding&, const Shape&, int dim);
-std::string seconds_text(double seconds);  // 18.2 us
 
 // An array whose layout is searched, with its choices by number. nullopt: no layout is imposed.
 struct SearchedArray {

@@ -13,6 +13,7 @@
 
 #include "base/rates.hpp"
 #include "base/text.hpp"
+#include "base/text/seconds.hpp"
 
 namespace tessera {
 namespace {
@@ -42,15 +43,6 @@ void add_links(Simulation& s, const TimelineResult& result) {
     if (s.links.size() == most_links) break;
     s.links.push_back({link_name(load), s.seconds > 0 ? load.busy_s / s.seconds : 0, load.bytes});
   }
-}
-
-std::string human_seconds(double seconds) {
-  const auto [scale, unit] = seconds < 1e-3 ? std::pair(1e6, "us")
-                             : seconds < 1  ? std::pair(1e3, "ms")
-                                            : std::pair(1.0, "s");
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g %s", seconds * scale, unit);
-  return text;
 }
 
 void check(const SimulateOptions& options) {
@@ -94,21 +86,21 @@ Simulation simulation_of_hpl(std::int64_t n, int rows, int columns, const Simula
 
 std::string to_string(const Simulation& s) {
   char line[256];
-  std::snprintf(line, sizeof line, "%s on %s (%s), %s\n", human_seconds(s.seconds).c_str(),
+  std::snprintf(line, sizeof line, "%s on %s (%s), %s\n", format_seconds(s.seconds, 4).c_str(),
                 format_count(s.ranks, "rank").c_str(), format_count(s.hosts, "host").c_str(),
                 format_count(s.messages, "message").c_str());
   std::string text = line;
   std::snprintf(line, sizeof line,
                 "a rank computes %s and waits %s in the mean; the first has ended after %s\n",
-                human_seconds(s.computing_s).c_str(), human_seconds(s.waiting_s).c_str(),
-                human_seconds(s.first_end_s).c_str());
+                format_seconds(s.computing_s, 4).c_str(), format_seconds(s.waiting_s, 4).c_str(),
+                format_seconds(s.first_end_s, 4).c_str());
   text += line;
   text += "mean         longest      bytes of all  messages      of\n";
   constexpr std::size_t most_calls = 20;
   for (std::size_t n = 0; n < std::min(s.calls.size(), most_calls); ++n) {
     const auto& call = s.calls[n];
-    std::snprintf(line, sizeof line, "%-12s %-12s %-13s %-13lld ", human_seconds(call.seconds).c_str(),
-                  human_seconds(call.most_seconds).c_str(),
+    std::snprintf(line, sizeof line, "%-12s %-12s %-13s %-13lld ", format_seconds(call.seconds, 4).c_str(),
+                  format_seconds(call.most_seconds, 4).c_str(),
                   call.bytes > 0 ? format_bytes(static_cast<std::int64_t>(call.bytes)).c_str() : "-",
                   static_cast<long long>(call.messages));
     text += line + (call.kind.empty() ? std::string("computing ") : call.kind + " for ") + call.what + "\n";
