@@ -32,7 +32,7 @@ std::string text_of(const std::vector<std::int64_t>& sizes) { return field_text(
 struct Trace {
   int position;
   std::vector<Array> results;
-  std::vector<MetShape> met;
+  std::vector<LoggedShape> shapes;
   Array effects;  // their token; empty if there are none
 };
 
@@ -185,7 +185,7 @@ class ShardMap final : public detail::MapRule {
       if (effects.has_effects()) result.effects = effects.token();
     }
     for (const auto& x : result.results) check_usable(x);
-    result.met = std::move(log.met);
+    result.shapes = std::move(log.shapes);
     return result;
   }
 
@@ -225,19 +225,19 @@ class ShardMap final : public detail::MapRule {
              std::to_string(mesh_.device_ids()[b.position]);
     };
     const std::string mend = ". Pad the arguments to sizes that their axes divide";
-    for (std::size_t i = 0; i < std::min(a.met.size(), b.met.size()); ++i) {
-      if (a.met[i].call != b.met[i].call)
+    for (std::size_t i = 0; i < std::min(a.shapes.size(), b.shapes.size()); ++i) {
+      if (a.shapes[i].call != b.shapes[i].call)
         refuse("with blocks of different sizes the function takes another way on some ranks: for " +
-               devices() + " it calls " + a.met[i].call + " and " + b.met[i].call + mend);
-      if (!(a.met[i].shape == b.met[i].shape))
-        refuse(a.met[i].call + " meets the shapes " + to_string(a.met[i].shape) + " and " +
-               to_string(b.met[i].shape) + " for " + devices() +
+               devices() + " it calls " + a.shapes[i].call + " and " + b.shapes[i].call + mend);
+      if (!(a.shapes[i].shape == b.shapes[i].shape))
+        refuse(a.shapes[i].call + " meets the shapes " + to_string(a.shapes[i].shape) + " and " +
+               to_string(b.shapes[i].shape) + " for " + devices() +
                ", but a collective needs the same shape on all ranks" + mend);
     }
-    if (a.met.size() != b.met.size() || a.results.size() != b.results.size())
+    if (a.shapes.size() != b.shapes.size() || a.results.size() != b.results.size())
       refuse("with blocks of different sizes the function takes another way on some ranks: " +
-             std::to_string(a.met.size()) + " and " + std::to_string(b.met.size()) + " collectives for " +
-             devices() + mend);
+             std::to_string(a.shapes.size()) + " and " + std::to_string(b.shapes.size()) +
+             " collectives for " + devices() + mend);
   }
 
   void check_replication(const Array& value, std::size_t number, const Leaf& leaf,

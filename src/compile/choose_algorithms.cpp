@@ -88,7 +88,7 @@ class Piecewise {
   void replace(std::size_t n, const KernelCall& kernel, ChooseAlgorithm ask) {
     Instruction& instruction = out_.instructions[n];
     std::vector<Type> in;
-    std::vector<Sharding> lie, needed;
+    std::vector<Sharding> layouts, needed;
     std::vector<int> origins;
     const auto& result = out_.values[instruction.outputs[0]];
     MeshAxes used = result.partial_axes;
@@ -97,10 +97,10 @@ class Piecewise {
       origins.push_back(origin(v));
       in.push_back(value.type);
       needed.push_back(value.layout);
-      lie.push_back(out_.values[origins.back()].layout);
+      layouts.push_back(out_.values[origins.back()].layout);
       used.insert(used.end(), value.partial_axes.begin(), value.partial_axes.end());
     }
-    auto answer = answer_of({ask, std::move(in), result.type, std::move(lie), std::move(needed),
+    auto answer = answer_of({ask, std::move(in), result.type, std::move(layouts), std::move(needed),
                              result.layout, std::move(used), manual_axes_of(result.region), kernel.params});
     if (!answer.candidates.empty())
       out_.choices.push_back({instruction.op->name + " at " + site(instruction.where), answer.candidates});
@@ -122,12 +122,12 @@ class Piecewise {
     ChooseAlgorithm ask;
     std::vector<Type> in;
     Type out;
-    std::vector<Sharding> lie, needed;
+    std::vector<Sharding> layouts, needed;
     Sharding out_layout;
     MeshAxes used, fixed;
     ParamsPtr params;
     bool is(const Question& other) const {
-      return ask == other.ask && in == other.in && out == other.out && lie == other.lie &&
+      return ask == other.ask && in == other.in && out == other.out && layouts == other.layouts &&
              needed == other.needed && out_layout == other.out_layout && used == other.used &&
              fixed == other.fixed && (params == other.params || params->equals(*other.params));
     }
@@ -137,8 +137,8 @@ class Piecewise {
     constexpr std::size_t most_kept = 8;
     for (const auto& [earlier, answer] : answers_)
       if (earlier.is(question)) return answer;
-    auto answer = question.ask({question.in, question.out, question.lie, question.needed, question.out_layout,
-                                question.used, *question.params, question.fixed});
+    auto answer = question.ask({question.in, question.out, question.layouts, question.needed,
+                                question.out_layout, question.used, *question.params, question.fixed});
     if (answers_.size() == most_kept) answers_.erase(answers_.begin());
     answers_.emplace_back(std::move(question), answer);
     return answer;
@@ -154,11 +154,12 @@ class Piecewise {
     const auto ask = kernel == nullptr ? nullptr : pieces_of(*maker.op);
     if (ask == nullptr || maker.outputs.size() != 1) return;
     std::vector<Type> in;
-    std::vector<Sharding> lie;
-    for (const int v : maker.inputs) in.push_back(out_.values[v].type), lie.push_back(out_.values[v].layout);
+    std::vector<Sharding> layouts;
+    for (const int v : maker.inputs)
+      in.push_back(out_.values[v].type), layouts.push_back(out_.values[v].layout);
     const auto& value = out_.values[terms];
     auto answer =
-        ask({in, value.type, lie, lie, value.layout, scatter.axes, *kernel->params,
+        ask({in, value.type, layouts, layouts, value.layout, scatter.axes, *kernel->params,
              manual_axes_of(value.region), &out_.values[instruction.outputs[0]].layout, scatter.dim});
     if (!answer.candidates.empty())
       out_.choices.push_back({maker.op->name + " at " + site(maker.where), answer.candidates});

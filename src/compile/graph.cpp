@@ -83,7 +83,7 @@ bool must_wait(const Node& node) {
   return std::any_of(node.outputs.begin(), node.outputs.end(),
                      [](const Output& output) { return !output.sharding; });
 }
-bool lies_on_a_part(const std::vector<Array>& roots) {
+bool is_on_a_part(const std::vector<Array>& roots) {
   const auto all = replicated_everywhere().mesh().size();
   return std::all_of(roots.begin(), roots.end(), [&](const Array& root) {
     const auto& sharding = output_of(root).sharding;
@@ -124,7 +124,7 @@ std::vector<Array> held_from_outside(const Graph& graph) {
     is_root[root.node()->visit_index] = true;
     asks_committed |= output_of(root).sharding.has_value();
   }
-  const bool on_a_part = lies_on_a_part(graph.roots);
+  const bool on_a_part = is_on_a_part(graph.roots);
   std::vector<Array> held;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto& node = graph.nodes[n];

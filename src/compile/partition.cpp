@@ -112,7 +112,7 @@ class Partitioner {
   // an operand) if that moves or computes no more than forward placement and a reshard of the result.
   void prefer_wanted(const NodePtr& shared, Version& version, PlacementArgs args) {
     const Node& node = *shared;
-    if (!layouts_.contains(&node) && !may_lie_elsewhere(node)) return;
+    if (!layouts_.contains(&node) && !has_free_layout(node)) return;
     const Sharding target = *sharding_of_value(Array(shared, 0));
     const bool in_place =
         same_layout(version.placement.outputs[0], target, node.outputs[0].type.shape.ndim());

@@ -55,7 +55,7 @@ class Backward {
                              *node->params, *o.mesh,        manual_axes_of(node->region),
                              std::nullopt,  node->same_bits};
     Placement placement = memo_.place(*node->op, args);
-    if (may_lie_elsewhere(*node)) choose(node, args, placement);
+    if (has_free_layout(*node)) choose(node, args, placement);
     for (std::size_t i = 0; i < node->inputs.size(); ++i)
       want(node->inputs[i], wish(*node, args, placement, i));
   }
@@ -155,7 +155,7 @@ std::int64_t arithmetic_as_bytes(const Node& node, const Placement& placement, c
 
 }  // namespace
 
-bool may_lie_elsewhere(const Node& node) { return node.outputs.size() == 1 && is_one_local_step(*node.op); }
+bool has_free_layout(const Node& node) { return node.outputs.size() == 1 && is_one_local_step(*node.op); }
 
 std::int64_t placement_cost(const Node& node, const Placement& placement, const Sharding& target,
                             const PlacementArgs& args, PlacementMemo& memo) {

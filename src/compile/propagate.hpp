@@ -13,7 +13,7 @@ Layouts propagate_backward(const Graph&, const std::vector<std::optional<Shardin
 
 // Whether the layout of the result may be chosen freely: the op is placed by a rule and runs without
 // communication.
-bool may_lie_elsewhere(const Node&);
+bool has_free_layout(const Node&);
 
 // The cost of the node as placed and of bringing its result to `target`: bytes that the busiest rank
 // receives, and the arithmetic of one rank in bytes that could move in that time. Arithmetic counts, so that

@@ -90,14 +90,14 @@ class Settling {
       const auto& output = output_of(result);
       if (!kind.sharding && output.sharding) kind.sharding = output.sharding, changed = true;
       const auto& region = result.node()->region;
-      if (region && kind.region != region && !lies_around(region, kind.region))
+      if (region && kind.region != region && !is_outside_of(region, kind.region))
         kind.region = region, changed = true;
       if ((output.varying & ~kind.varying) != 0) kind.varying |= output.varying, changed = true;
     }
     return changed;
   }
 
-  static bool lies_around(const RegionPtr& outer, const RegionPtr& inner) {
+  static bool is_outside_of(const RegionPtr& outer, const RegionPtr& inner) {
     for (RegionPtr r = inner; r; r = r->parent)
       if (r == outer) return true;
     return false;

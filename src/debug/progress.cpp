@@ -28,7 +28,7 @@ int terminal_columns() {
 struct Progress::Impl {
   ProgressState state;
   double start_s = now_s(), shown_s = 0;
-  bool speaks = is_main_process();
+  bool prints = is_main_process();
   bool on_terminal = viz::stdout_ends_at_terminal();  // mpirun gives ranks no terminal for stderr
   bool drawn = false;
 
@@ -56,7 +56,7 @@ Progress::Progress(std::string what, std::int64_t total) : impl_(std::make_uniqu
 }
 
 Progress::~Progress() {
-  if (!impl_->speaks) return;
+  if (!impl_->prints) return;
   const bool worth_a_line = impl_->drawn || now_s() - impl_->start_s >= 1;
   if (worth_a_line) impl_->show();
   if (worth_a_line && impl_->on_terminal) std::fputc('\n', stdout), std::fflush(stdout);
@@ -64,7 +64,7 @@ Progress::~Progress() {
 
 void Progress::advance(std::int64_t steps, const std::string& note) {
   impl_->state.done += steps;
-  if (!impl_->speaks) return;
+  if (!impl_->prints) return;
   impl_->state.note = note;
   if (now_s() - impl_->shown_s >= impl_->period_s()) impl_->show();
 }

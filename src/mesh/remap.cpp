@@ -9,19 +9,18 @@ namespace tessera {
 namespace {
 
 // Visits every combination of one common part per dim.
-template <class Visit>
-void for_each_block(const std::vector<std::vector<CommonPart>>& meetings, Visit visit) {
-  const std::size_t ndim = meetings.size();
-  for (const auto& along : meetings)
+template <class Visit> void for_each_block(const std::vector<std::vector<CommonPart>>& common, Visit visit) {
+  const std::size_t ndim = common.size();
+  for (const auto& along : common)
     if (along.empty()) return;
   std::vector<std::size_t> at(ndim, 0);
   std::vector<std::int64_t> parts(ndim);
   Index to(ndim);
   for (;;) {
-    for (std::size_t d = 0; d < ndim; ++d) parts[d] = meetings[d][at[d]].part, to[d] = meetings[d][at[d]].to;
+    for (std::size_t d = 0; d < ndim; ++d) parts[d] = common[d][at[d]].part, to[d] = common[d][at[d]].to;
     visit(parts, to);
     std::size_t d = ndim;
-    while (d > 0 && ++at[d - 1] == meetings[d - 1].size()) at[--d] = 0;
+    while (d > 0 && ++at[d - 1] == common[d - 1].size()) at[--d] = 0;
     if (d == 0) return;
   }
 }
@@ -59,14 +58,14 @@ class Planner {
     const Shape& from_shape = from_shapes_[piece.source];
     const int here = route.to().mesh.position(me_);
     if (here < 0) return;
-    std::vector<std::vector<CommonPart>> meetings(shape_.size());
+    std::vector<std::vector<CommonPart>> common(shape_.size());
     for (std::size_t d = 0; d < shape_.size(); ++d) {
       const Range mine = intersect({route.to().range(d, shape_[d], here)}, {piece.to[d]})[0];
-      common_source_parts(meetings[d], mine, piece.offset[d], piece.step[d], from_shape[d],
+      common_source_parts(common[d], mine, piece.offset[d], piece.step[d], from_shape[d],
                           route.from().parts_of(d));
     }
     const auto& ids = route.from().mesh.device_ids();
-    for_each_block(meetings, [&](const std::vector<std::int64_t>& parts, const Index& to) {
+    for_each_block(common, [&](const std::vector<std::int64_t>& parts, const Index& to) {
       const int peer = ids[route.server(parts, here)];
       (peer == me_ ? plan_.local : plan_.receives).push_back({peer, number, to});
     });
@@ -79,16 +78,16 @@ class Planner {
     const int here = route.from().mesh.position(me_);
     if (here < 0) return;
     std::vector<std::int64_t> my_parts(shape_.size());
-    std::vector<std::vector<CommonPart>> meetings(shape_.size());
+    std::vector<std::vector<CommonPart>> common(shape_.size());
     for (std::size_t d = 0; d < shape_.size(); ++d) {
       my_parts[d] = route.from().part(d, here);
       const Range read =
           preimage(piece.to[d], piece.offset[d], piece.step[d], route.from().range(d, from_shape[d], here));
-      common_destination_parts(meetings[d], read, shape_[d], route.to().parts_of(d));
+      common_destination_parts(common[d], read, shape_[d], route.to().parts_of(d));
     }
     const auto& ids = route.to().mesh.device_ids();
     std::vector<int> receivers;
-    for_each_block(meetings, [&](const std::vector<std::int64_t>& parts, const Index& to) {
+    for_each_block(common, [&](const std::vector<std::int64_t>& parts, const Index& to) {
       route.receivers(receivers, parts, here);
       for (int receiver : receivers) {
         const int peer = ids[receiver];

@@ -53,24 +53,24 @@ Range preimage(Range to, std::int64_t offset, std::int64_t step, Range source) {
   return hit;
 }
 
-void common_source_parts(std::vector<CommonPart>& meetings, Range to, std::int64_t offset, std::int64_t step,
+void common_source_parts(std::vector<CommonPart>& common, Range to, std::int64_t offset, std::int64_t step,
                          std::int64_t source_extent, std::int64_t parts) {
-  meetings.clear();
+  common.clear();
   if (to.size() <= 0) return;
-  if (parts == 1) return meetings.push_back({0, to});
+  if (parts == 1) return common.push_back({0, to});
   const std::int64_t block = block_size(source_extent, parts);
   const std::int64_t first = (offset + step * to.start) / block,
                      last = (offset + step * (to.stop - 1)) / block;
   const std::int64_t towards = last >= first ? 1 : -1;
   for (std::int64_t part = first; part != last + towards; part += towards) {
     const Range hit = preimage(to, offset, step, {part * block, std::min(source_extent, (part + 1) * block)});
-    if (hit.size() > 0) meetings.push_back({part, hit});
+    if (hit.size() > 0) common.push_back({part, hit});
   }
 }
 
-void common_destination_parts(std::vector<CommonPart>& meetings, Range to, std::int64_t extent,
+void common_destination_parts(std::vector<CommonPart>& common, Range to, std::int64_t extent,
                               std::int64_t parts) {
-  common_source_parts(meetings, to, 0, 1, extent, parts);
+  common_source_parts(common, to, 0, 1, extent, parts);
 }
 
 // Chooses the replica that serves a receiver. Along axes that neither side splits, and axes that do not

@@ -13,8 +13,8 @@ namespace tessera {
 struct AlgorithmArgs {
   std::span<const Type> in;
   const Type& out;
-  std::span<const Sharding> lie;     // present layouts of the inputs
-  std::span<const Sharding> needed;  // layouts that the kernel needs
+  std::span<const Sharding> layouts;  // present layouts of the inputs
+  std::span<const Sharding> needed;   // layouts that the kernel needs
   const Sharding& out_layout;
   const MeshAxes& used_axes;  // axes over which inputs or the output are partial
   const Params& params;

@@ -12,12 +12,12 @@ std::size_t extreme_of(const comm::HostGroups& groups, bool largest) {
   return found;
 }
 
-bool lies_on_several_hosts(const Mesh& mesh) { return comm::host_count() > 1 && !mesh.is_abstract(); }
+bool is_on_several_hosts(const Mesh& mesh) { return comm::host_count() > 1 && !mesh.is_abstract(); }
 
 }  // namespace
 
 double share_from_other_hosts(const Mesh& mesh, const MeshAxes& axes) {
-  if (!lies_on_several_hosts(mesh) || axes.empty()) return 0;
+  if (!is_on_several_hosts(mesh) || axes.empty()) return 0;
   return worst_group(mesh, axes, [](const std::vector<int>& ids) {
     const auto groups = comm::group_by_host(ids);
     if (groups.hosts() == 1) return 0.0;
@@ -27,7 +27,7 @@ double share_from_other_hosts(const Mesh& mesh, const MeshAxes& axes) {
 }
 
 std::int64_t ranks_of_a_host(const Mesh& mesh) {
-  if (!lies_on_several_hosts(mesh)) return 1;
+  if (!is_on_several_hosts(mesh)) return 1;
   return static_cast<std::int64_t>(extreme_of(comm::group_by_host(mesh.device_ids()), true));
 }
 

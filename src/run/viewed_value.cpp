@@ -66,10 +66,10 @@ ViewedValue::ViewedValue(const BindContext& context, const FusedChain::View& vie
 }
 
 // Adds the elements that the transfer reads, for each part of the source.
-void ViewedValue::add_own(const Tile& source, const ViewedValue& lies, const RemapPiece& piece,
+void ViewedValue::add_own(const Tile& source, const ViewedValue& from, const RemapPiece& piece,
                           const Transfer& t) {
-  for (std::size_t p = 0; p < lies.parts_.size(); ++p) {
-    auto part = lies.parts_[p];
+  for (std::size_t p = 0; p < from.parts_.size(); ++p) {
+    auto part = from.parts_[p];
     Box read(part.box.size());
     for (std::size_t d = 0; d < read.size(); ++d) {
       const auto first = piece.offset[d] + piece.step[d] * tile_.box[d].start - source.box[d].start;
@@ -78,7 +78,7 @@ void ViewedValue::add_own(const Tile& source, const ViewedValue& lies, const Rem
       part.strides[d] *= piece.step[d];
     }
     part.box = intersect(read, inside(tile_, t.to));
-    if (!is_empty(part.box)) add(std::move(part), lies.places_[p]);
+    if (!is_empty(part.box)) add(std::move(part), from.places_[p]);
   }
 }
 

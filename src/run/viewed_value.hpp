@@ -29,7 +29,7 @@ class ViewedValue {
     int value = -1;  // the value whose memory holds the part; -1: in `fill`
     Element fill = nullptr;
   };
-  void add_own(const Tile& source, const ViewedValue& lies, const RemapPiece&, const Transfer&);
+  void add_own(const Tile& source, const ViewedValue& from, const RemapPiece&, const Transfer&);
   void add(kernels::FusedPart, MemorySource);
   // A value in one block of memory.
   ViewedValue(const Tile&, int value);

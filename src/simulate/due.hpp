@@ -1,4 +1,4 @@
-// The events to come, in the order of time. A link hands on its messages in the order in which it took them:
+// The events to come, in the order of time. A link passes on its messages in the order of their arrival:
 // only the first of each link stands in a heap, and millions may be under way in lines beside it.
 #pragma once
 #include <bit>

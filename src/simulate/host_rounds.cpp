@@ -66,7 +66,7 @@ class ByHosts final : public Rounds {
     const bool gathers = kind_ == HostRounds::gather || number >= 2;
     const int part = number % 2;
     if (gathers)
-      part == 0 ? spread(at) : hand_on(at);
+      part == 0 ? spread(at) : forward(at);
     else
       part == 0 ? add_inside(at) : add_across(at);
   }
@@ -94,7 +94,7 @@ class ByHosts final : public Rounds {
       if (mate != at.place) at.send(mate, bytes_);
     at.out.receives = at.others() + at.hosts.duties_of(at.place);
   }
-  void hand_on(const At& at) const {
+  void forward(const At& at) const {
     const int duties = at.hosts.duties_of(at.place);
     for (const int mate : at.mates()) {
       if (mate == at.place) continue;

@@ -26,7 +26,7 @@ FactorRule rule_on(const Node& node) {
   return rule_of(*node.op)->on(in, out, *node.params);
 }
 
-// The dim that consists of factor f alone: -1 if there is none, -2 if the factor lies otherwise in the
+// The dim that consists of factor f alone: -1 if there is none, -2 if the factor is otherwise in the
 // operand.
 int dim_of_factor(const FactorRule& rule, int f, const std::vector<DimFactors>& dims, const Shape& shape) {
   int found = -1;
@@ -97,7 +97,7 @@ std::vector<Array> split_along(const Node& node, std::size_t dim) {
   return record_all(*node.op, node.params, std::move(inputs));
 }
 
-// The dims that lines lie beside: split along them, the op sends nothing, and its results are split alike.
+// The dims beside those of the lines: split along them, the op sends nothing, and its results are split too.
 std::vector<DimLink> links_beside_lines(const Node& node) {
   std::vector<DimLink> links;
   const OnBehalfOf call(node.called());

@@ -18,7 +18,7 @@ Array combined(ReduceKind, const Array& a, const Array& b);
 Array combined_along_first(ReduceKind, const Array& parts);
 inline ValueId id_of(const Array& x) { return {x.node().get(), x.output()}; }
 
-// Values that are whole: results of earlier passes. Recorded when they are first asked for.
+// Complete values: results of earlier passes. Recorded when they are first asked for.
 class WholeValues {
  public:
   explicit WholeValues(const Roles& roles) : roles_(roles) {}

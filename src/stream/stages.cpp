@@ -153,7 +153,7 @@ class Search {
     return stages;
   }
 
-  // The result in panels, or a product below it, which then lies in a temporary file.
+  // The result in panels, or a product below it, which is then in a temporary file.
   std::optional<Stages> in_panels(const Open& open, const Graph& graph, const DimClasses& dims,
                                   std::int64_t held, int depth) {
     if (open.values.size() == 1 && request_.is_stored && !request_.chunks)

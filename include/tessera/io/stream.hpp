@@ -101,7 +101,7 @@ void store(const std::string& path, const Array& value, const StoreOptions& opti
 /// The plan of a streamed program. Prints as a few lines.
 struct StreamPlan {
   std::string streamed;     ///< the dim: "dim 0 of 'x.npy', 1000000 long"; of several stages "..., then ..."
-  std::int64_t stages = 1;  ///< each streams its own dim; between them lie temporary files
+  std::int64_t stages = 1;  ///< each streams its own dim; temporary files are between them
   std::int64_t panels = 1;  ///< of the result, of a product of files: each is a program of its own
   std::int64_t slab = 0;    ///< extent of a slab in the first stage
   std::int64_t slabs = 0;   ///< number of slabs in a pass of the first stage

@@ -50,7 +50,7 @@ struct Simulation {
   double computing_s = 0;            ///< mean of the ranks
   double waiting_s = 0;              ///< mean of the ranks: for collectives that nothing hid
   int ranks = 0;                     ///< of the program
-  int hosts = 0;                     ///< that these lie on
+  int hosts = 0;                     ///< that these are on
   std::int64_t messages = 0;         ///< of all ranks
   std::vector<SimulatedCall> calls;  ///< those that take longest first
   std::vector<SimulatedLink> links;  ///< the busiest eight first

@@ -84,7 +84,7 @@ class PiecewiseExchange {
     bool sends = false;
     std::size_t message = 0, piece = 0;
     std::int64_t bytes = 0;
-    Buffer room;
+    Buffer memory;
   };
 
   static bool may_start(Queue& queue, std::span<const PiecewiseMessage> messages) {
@@ -114,8 +114,8 @@ class PiecewiseExchange {
     count_from(comm_, comm_.rank_of(receives_[flight.message].peer), flight.bytes);
     std::byte* data = work_.destination(flight.message, flight.piece);
     if (data == nullptr) {
-      flight.room = Buffer::allocate(flight.bytes);
-      data = flight.room.data();
+      flight.memory = Buffer::allocate(flight.bytes);
+      data = flight.memory.data();
     }
     check(mpi::Irecv(data, static_cast<int>(flight.bytes), MPI_BYTE,
                      comm_.impl().mpi_rank(comm_.rank_of(receives_[flight.message].peer)), tag_exchange,
@@ -128,9 +128,9 @@ class PiecewiseExchange {
     Flight& flight = flights_[at];
     const std::byte* data = work_.source(flight.message, flight.piece);
     if (data == nullptr) {
-      flight.room = Buffer::allocate(flight.bytes);
-      work_.pack(flight.message, flight.piece, flight.room.data());
-      data = flight.room.data();
+      flight.memory = Buffer::allocate(flight.bytes);
+      work_.pack(flight.message, flight.piece, flight.memory.data());
+      data = flight.memory.data();
     }
     check(mpi::Isend(data, static_cast<int>(flight.bytes), MPI_BYTE,
                      comm_.impl().mpi_rank(comm_.rank_of(sends_[flight.message].peer)), tag_exchange,
@@ -153,9 +153,9 @@ class PiecewiseExchange {
     for (int i = 0; i < count; ++i) {
       const auto at = static_cast<std::size_t>(done_[i]);
       Flight& flight = flights_[at];
-      if (!flight.sends && flight.room) work_.unpack(flight.message, flight.piece, flight.room.data());
+      if (!flight.sends && flight.memory) work_.unpack(flight.message, flight.piece, flight.memory.data());
       (flight.sends ? outgoing_ : incoming_).under_way -= flight.bytes;
-      flight.room.reset();
+      flight.memory.reset();
       free_.push_back(at);
     }
     return true;

@@ -65,7 +65,7 @@ struct Gather {
     for_mates(groups, me, [&](int mate) { requests.send(place(me), bytes(me), mate, tag_first); });
   }
   // Forwards the blocks received from other hosts to the ranks of this host.
-  void hand_on(Requests& requests) const {
+  void forward(Requests& requests) const {
     for_ranks_elsewhere(groups, host(), [&](int rank) {
       const int agent = agent_of(groups, host(), rank);
       if (agent != me) requests.receive(place(rank), bytes(rank), agent, tag);
@@ -285,7 +285,7 @@ void start_gather_by_hosts(Pending::Impl& pending, std::byte* out, std::span<con
                       out,
                       {{bytes_of.begin(), bytes_of.end()}, {offset_of.begin(), offset_of.end()}}};
   gather.spread(pending.requests);
-  pending.next_round = [gather, &pending] { gather.hand_on(pending.requests); };
+  pending.next_round = [gather, &pending] { gather.forward(pending.requests); };
 }
 
 void start_reduce_scatter_by_hosts(Pending::Impl& pending, ReduceKind kind, Dtype dtype, const std::byte* in,
@@ -323,7 +323,7 @@ void start_all_reduce_by_hosts(Pending::Impl& pending, ReduceKind kind, Dtype dt
       }
       const Gather gather{work->groups, work->me, gather_tag, gather_tag, work->out, std::move(blocks)};
       gather.spread(pending.requests);
-      pending.next_round = [gather, &pending] { gather.hand_on(pending.requests); };
+      pending.next_round = [gather, &pending] { gather.forward(pending.requests); };
     };
   };
 }

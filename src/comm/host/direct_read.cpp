@@ -138,36 +138,37 @@ struct Reading::Impl {
         sources(sources_.begin(), sources_.end()),
         done(sources_.size()),
         count(operands.size()),
-        told_room(Buffer::allocate(operands.size_bytes() * sources_.size())),
-        operands_room(Buffer::allocate(operands.size_bytes())),
+        addresses_memory(Buffer::allocate(operands.size_bytes() * sources_.size())),
+        operands_memory(Buffer::allocate(operands.size_bytes())),
         words(Buffer::allocate(readers_.size() + 1)),
         arrivals(comm),
         dones(comm),
         departures(comm) {
     const auto bytes = static_cast<int>(operands.size_bytes());
-    if (bytes > 0) std::memcpy(operands_room.data(), operands.data(), operands.size_bytes());
+    if (bytes > 0) std::memcpy(operands_memory.data(), operands.data(), operands.size_bytes());
     arrivals.list().assign(sources.size(), MPI_REQUEST_NULL);
     dones.list().assign(readers_.size(), MPI_REQUEST_NULL);
     // Pairs may read in both directions: addresses are received before the message "done", since messages of
     // one tag match in order.
     for (std::size_t s = 0; s < sources.size(); ++s)
-      check(mpi::Irecv(told() + s * count, bytes, MPI_BYTE, comm.impl().mpi_rank(comm.rank_of(sources[s])),
-                       tag_exchange, comm.impl().handle, &arrivals.list()[s]),
-            "MPI_Irecv", comm);
+      check(
+          mpi::Irecv(addresses() + s * count, bytes, MPI_BYTE, comm.impl().mpi_rank(comm.rank_of(sources[s])),
+                     tag_exchange, comm.impl().handle, &arrivals.list()[s]),
+          "MPI_Irecv", comm);
     for (const int reader : readers_)
-      departures.send(operands_room.data(), bytes, comm.rank_of(reader), tag_exchange);
+      departures.send(operands_memory.data(), bytes, comm.rank_of(reader), tag_exchange);
     for (std::size_t r = 0; r < readers_.size(); ++r)
       check(mpi::Irecv(words.data() + r, 1, MPI_BYTE, comm.impl().mpi_rank(comm.rank_of(readers_[r])),
                        tag_exchange, comm.impl().handle, &dones.list()[r]),
             "MPI_Irecv", comm);
   }
-  std::uint64_t* told() { return reinterpret_cast<std::uint64_t*>(told_room.data()); }
+  std::uint64_t* addresses() { return reinterpret_cast<std::uint64_t*>(addresses_memory.data()); }
 
   const Communicator* comm;
   std::vector<int> sources;
   std::vector<bool> done;
   std::size_t count;  // operands
-  Buffer told_room, operands_room, words;
+  Buffer addresses_memory, operands_memory, words;
   Requests arrivals, dones, departures;
 };
 
@@ -179,10 +180,10 @@ Reading::~Reading() = default;
 std::span<const std::uint64_t> Reading::operands_of(std::size_t source) {
   auto& request = impl_->arrivals.list()[source];
   if (request != MPI_REQUEST_NULL) {
-    const Waiting waiting("the word of a source", *impl_->comm, 0);
+    const Waiting waiting("the addresses of a source", *impl_->comm, 0);
     check(mpi::Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait", *impl_->comm);
   }
-  return {impl_->told() + source * impl_->count, impl_->count};
+  return {impl_->addresses() + source * impl_->count, impl_->count};
 }
 
 std::size_t Reading::next() {

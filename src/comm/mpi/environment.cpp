@@ -364,8 +364,8 @@ std::unique_ptr<Deadline> end_job_soon(int status, const std::string& words) {
 int leave(int status, const std::string& what_happened) {
   std::string words = what_happened;
   end_what_goes_on();
-  if (const auto& owed = owed_failure(); owed.happened && status == 0)
-    status = owed.status, words = owed.words;
+  if (const auto& unreported = unreported_failure(); unreported.happened && status == 0)
+    status = unreported.status, words = unreported.words;
   speak_in_spite_of_failure();
   if (const auto& mine = failure(); mine.happened && environment().job.size > 1) {
     status = mine.status;
@@ -381,7 +381,7 @@ int leave(int status, const std::string& what_happened) {
   status == 0 ? wait_patiently() : stay_out_of_circles();
   auto deadline = status == 0 ? nullptr : end_job_soon(status, words);
   if (settings().check > 0 && status != status_disagreement)
-    synchronize_others(status, words);  // after a disagreement the ranks have met already
+    synchronize_others(status, words);  // after a disagreement the ranks are synchronized already
   if (deadline == nullptr && status != 0)
     deadline = end_job_soon(status, words);  // other ranks may continue after the rendezvous
 

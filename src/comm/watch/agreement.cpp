@@ -164,22 +164,23 @@ Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
     return asks;
   }
   const Communicator& channel = channel_of(comm);
-  Owed owed(channel);
-  if (owed.by_all() != 0) fingerprint = mix(owed.by_all(), fingerprint);
+  DeferredCalls deferred(channel);
+  if (deferred.by_all() != 0) fingerprint = mix(deferred.by_all(), fingerprint);
   const std::uint64_t mine[9] = {
-      fingerprint,           ~fingerprint,    asks.for_plan,
-      asks.for_failed_value, owed.by_parts(), static_cast<std::uint64_t>(stop_signal_here()),
-      asks.for_fewer_groups, asks.apart,      ~asks.apart};
+      fingerprint,           ~fingerprint,        asks.for_plan,
+      asks.for_failed_value, deferred.by_parts(), static_cast<std::uint64_t>(stop_signal_here()),
+      asks.for_fewer_groups, asks.apart,          ~asks.apart};
   std::uint64_t largest[9], difference = 0;
   {
     const Waiting waiting("agreement", channel, 0);
     const Rendezvous rendezvous(channel.impl().set->rendezvous_count, channel.device_ids(),
                                 RendezvousKind::agreement, describe);
     all_largest(channel, mine, largest);
-    if (largest[0] == ~largest[1] && largest[4] != 0) difference = sum_of_all(channel, owed.settle_parts());
+    if (largest[0] == ~largest[1] && largest[4] != 0)
+      difference = sum_of_all(channel, deferred.settle_parts());
   }
   if (is_everybody) note_agreed_stop(static_cast<int>(largest[5]));
-  if (largest[0] != ~largest[1] || difference != 0) disagree(channel, describe() + owed.text());
+  if (largest[0] != ~largest[1] || difference != 0) disagree(channel, describe() + deferred.text());
   return {largest[2] != 0, largest[3] != 0, largest[6] != 0, largest[7] != ~largest[8] ? 1u : 0u};
 }
 

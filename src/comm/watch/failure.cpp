@@ -16,7 +16,7 @@ namespace tessera::comm {
 namespace {
 
 struct Record {
-  Failure failure, owed;
+  Failure failure, unreported;
   std::vector<std::function<void()>> goes_on;
   bool leaving = false;
   const char* alone_in = nullptr;
@@ -77,7 +77,7 @@ void mark_failed_by_exception(const std::string& where) noexcept {
 }
 
 void check_not_failed() {
-  const auto& [failure, owed, goes_on, leaving, alone_in] = record();
+  const auto& [failure, unreported, goes_on, leaving, alone_in] = record();
   if (alone_in != nullptr && world().size() > 1)
     throw ArgumentError(call_text() + ": called inside of " + alone_in +
                         ", in the middle of what the ranks do together: nothing of tessera that ranks "
@@ -105,17 +105,17 @@ void end_what_goes_on() noexcept {
 }
 
 void owe_failure_by_exception() noexcept {
-  auto& owed = record().owed;
-  if (owed.happened) return;
-  owed.happened = true;
+  auto& unreported = record().unreported;
+  if (unreported.happened) return;
+  unreported.happened = true;
   try {
-    owed = describe("");
+    unreported = describe("");
   } catch (...) {  // no memory even for a message
-    owed.status = status_memory;
+    unreported.status = status_memory;
   }
 }
 
-const Failure& owed_failure() { return record().owed; }
+const Failure& unreported_failure() { return record().unreported; }
 
 void speak_in_spite_of_failure() { record().leaving = true; }
 

@@ -43,7 +43,7 @@ void end_what_goes_on() noexcept;
 // To be called in a catch block: an error that no later call can raise, because its owner is destroyed. The
 // program ends with it, unless it fails by itself. The first one is kept.
 void owe_failure_by_exception() noexcept;
-const Failure& owed_failure();
+const Failure& unreported_failure();
 
 // Lets leave() communicate once more, for all ranks.
 void speak_in_spite_of_failure();

@@ -98,7 +98,7 @@ std::string content_text(std::uint64_t content, const UserCall& entered) {
   return "data from " + call_text(entered) + ", checksum " + digits;
 }
 
-Owed::Owed(const Communicator& channel) : channel_(channel) {
+DeferredCalls::DeferredCalls(const Communicator& channel) : channel_(channel) {
   if (open_channels().empty()) [[likely]]
     return;
   if (const auto& own = put_off_of(channel); own.calls > 0) {
@@ -118,7 +118,7 @@ Owed::Owed(const Communicator& channel) : channel_(channel) {
   }
 }
 
-std::uint64_t Owed::settle_parts() {
+std::uint64_t DeferredCalls::settle_parts() {
   std::uint64_t share = 0;
   for (const auto* part : parts_) {
     share += put_off_of(*part).fingerprint * weight_of_this_rank(*part, channel_);
@@ -127,13 +127,13 @@ std::uint64_t Owed::settle_parts() {
   return share;
 }
 
-std::string Owed::text() const {
+std::string DeferredCalls::text() const {
   std::string text;
-  const auto add = [&](const Told& told, const std::string& where) {
-    text += "\n    after " + format_count(told.calls, "evaluation") + where + " that " +
-            (told.calls == 1 ? "sends" : "send") + " nothing, the last: " + *told.last;
-    const auto& data = put_off_of(*told.channel).data;
-    for (std::size_t n = told.data_read - std::min(told.data_read, data.size()); n < told.data_read; ++n)
+  const auto add = [&](const Entry& entry, const std::string& where) {
+    text += "\n    after " + format_count(entry.calls, "evaluation") + where + " that " +
+            (entry.calls == 1 ? "sends" : "send") + " nothing, the last: " + *entry.last;
+    const auto& data = put_off_of(*entry.channel).data;
+    for (std::size_t n = entry.data_read - std::min(entry.data_read, data.size()); n < entry.data_read; ++n)
       text += "\n      on " + content_text(data[n % data.size()].content, data[n % data.size()].entered);
   };
   if (own_.calls > 0) add(own_, "");

@@ -18,13 +18,13 @@
 namespace tessera::comm {
 
 // The channel of a group. Every group of all devices agrees on one channel, so that a rank whose program has
-// ended meets the others there (leave()).
+// ended synchronizes with the others there (leave()).
 const Communicator& channel_of(const Communicator&);
 
 // Created at the start of an agreement on a channel, which settles the channel's own deferred calls.
-class Owed {
+class DeferredCalls {
  public:
-  explicit Owed(const Communicator& channel);
+  explicit DeferredCalls(const Communicator& channel);
   std::uint64_t by_all() const { return by_all_; }                   // equal on all members; 0: nothing
   std::uint64_t by_parts() const { return parts_.empty() ? 0 : 1; }  // true: a sum is needed
   // This rank's share of the sum, which is 0 if all ranks have deferred the same calls.
@@ -32,7 +32,7 @@ class Owed {
   std::string text() const;
 
  private:
-  struct Told {  // a channel's entry in text()
+  struct Entry {  // a channel in text()
     const Communicator* channel;
     int calls;
     const std::string* last;
@@ -41,9 +41,9 @@ class Owed {
 
   const Communicator& channel_;
   std::uint64_t by_all_ = 0;
-  Told own_{};
+  Entry own_{};
   std::vector<const Communicator*> parts_;
-  std::vector<Told> others_;
+  std::vector<Entry> others_;
 };
 
 }  // namespace tessera::comm

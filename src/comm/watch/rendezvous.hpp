@@ -39,7 +39,7 @@ struct Attendance {
   std::array<std::atomic<std::uint64_t>, most_host_ranks / 64> members;
   std::array<Attended, kept> attended;
 
-  std::atomic<int> told;  // 1: words hold what the rank was about to do
+  std::atomic<int> reported;  // 1: words hold what the rank was about to do
   std::array<char, most_words> words;
 };
 

@@ -143,7 +143,7 @@ std::string limits_of_sight(const Watchdog& watchdog) {
 }
 
 // Writes this rank's intention into its place.
-void tell(Watch& own) {
+void report_intention(Watch& own) {
   Attendance& account = own.my_status->attendance;
   std::string words;
   try {
@@ -151,7 +151,7 @@ void tell(Watch& own) {
   } catch (const std::exception&) {}
   if (words.empty()) words = describe_place(own.recorder);
   copy_text(account.words, words);
-  account.told.store(1, std::memory_order_release);
+  account.reported.store(1, std::memory_order_release);
 }
 
 // Ends the job because of ranks that wait for each other; this rank's main thread will never leave its
@@ -159,10 +159,10 @@ void tell(Watch& own) {
 [[noreturn]] void end_circle(Watch& own, const std::vector<int>& stuck) {
   const Watchdog& watchdog = own.watchdog;
   write_flight_record("circle of waiting ranks");
-  tell(own);
-  const auto all_told = [&] {
+  report_intention(own);
+  const auto all_reported = [&] {
     return std::all_of(stuck.begin(), stuck.end(), [&](int i) {
-      return watchdog.places[i].attendance.told.load(std::memory_order_acquire) != 0;
+      return watchdog.places[i].attendance.reported.load(std::memory_order_acquire) != 0;
     });
   };
   const auto pause = [&] {
@@ -171,7 +171,7 @@ void tell(Watch& own) {
   };
   RankStatus& first = watchdog.places[stuck.front()];
   if (&first == own.my_status) {
-    for (int beats = 0; beats < 100 && !all_told(); ++beats) pause();
+    for (int beats = 0; beats < 100 && !all_reported(); ++beats) pause();
     std::vector<std::string> texts;
     std::vector<int> ranks;
     for (const int i : stuck) {
@@ -183,10 +183,10 @@ void tell(Watch& own) {
             list_by_text(texts, ranks) +
             "\nRanks that share a mesh must evaluate its arrays in the same order; look for a branch "
             "that depends on the rank.");
-    first.attendance.told.store(2, std::memory_order_release);
+    first.attendance.reported.store(2, std::memory_order_release);
     std::fflush(nullptr);
   }
-  for (int beats = 0; beats < 150 && first.attendance.told.load(std::memory_order_acquire) != 2; ++beats)
+  for (int beats = 0; beats < 150 && first.attendance.reported.load(std::memory_order_acquire) != 2; ++beats)
     pause();
   _exit(status_disagreement);
 }

@@ -41,7 +41,7 @@ void add_host(GroupOnHosts& g, const Mesh& mesh, const MeshAxes& axes, const Top
   g.pairs = std::max(g.pairs, pairs), g.blocks = std::max(g.blocks, blocks);
 }
 
-// The place of the rank on one of these hosts whose group lies on most hosts.
+// The place of the rank on one of these hosts whose group spans most hosts.
 std::int64_t widest_place(const Mesh& mesh, const MeshAxes& axes, const Topology& t, std::int64_t hosts) {
   std::int64_t widest = 0, fewest_mates = mesh.size() + 1;
   for (std::int64_t place = 0; place < std::min<std::int64_t>(hosts * t.ranks_per_host, mesh.size());

@@ -19,7 +19,7 @@ struct Hdf5Writer::State {
   std::string path, temporary;
   std::optional<SaveTarget> place;  // on the first rank, like `file`
   Handle file;
-  std::int64_t end = 0;                // of the file space handed out for data
+  std::int64_t end = 0;                // of the file space allocated for data
   std::optional<File> own;             // this rank's own descriptor, for data
   std::map<std::string, Array> tails;  // of compressed datasets: the rows of a last chunk that is not full
   bool is_open = true, is_broken = false;

@@ -8,7 +8,7 @@
 
 namespace tessera::kernels {
 
-// Rows whose elements lie on several ranks, in order. add_up(numbers, n) sums them over the ranks.
+// Rows whose elements several ranks hold, in order. add_up(numbers, n) sums them over the ranks.
 struct RowParts {
   int part = 0, parts = 1;
   std::function<void(std::int64_t*, std::int64_t)> add_up;

@@ -144,7 +144,7 @@ template <class T> void solve_lu(const CsrRows& a, const T* factors, const T* y,
 template <class T>
 void solve_lu_transposed(const CsrRows& a, const T* factors, const T* y, std::int64_t width, T* x) {
   std::copy_n(y, a.rows * width, x);
-  const auto hand_on = [&](std::int64_t e, std::int64_t row) {
+  const auto update = [&](std::int64_t e, std::int64_t row) {
     for (std::int64_t k = 0; k < width; ++k)
       x[a.column[e] * width + k] -= product(factors[e], x[row * width + k]);
   };
@@ -153,10 +153,10 @@ void solve_lu_transposed(const CsrRows& a, const T* factors, const T* y, std::in
       if (a.column[e] == r)
         for (std::int64_t k = 0; k < width; ++k) x[r * width + k] /= factors[e];
     for (auto e = a.begin[r]; e < a.split[r]; ++e)
-      if (a.column[e] > r) hand_on(e, r);
+      if (a.column[e] > r) update(e, r);
   }
   for (auto r = a.rows; r-- > 0;)
-    for (auto e = a.begin[r]; e < a.split[r] && a.column[e] < r; ++e) hand_on(e, r);
+    for (auto e = a.begin[r]; e < a.split[r] && a.column[e] < r; ++e) update(e, r);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ ShapeLog::ShapeLog() : before_(std::exchange(names().shape_log, this)) {}
 ShapeLog::~ShapeLog() { names().shape_log = before_; }
 void ShapeLog::note(const Shape& shape) {
   for (ShapeLog* log = names().shape_log; log != nullptr; log = log->before_)
-    log->met.push_back({call_text(), shape});
+    log->shapes.push_back({call_text(), shape});
 }
 
 }  // namespace tessera

@@ -57,7 +57,7 @@ class ReplayScope {
 
 // Shapes that collectives see inside an uneven shard_map, in which each rank traces its own function: they
 // must be equal on all ranks.
-struct MetShape {
+struct LoggedShape {
   std::string call;  // "psum at train.cpp:12"
   Shape shape;
 };
@@ -67,7 +67,7 @@ class ShapeLog {
   ~ShapeLog();
   ShapeLog(const ShapeLog&) = delete;
   ShapeLog& operator=(const ShapeLog&) = delete;
-  std::vector<MetShape> met;
+  std::vector<LoggedShape> shapes;
   static void note(const Shape&);
 
  private:

@@ -44,7 +44,7 @@ class BoxReader {
     const StridedBox there = destination_box(from, box), here = destination_box(to, box);
     const auto item = static_cast<std::int64_t>(itemsize(to.dtype));
     if (there.contiguous && common_run(there, here) * item < short_run)
-      return read_through_room(to, from, address, box);
+      return read_through_staging(to, from, address, box);
     for_each_run(there, here, [&](std::int64_t theirs, std::int64_t mine, std::int64_t elements) {
       reader_.add(address + static_cast<std::uint64_t>(theirs * item), to.data + mine * item,
                   static_cast<std::size_t>(elements * item));
@@ -53,27 +53,28 @@ class BoxReader {
   void flush() { reader_.flush(); }
 
  private:
-  static constexpr std::int64_t short_run = 4096, room_bytes = std::int64_t{256} << 10;
+  static constexpr std::int64_t short_run = 4096, staging_bytes = std::int64_t{256} << 10;
 
-  void read_through_room(const Tile& to, const Tile& from, std::uint64_t address, const Index& box) {
+  void read_through_staging(const Tile& to, const Tile& from, std::uint64_t address, const Index& box) {
     const auto item = static_cast<std::int64_t>(itemsize(to.dtype));
     int cut = 0;
     while (cut + 1 < static_cast<int>(box.size()) && box[cut].stop - box[cut].start == 1) ++cut;
     const auto bytes_of_one = box_elements(box) * item / (box[cut].stop - box[cut].start);
-    const auto at_once = std::max<std::int64_t>(1, room_bytes / bytes_of_one);
-    if (!room_.data()) room_ = Buffer::allocate(static_cast<std::size_t>(std::max(room_bytes, bytes_of_one)));
+    const auto at_once = std::max<std::int64_t>(1, staging_bytes / bytes_of_one);
+    if (!staging_.data())
+      staging_ = Buffer::allocate(static_cast<std::size_t>(std::max(staging_bytes, bytes_of_one)));
     for (Index part = box; part[cut].start < box[cut].stop; part[cut].start = part[cut].stop) {
       part[cut].stop = std::min(part[cut].start + at_once, box[cut].stop);
-      const Tile in_room{room_.data(), to.dtype, part, to.global};
+      const Tile staged{staging_.data(), to.dtype, part, to.global};
       reader_.add(address + static_cast<std::uint64_t>(destination_box(from, part).offset * item),
-                  in_room.data, static_cast<std::size_t>(in_room.bytes()));
+                  staged.data, static_cast<std::size_t>(staged.bytes()));
       reader_.flush();
-      copy_box(to, in_room, part);
+      copy_box(to, staged, part);
     }
   }
 
   comm::DirectReader reader_;
-  Buffer room_;
+  Buffer staging_;
 };
 
 // Blocks of arrays in transit between this rank and others: direct reads and messages.
@@ -134,19 +135,19 @@ class Traffic {
   // Starts the messages of one turn. need(operand, device): the box of the operand that the device needs in
   // this turn, if any.
   template <class Need> void start(Need&& need) {
-    incoming_.clear(), in_rooms_.clear(), out_rooms_.clear();
+    incoming_.clear(), in_buffers_.clear(), out_buffers_.clear();
     std::vector<comm::Message> sends, receives;
     for (const auto& [peer, parts] : receives_)
       if (const auto bytes = bytes_of(parts, need, args_.me); bytes > 0) {
-        in_rooms_.push_back(Buffer::allocate(bytes));
+        in_buffers_.push_back(Buffer::allocate(bytes));
         incoming_.push_back(peer);
-        receives.push_back({peer, in_rooms_.back().data(), bytes});
+        receives.push_back({peer, in_buffers_.back().data(), bytes});
       }
     for (const auto& [peer, parts] : sends_)
       if (const auto bytes = bytes_of(parts, need, peer); bytes > 0) {
-        out_rooms_.push_back(Buffer::allocate(bytes));
-        pack(parts, need, peer, out_rooms_.back().data());
-        sends.push_back({peer, out_rooms_.back().data(), bytes});
+        out_buffers_.push_back(Buffer::allocate(bytes));
+        pack(parts, need, peer, out_buffers_.back().data());
+        sends.push_back({peer, out_buffers_.back().data(), bytes});
       }
     pending_ = comm::start_exchange(comm::world(), sends, receives, {}, "panels");
   }
@@ -155,14 +156,14 @@ class Traffic {
   // Copies the received parts to `tile_of(operand)`.
   template <class Need, class TileOf> void unpack(Need&& need, TileOf&& tile_of) {
     for (std::size_t i = 0; i < incoming_.size(); ++i) {
-      std::byte* at = in_rooms_[i].data();
+      std::byte* at = in_buffers_[i].data();
       for_each_part(receives_.at(incoming_[i]), need, args_.me, [&](std::size_t operand, const Index& box) {
         const Tile packed{at, own_[operand].dtype, box, own_[operand].global};
         copy_box(tile_of(operand), packed, box);
         at += packed.bytes();
       });
     }
-    in_rooms_.clear();
+    in_buffers_.clear();
   }
 
  private:
@@ -203,7 +204,7 @@ class Traffic {
   std::vector<std::vector<Transfer>> local_;
   ByPeer sends_, receives_, read_by_, sources_;
   std::vector<int> source_peers_, incoming_;
-  std::vector<Buffer> in_rooms_, out_rooms_;
+  std::vector<Buffer> in_buffers_, out_buffers_;
   std::unique_ptr<comm::Reading> reading_;
   comm::Pending pending_;
 };
@@ -283,11 +284,11 @@ class Product {
         continue;
       }
       const auto bytes = static_cast<std::size_t>(panels_[i].bytes());
-      if (room_bytes_[i] < bytes) {
-        rooms_[i].reset();
-        rooms_[i] = Buffer::allocate(room_bytes_[i] = bytes);
+      if (panel_bytes_[i] < bytes) {
+        panel_memory_[i].reset();
+        panel_memory_[i] = Buffer::allocate(panel_bytes_[i] = bytes);
       }
-      panels_[i].data = rooms_[i].data();
+      panels_[i].data = panel_memory_[i].data();
       traffic_.copy_own(i, panels_[i]);
       traffic_.read(i, panels_[i]);
     }
@@ -308,7 +309,7 @@ class Product {
     const std::size_t turns = turns_of(args_.me).size();
     kernels::Beside beside;
     if (traffic_.has_messages()) beside.meanwhile = [this] { traffic_.move_on(); };
-    if (hands_on_parts() && (plan_.cut != Cut::inner || turn + 1 == turns))
+    if (runs_last_pass() && (plan_.cut != Cut::inner || turn + 1 == turns))
       beside.last_pass = *args_.local.last_pass;
     multiply_blocks(args_.local.out[0].dtype, plan_.dims, block_of(panels_[0], boxes[0]),
                     block_of(panels_[1], boxes[1]), plan_.cut == Cut::inner && turn > 0,
@@ -321,13 +322,13 @@ class Product {
     const std::complex<double> zero = 0;
     kernels::fill_strided(block.data, block.strides, &zero, block.extents,
                           itemsize(args_.local.out[0].dtype));
-    if (hands_on_parts()) hand_on(block);
+    if (runs_last_pass()) run_last_pass(block);
   }
 
   // Whether last_pass may run on parts: not while terms of other layers are still to be added.
-  bool hands_on_parts() const { return args_.local.last_pass != nullptr && plan_.summed_over.empty(); }
+  bool runs_last_pass() const { return args_.local.last_pass != nullptr && plan_.summed_over.empty(); }
   // Passes a complete block of the result to last_pass: several rows, or a part of one row.
-  void hand_on(const StridedBlock& block) const {
+  void run_last_pass(const StridedBlock& block) const {
     const auto elements = block.extents.elements();
     if (elements == 0) return;
     const Shape whole = args_.local.out[0].shape();
@@ -364,7 +365,7 @@ class Product {
   // to bound memory, and reuses the panels' memory.
   void add_terms() {
     if (plan_.summed_over.empty()) return;
-    for (auto& room : rooms_) room.reset();
+    for (auto& memory : panel_memory_) memory.reset();
     const Tile& c = args_.local.out[0];
     const auto& layers = comm::group(group_along(args_.mesh, plan_.summed_over, args_.me));
     const auto kind = is_bool(c.dtype) ? ReduceKind::any : ReduceKind::sum;
@@ -372,7 +373,7 @@ class Product {
     for (std::int64_t at = 0; at < c.elements(); at += most)
       comm::all_reduce(layers, kind, c.dtype, c.data + at * item, c.data + at * item,
                        std::min(most, c.elements() - at));
-    if (args_.local.last_pass != nullptr) hand_on(block_of(c, c.box));
+    if (args_.local.last_pass != nullptr) run_last_pass(block_of(c, c.box));
   }
 
   const CommunicationArgs& args_;
@@ -383,8 +384,8 @@ class Product {
   Box computed_;
   std::map<int, std::vector<Range>> turns_;
   Tile panels_[2];
-  Buffer rooms_[2];
-  std::size_t room_bytes_[2] = {0, 0};
+  Buffer panel_memory_[2];
+  std::size_t panel_bytes_[2] = {0, 0};
 };
 
 void communicate(const CommunicationArgs& args) { Product(args, args.local.params.as<ProductPlan>()).run(); }

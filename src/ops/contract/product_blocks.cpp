@@ -20,8 +20,8 @@ Survey survey_of(const ProductQuestion& q, const Sharding& from, const Sharding&
 }
 
 Fetched fetched(const ProductQuestion& q, std::size_t i, const Sharding& needed) {
-  const auto survey = survey_of(q, q.args.lie[i], needed, q.args.in[i].shape);
-  const auto axes = axes_between(q.args.lie[i], needed, q.args.in[i].shape.ndim());
+  const auto survey = survey_of(q, q.args.layouts[i], needed, q.args.in[i].shape);
+  const auto axes = axes_between(q.args.layouts[i], needed, q.args.in[i].shape.ndim());
   return {survey.elements > 0, survey.elements * q.item, survey.peers, bytes_of(needed, q.args.in[i]),
           share_from_other_hosts(q.mesh, axes)};
 }

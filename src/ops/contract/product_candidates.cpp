@@ -62,7 +62,7 @@ std::int64_t runs_read_in_place(const ProductQuestion& q, const ProductBlocks& b
   for (std::size_t i = 0; i < 2; ++i) {
     if (!blocks.operands[i].moves) continue;
     const Shape& whole = q.args.in[i].shape;
-    const Shape held = q.args.lie[i].shard_shape(whole), block = needed[i]->shard_shape(whole);
+    const Shape held = q.args.layouts[i].shard_shape(whole), block = needed[i]->shard_shape(whole);
     std::int64_t run = 1;
     for (int d = whole.ndim(); d-- > 0;) {
       const auto wanted = d == dims[i] ? std::min(block[d], plan.width) : block[d];
@@ -100,30 +100,31 @@ std::optional<Candidate> in_pieces(const ProductQuestion& q, const ProductBlocks
   set_pieces(q, plan, width);
   const auto widest = std::min(plan.width, extent);
   Candidate candidate{blocks};
-  auto& told = candidate.told;
+  auto& planned = candidate.planned;
   const double share = static_cast<double>(widest) / static_cast<double>(extent);
-  told.temporary_bytes =
+  planned.temporary_bytes =
       at_once * (whole_bytes + static_cast<std::int64_t>(share * static_cast<double>(cut_bytes)));
   const bool adds = blocks.summed_bytes > 0;
   if (adds) {  // after the panels are freed
     plan.summed_over = blocks.shared_axes;
-    told.temporary_bytes =
-        std::max(told.temporary_bytes, std::min(bytes_of(blocks.c, q.args.out), most_summed_at_once));
+    planned.temporary_bytes =
+        std::max(planned.temporary_bytes, std::min(bytes_of(blocks.c, q.args.out), most_summed_at_once));
   }
-  told.bytes = operands[0].bytes + operands[1].bytes + blocks.gathered_bytes + blocks.summed_bytes;
+  planned.bytes = operands[0].bytes + operands[1].bytes + blocks.gathered_bytes + blocks.summed_bytes;
   const std::int64_t messages =
       operands[0].peers + operands[1].peers + plan.pieces + (adds ? messages_of_sum(q, blocks) : 0);
-  told.seconds = seconds_of_work(q, blocks) + seconds_of_repeating(q, blocks, plan) +
-                 (adds ? seconds_of_adding(q, blocks) : 0) +
-                 static_cast<double>(runs_read_in_place(q, blocks, plan)) * rates().inside.latency_s +
-                 seconds_of_messages(q, blocks, messages);
+  planned.seconds = seconds_of_work(q, blocks) + seconds_of_repeating(q, blocks, plan) +
+                    (adds ? seconds_of_adding(q, blocks) : 0) +
+                    static_cast<double>(runs_read_in_place(q, blocks, plan)) * rates().inside.latency_s +
+                    seconds_of_messages(q, blocks, messages);
   const bool fetches = operands[0].moves || operands[1].moves;
-  told.strategy = in_one && fetches ? "operands fetched whole"
-                  : in_one          ? "parts of the operands where they lie"
-                                    : "panels of the " + std::string(name_of(cut)) + ", " +
-                                 format_count(plan.pieces, "piece") + " of " + std::to_string(widest);
+  planned.strategy = in_one && fetches ? "operands fetched whole"
+                     : in_one          ? "parts of the operands in place"
+                                       : "panels of the " + std::string(name_of(cut)) + ", " +
+                                    format_count(plan.pieces, "piece") + " of " + std::to_string(widest);
   if (!blocks.shared_over.empty())
-    told.strategy += (adds ? ", inner dimension shared over " : ", work shared over ") + blocks.shared_over;
+    planned.strategy +=
+        (adds ? ", inner dimension shared over " : ", work shared over ") + blocks.shared_over;
   candidate.algorithm = adds                ? ProductAlgorithm::inner_shared
                         : in_one            ? ProductAlgorithm::whole
                         : cut == Cut::inner ? ProductAlgorithm::inner_panels
@@ -142,20 +143,20 @@ std::optional<Candidate> in_one_piece(const ProductQuestion& q, const ProductBlo
 
 Candidate moved_whole(const ProductQuestion& q, const ProductBlocks& blocks) {
   Candidate candidate{blocks};
-  auto& told = candidate.told;
+  auto& planned = candidate.planned;
   std::int64_t messages = 0;
   for (std::size_t i = 0; i < 2; ++i) {
     const auto& type = q.args.in[i];
     const auto plan =
-        plan_reshard(q.args.lie[i], q.args.needed[i], type.shape, type.dtype, q.args.fixed_axes);
+        plan_reshard(q.args.layouts[i], q.args.needed[i], type.shape, type.dtype, q.args.fixed_axes);
     for (const auto& step : plan.steps) messages += step.messages;
-    told.bytes += plan.bytes;
-    if (!plan.steps.empty()) told.temporary_bytes += bytes_of(q.args.needed[i], type);
+    planned.bytes += plan.bytes;
+    if (!plan.steps.empty()) planned.temporary_bytes += bytes_of(q.args.needed[i], type);
   }
-  told.strategy = told.temporary_bytes == 0 ? "operands as they lie" : "operands moved whole";
-  const auto more_steps = told.bytes - blocks.operands[0].bytes - blocks.operands[1].bytes;
-  told.seconds = seconds_of_work(q, blocks) + seconds_of_messages(q, blocks, messages) +
-                 seconds_of_bytes(more_steps, 0, 1);
+  planned.strategy = planned.temporary_bytes == 0 ? "operands in place" : "operands moved whole";
+  const auto more_steps = planned.bytes - blocks.operands[0].bytes - blocks.operands[1].bytes;
+  planned.seconds = seconds_of_work(q, blocks) + seconds_of_messages(q, blocks, messages) +
+                    seconds_of_bytes(more_steps, 0, 1);
   return candidate;
 }
 
@@ -178,14 +179,14 @@ std::vector<ProductBlocks> ways_of(const ProductQuestion& q) {
 std::vector<Candidate> all_candidates(const ProductQuestion& q) {
   const auto ways = ways_of(q);
   std::vector<Candidate> list{moved_whole(q, ways[0])};
-  if (list[0].told.temporary_bytes <= not_worth_a_thought && ways.size() == 1 &&
+  if (list[0].planned.temporary_bytes <= not_worth_a_thought && ways.size() == 1 &&
       q.dims.options.algorithm == ProductAlgorithm::automatic)
     return list;
   const auto add = [&](std::optional<Candidate> candidate) {
     if (candidate) list.push_back(std::move(*candidate));
   };
   for (const auto& blocks : ways) {
-    if (!blocks.shared_over.empty() || (list[0].told.bytes == 0 && list[0].told.temporary_bytes > 0))
+    if (!blocks.shared_over.empty() || (list[0].planned.bytes == 0 && list[0].planned.temporary_bytes > 0))
       add(in_one_piece(q, blocks));
     for (const Cut cut : {Cut::inner, Cut::columns, Cut::rows}) add(in_pieces(q, blocks, cut, false));
   }

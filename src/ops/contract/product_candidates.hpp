@@ -60,7 +60,7 @@ void set_pieces(const ProductQuestion&, ProductPlan&, std::int64_t width);
 
 struct Candidate {
   ProductBlocks blocks;
-  PlannedCandidate told = {};
+  PlannedCandidate planned = {};
   ProductAlgorithm algorithm = ProductAlgorithm::whole;
   std::optional<ProductPlan> plan = {};  // nullopt: the operands are moved, then the kernel runs
 };

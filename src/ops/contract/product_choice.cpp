@@ -68,7 +68,7 @@ void set_pieces(const ProductQuestion& q, ProductPlan& plan, std::int64_t width)
     if (dims[i] < 0) continue;
     const Shape& shape = q.args.in[i].shape;
     extent = shape[dims[i]];
-    marks = merged(std::move(marks), boundaries(q.args.lie[i], shape, dims[i]));
+    marks = merged(std::move(marks), boundaries(q.args.layouts[i], shape, dims[i]));
     hard = merged(std::move(hard), boundaries(needed[i], shape, dims[i]));
   }
   plan.ends = piece_ends(extent, merged(std::move(marks), hard), hard, width);
@@ -105,7 +105,7 @@ std::vector<std::int64_t> piece_ends(std::int64_t extent, const std::vector<std:
   return ends;
 }
 
-std::vector<Range> pieces_in_order(const ProductPlan& plan, std::span<const Sharding> lie,
+std::vector<Range> pieces_in_order(const ProductPlan& plan, std::span<const Sharding> layouts,
                                    std::span<const Shape> shapes, int device) {
   const int dims[] = {plan.dim_a, plan.dim_b};
   const Sharding* needed[] = {&plan.a_needed, &plan.b_needed};
@@ -127,7 +127,7 @@ std::vector<Range> pieces_in_order(const ProductPlan& plan, std::span<const Shar
   const auto extent = shapes[owner][dims[owner]];
   std::int64_t start = 0;
   for (int i = 0; i < 2; ++i)
-    if (dims[i] >= 0) start += lie[i].local_box(shapes[i], first)[dims[i]].start;
+    if (dims[i] >= 0) start += layouts[i].local_box(shapes[i], first)[dims[i]].start;
   if (extent > 0) start %= extent;
   std::vector<Range> pieces;
   std::size_t begin = 0;

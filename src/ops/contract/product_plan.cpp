@@ -15,7 +15,7 @@ constexpr std::int64_t least_limit = std::int64_t{4} << 20;
 // Operands up to this size are moved in one piece.
 constexpr std::int64_t simple_bytes = std::int64_t{8} << 20;
 
-bool lies_on_one_host(const Mesh& mesh) {
+bool is_on_one_host(const Mesh& mesh) {
   if (mesh.is_abstract() || settings().collectives == "mpi") return false;
   const auto& devices = mesh.devices();
   return std::all_of(devices.begin(), devices.end(),
@@ -24,7 +24,7 @@ bool lies_on_one_host(const Mesh& mesh) {
 
 bool fits(const ProductQuestion& q, const Candidate& candidate) {
   const bool is_simple = !candidate.plan && q.dims.options.memory_limit_bytes == 0;
-  return candidate.told.temporary_bytes <= (is_simple ? std::max(simple_bytes, q.limit) : q.limit);
+  return candidate.planned.temporary_bytes <= (is_simple ? std::max(simple_bytes, q.limit) : q.limit);
 }
 
 // The cheapest candidate. Moving an operand in one piece wins if it fits: other consumers may reuse it.
@@ -39,7 +39,7 @@ std::size_t cheapest(const ProductQuestion& q, const std::vector<Candidate>& lis
     std::erase_if(open, [&](std::size_t i) { return i > 0 && list[i].blocks.shared_over.empty(); });
   return *std::min_element(open.begin(), open.end(), [&](std::size_t i, std::size_t j) {
     const bool i_fits = fits(q, list[i]), j_fits = fits(q, list[j]);
-    const auto &a = list[i].told, &b = list[j].told;
+    const auto &a = list[i].planned, &b = list[j].planned;
     if (i_fits != j_fits) return i_fits;
     if (!i_fits && a.temporary_bytes != b.temporary_bytes) return a.temporary_bytes < b.temporary_bytes;
     return a.seconds < b.seconds;
@@ -49,19 +49,20 @@ std::size_t cheapest(const ProductQuestion& q, const std::vector<Candidate>& lis
 void explain_choice(const ProductQuestion& q, std::vector<Candidate>& list, std::size_t chosen) {
   const bool pinned = q.dims.options.algorithm != ProductAlgorithm::automatic;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    auto& told = list[i].told;
+    auto& planned = list[i].planned;
     const bool fits_limit = fits(q, list[i]);
-    told.chosen = i == chosen;
-    if (told.chosen)
-      told.why = pinned       ? "asked for"
-                 : fits_limit ? "within the limit of " + format_bytes(q.limit)
-                              : "the least memory; the limit is " + format_bytes(q.limit);
+    planned.chosen = i == chosen;
+    if (planned.chosen)
+      planned.why = pinned       ? "asked for"
+                    : fits_limit ? "within the limit of " + format_bytes(q.limit)
+                                 : "the least memory; the limit is " + format_bytes(q.limit);
     else if (!fits_limit)
-      told.why = "over the limit of " + format_bytes(q.limit);
+      planned.why = "over the limit of " + format_bytes(q.limit);
     else if (pinned)
-      told.why = "not asked for";
+      planned.why = "not asked for";
     else
-      told.why = told.seconds >= list[chosen].told.seconds ? "slower" : "one operand moved once is simpler";
+      planned.why =
+          planned.seconds >= list[chosen].planned.seconds ? "slower" : "one operand moved once is simpler";
   }
 }
 
@@ -73,7 +74,7 @@ std::vector<CommunicationCost> costs_of(const ProductQuestion& q, const Candidat
     const auto& operand = candidate.blocks.operands[i];
     if (!operand.moves) continue;
     panels.bytes += operand.bytes;
-    const auto axes = axes_between(q.args.lie[i], needed[i], q.args.in[i].shape.ndim());
+    const auto axes = axes_between(q.args.layouts[i], needed[i], q.args.in[i].shape.ndim());
     panels.axes.insert(panels.axes.end(), axes.begin(), axes.end());
   }
   std::sort(panels.axes.begin(), panels.axes.end());
@@ -88,7 +89,8 @@ std::vector<CommunicationCost> costs_of(const ProductQuestion& q, const Candidat
 
 bool is_on_one_mesh(const AlgorithmArgs& args) {
   const Mesh mesh = args.out_layout.mesh();
-  return std::all_of(args.lie.begin(), args.lie.end(), [&](const Sharding& s) { return s.mesh() == mesh; }) &&
+  return std::all_of(args.layouts.begin(), args.layouts.end(),
+                     [&](const Sharding& s) { return s.mesh() == mesh; }) &&
          std::all_of(args.needed.begin(), args.needed.end(),
                      [&](const Sharding& s) { return s.mesh() == mesh; });
 }
@@ -99,7 +101,7 @@ std::int64_t product_limit(const AlgorithmArgs& args) {
   const auto& options = args.params.as<DotDims>().options;
   if (options.memory_limit_bytes > 0) return options.memory_limit_bytes;
   std::int64_t blocks = bytes_of(args.kept != nullptr ? *args.kept : args.out_layout, args.out);
-  for (std::size_t i = 0; i < 2; ++i) blocks += bytes_of(args.lie[i], args.in[i]);
+  for (std::size_t i = 0; i < 2; ++i) blocks += bytes_of(args.layouts[i], args.in[i]);
   return std::max(least_limit, blocks / part_of_blocks);
 }
 
@@ -112,7 +114,7 @@ ChosenAlgorithm plan_product(const AlgorithmArgs& args, const FactorRule& rule) 
                           dims,
                           static_cast<std::int64_t>(itemsize(args.out.dtype)),
                           product_limit(args),
-                          lies_on_one_host(mesh) ? 1 : 3,
+                          is_on_one_host(mesh) ? 1 : 3,
                           mesh,
                           ranks_of_a_host(mesh)};
   auto list = all_candidates(q);
@@ -120,13 +122,13 @@ ChosenAlgorithm plan_product(const AlgorithmArgs& args, const FactorRule& rule) 
   if (list.size() > 1) explain_choice(q, list, chosen);
   ChosenAlgorithm answer;
   if (list.size() > 1)
-    for (auto& candidate : list) answer.candidates.push_back(candidate.told);
+    for (auto& candidate : list) answer.candidates.push_back(candidate.planned);
   const Candidate& best = list[chosen];
   if (!best.plan) return answer;
   answer.op = &product_op;
   answer.params = make_params(*best.plan);
   answer.costs = costs_of(q, best);
-  answer.temporary_bytes = best.told.temporary_bytes;
+  answer.temporary_bytes = best.planned.temporary_bytes;
   return answer;
 }
 

@@ -65,8 +65,8 @@ double seconds_of_bytes(std::int64_t bytes, double from_other_hosts, std::int64_
 std::vector<std::int64_t> piece_ends(std::int64_t extent, const std::vector<std::int64_t>& marks,
                                      const std::vector<std::int64_t>& hard, std::int64_t width);
 
-// The pieces of one device, in the order in which it multiplies them. `lie`: the operands' layouts.
-std::vector<Range> pieces_in_order(const ProductPlan&, std::span<const Sharding> lie,
+// The pieces of one device, in the order in which it multiplies them. `layouts`: the operands' layouts.
+std::vector<Range> pieces_in_order(const ProductPlan&, std::span<const Sharding> layouts,
                                    std::span<const Shape> shapes, int device);
 
 }  // namespace tessera

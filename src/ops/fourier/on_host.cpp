@@ -263,11 +263,11 @@ class Stages {
                             static_cast<std::size_t>(item));
     };
     std::vector<comm::Message> sends, receives;
-    std::vector<Buffer> rooms;
+    std::vector<Buffer> buffers;
     std::vector<Box> boxes;
     const auto message = [&](int id, const Box& part) -> comm::Message {
-      rooms.push_back(Buffer::allocate(box_elements(part) * item));
-      return {id, rooms.back().data(), box_elements(part) * item};
+      buffers.push_back(Buffer::allocate(box_elements(part) * item));
+      return {id, buffers.back().data(), box_elements(part) * item};
     };
     for (const int id : comm_.device_ids()) {
       const Box leaves = intersect(mine, to.local_box(type.shape, id)),

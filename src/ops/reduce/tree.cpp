@@ -111,7 +111,7 @@ Sharding without_dim(const Mesh& mesh, DimAxesList dims, int dim) {
 
 // The layout in which nodes are joined. A few nodes are sent to every rank; if there are many lines, a
 // remaining dim is split, so that each rank joins a share.
-DimAxesList where_nodes_meet(DimAxesList dims, const Type& nodes, int dim, const Sharding& layout) {
+DimAxesList layout_of_joins(DimAxesList dims, const Type& nodes, int dim, const Sharding& layout) {
   constexpr std::int64_t few_bytes = 16 << 10;
   const MeshAxes axes = std::exchange(dims[dim], {});
   const auto bytes =
@@ -148,9 +148,9 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   const Type nodes{Shape(std::move(extents)), x.dtype};
   const auto params = make_params(p);
   const int made = builder.kernel(nodes_op, params, {in[0]}, {nodes}, {layout})[0];
-  const auto meet = where_nodes_meet(dims, nodes, dim, layout);
-  const int met = builder.reshard(made, Sharding::from_dim_axes(mesh, meet));
-  return builder.kernel(root_op, params, {met}, {out}, {without_dim(mesh, meet, dim)});
+  const auto joined = layout_of_joins(dims, nodes, dim, layout);
+  const int moved = builder.reshard(made, Sharding::from_dim_axes(mesh, joined));
+  return builder.kernel(root_op, params, {moved}, {out}, {without_dim(mesh, joined, dim)});
 }
 
 }  // namespace

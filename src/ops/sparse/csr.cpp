@@ -154,7 +154,7 @@ class Exchange {
         comm_, given(), taken(), [](std::size_t) {}, label_.c_str());
   }
   // Sends the terms in the part of other columns to their owners, which add them in rank order.
-  void give_back(Dtype dtype, std::int64_t width, std::byte* own) {
+  void return_terms(Dtype dtype, std::int64_t width, std::byte* own) {
     comm::exchange(
         comm_, taken(), given(), [](std::size_t) {}, label_.c_str());
     const std::byte* from = inner_.data();
@@ -258,7 +258,7 @@ void transposed_together(const CommunicationArgs& args) {
   std::memset(exchange.others(), 0, static_cast<std::size_t>(plan.taken() * element_bytes(a.in[1])));
   kernels::csr_multiply_transposed(a.in[0].dtype, CsrPart::others, plan.view(), a.in[0].data, a.in[1].data,
                                    width, exchange.others());
-  exchange.give_back(a.in[1].dtype, width, a.out[0].data);
+  exchange.return_terms(a.in[1].dtype, width, a.out[0].data);
 }
 
 // ---- values = y x^T at the matrix' entries ----

@@ -1,6 +1,6 @@
 // Arrays that are read from a file although an op stands above it: slices, joins, pads, rolls, flips and
 // reshapes of files, and a sorted vector, or the order of one, made of sorted runs. A box of such an array is
-// read where it lies, also along the streamed dim.
+// read in place, also along the streamed dim.
 #pragma once
 #include <optional>
 #include <vector>

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* prefix = ".tessera-spill-";
 
-// A tile that a box meets: its place in the file, and the part of it in the box, in the array's indices.
+// A tile that a box overlaps: its offset in the file, and the part of it in the box, in the array's indices.
 struct TilePart {
   Box tile, part;
   std::int64_t offset = 0;

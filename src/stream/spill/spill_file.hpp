@@ -1,4 +1,4 @@
-// A temporary file with one array that lies between two stages of a program.
+// A temporary file with one array, between two stages of a program.
 //
 //   rows -> columns   a stage writes slabs of rows, the next one reads slabs of columns: the file holds
 //                     tiles, so that both find long runs

@@ -21,7 +21,7 @@ namespace tessera {
 namespace custom {
 namespace {
 
-std::string told(const InternalError& error) { return error.what(); }
+std::string text_of(const InternalError& error) { return error.what(); }
 
 // ---- the sharding rule ----
 
@@ -29,7 +29,7 @@ RuleText read(const std::string& sentence) {
   try {
     return RuleText(sentence);
   } catch (const InternalError& error) {
-    throw ArgumentError(call_text() + ": " + told(error) +
+    throw ArgumentError(call_text() + ": " + text_of(error) +
                         ". A sentence reads \"i j, j k -> i k | sum j\": the dims of the operands, of the "
                         "results, and what is summed or whole");
   }
@@ -195,7 +195,7 @@ template <class Read> auto read_shapes(const char* what, Read read) {
   try {
     return read();
   } catch (const InternalError& error) {
-    throw ShapeError(call_text() + ": " + told(error) + "; " + what);
+    throw ShapeError(call_text() + ": " + text_of(error) + "; " + what);
   }
 }
 

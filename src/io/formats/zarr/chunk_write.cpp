@@ -113,14 +113,14 @@ struct Job {
 };
 std::vector<Job> jobs_of(const ChunkPlan& plan, const Borders& borders, const Block& own, int device) {
   std::vector<Job> jobs;
-  std::map<int, std::int64_t> met;
+  std::map<int, std::int64_t> taken;
   const auto arrived = borders.arrived();
   for (const OwnedChunk& chunk : plan.owned) {
     jobs.push_back({chunk.place, {}});
     for (const ChunkPart& part : chunk.parts)
       jobs.back().parts.emplace_back(
           part.box,
-          part.device == device ? own : Block{part.box, arrived.at({part.device, met[part.device]++})});
+          part.device == device ? own : Block{part.box, arrived.at({part.device, taken[part.device]++})});
   }
   return jobs;
 }

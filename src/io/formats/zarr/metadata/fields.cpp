@@ -80,11 +80,11 @@ Codec read_transpose(const Named& named, std::size_t ndim) {
   check_keys(named, {"order"});
   Codec codec{.kind = Kind::transpose};
   const Json& order = member(named.configuration, "order", "its codec 'transpose'");
-  std::set<int> met;
+  std::set<int> seen;
   if (!order.is_array() || order.size() != ndim)
     refuse("has no order of " + std::to_string(ndim) + " dims in its codec 'transpose'");
   for (const Json& dim : order) {
-    if (!dim.is_number_integer() || dim < 0 || dim >= ndim || !met.insert(dim.get<int>()).second)
+    if (!dim.is_number_integer() || dim < 0 || dim >= ndim || !seen.insert(dim.get<int>()).second)
       refuse("has the order " + value_text(order).substr(0, 80) + " in its codec 'transpose'");
     codec.order.push_back(dim.get<int>());
   }
