@@ -126,7 +126,7 @@ std::string text_of(const auto& value) {
 }
 
 // -v: reports the current activity on stderr, once per job.
-void tell(const Order&, const std::string& what);
+void announce(const Order&, const std::string& what);
 // {"x": 4, "y": 2}, in the order of the axes.
 nlohmann::ordered_json mesh_json(const tessera::Mesh&);
 // The operand's file in the layout given by the options.

@@ -132,8 +132,8 @@ constexpr double largest_residual = 16;
 Array load_operand(const Order& order, std::size_t n, const Mesh& mesh) {
   const auto info = file_info(order.operands[n]);
   const Sharding layout = layout_of(order, n, info.shape, mesh);
-  tell(order, "reading " + order.operands[n] + ": " + name(info.dtype) + to_string(info.shape) + " (" +
-                  info.detail + "), " + text_of(layout.spec()) + " over " + text_of(mesh));
+  announce(order, "reading " + order.operands[n] + ": " + name(info.dtype) + to_string(info.shape) + " (" +
+                      info.detail + "), " + text_of(layout.spec()) + " over " + text_of(mesh));
   return load(order.operands[n], layout);
 }
 
@@ -143,13 +143,13 @@ int compute(const std::string& command, const Order& order) {
   const Mesh mesh = job_mesh(order);
   std::vector<Array> x;
   for (std::size_t n = 0; n < order.operands.size(); ++n) x.push_back(load_operand(order, n, mesh));
-  tell(order, command);
+  announce(order, command);
   debug::CommStats stats;
   const auto start = std::chrono::steady_clock::now();
   const Array result = apply(command, order, x, mesh);
   eval(result);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  tell(order, "writing " + order.output);
+  announce(order, "writing " + order.output);
   save(order, result);
   const auto moved = stats.calls();
   const auto received = stats.bytes();

@@ -126,7 +126,7 @@ int show_plot(const Order& order) {
 int decompose(const std::string& command, const Order& order) {
   const Mesh mesh = job_mesh(order);
   const Array a = load_operand(order, 0, mesh);
-  tell(order, command);
+  announce(order, command);
   const bool all = order.output.ends_with(".npz");
   std::map<std::string, Array> parts;
   if (command == "svd" && all) {
@@ -142,7 +142,7 @@ int decompose(const std::string& command, const Order& order) {
   }
   const Array& values = parts.at(command == "svd" ? "s" : "w");
   const auto numbers = to_vector<double>(values);
-  tell(order, order.output.empty() ? "done" : "writing " + order.output);
+  announce(order, order.output.empty() ? "done" : "writing " + order.output);
   if (all)
     io::save_npz(order.output, parts, {});
   else if (!order.output.empty())

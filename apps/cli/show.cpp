@@ -27,7 +27,7 @@ namespace cli {
 using namespace tessera;
 using json = nlohmann::ordered_json;
 
-void tell(const Order& order, const std::string& what) {
+void announce(const Order& order, const std::string& what) {
   if (order.verbose && is_main_process()) std::fprintf(stderr, "tessera: %s\n", what.c_str());
 }
 

@@ -119,13 +119,13 @@ int run_stablehlo(const Order& order) {
     if (is_main_process()) std::printf("%s", plan.c_str());
     return 0;
   }
-  tell(order, "running " + order.what);
+  announce(order, "running " + order.what);
   const auto start = std::chrono::steady_clock::now();
   const auto results = program(arguments);
   eval(results);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!order.output.empty()) {
-    tell(order, "writing " + order.output);
+    announce(order, "writing " + order.output);
     write(order, results);
   }
   report(order, results, seconds);
