@@ -40,11 +40,11 @@ struct Order {
   bool inverse = false, real = false, json = false, as_text = false, thorough = false, verbose = false,
        verify = false, force = false, transposed = false;
   int ranks = 0;
-  std::vector<std::string> words;  // run: mpirun options, program, its arguments; bench: its arguments
-  std::string launcher;            // run, sbatch: mpirun, srun, or the available one
-  bool dry_run = false;
-  int rank = -1;                                                           // replay
-  std::string debugger;                                                    // replay
+  std::vector<std::string> words;       // run: mpirun options, program, its arguments; bench: its arguments
+  std::string launcher;                 // run, sbatch: mpirun, srun, or the available one
+  bool dry_run = false, quiet = false;  // run
+  int rank = -1;                        // replay
+  std::string debugger;                 // replay
   bool is_random = false, is_explained = false, ignore_shardings = false;  // stablehlo
   BatchOrder batch;
 };

@@ -87,6 +87,11 @@ int await(const Launcher& launcher, void (*on_termination)(int)) {
   return status;
 }
 
+void be_quiet(Launcher& launcher) {
+  const auto quiet = quiet_words(launcher.words.front());
+  launcher.words.insert(launcher.words.begin() + 1, quiet.begin(), quiet.end());
+}
+
 constexpr int status_interrupted = 128 + SIGINT;
 
 // Returns the program's own status. After Ctrl-C reports the interruption once, as the shell does.
@@ -116,6 +121,7 @@ std::string own_path() {
 int run_program(const Order& order) {
   if (order.words.empty()) throw UsageError("run: which program? tessera run -n 8 ./program");
   auto launcher = launcher_here(order.ranks, order.launcher);
+  if (order.quiet) be_quiet(launcher);
   const auto& program = order.words.front();
   const bool is_script = program.ends_with(".py") && access(program.c_str(), R_OK) == 0;
   if (is_module(order.words)) {
@@ -152,7 +158,7 @@ int run_notebook(const Order& order, const char* self) {
 int run_again_as_ranks(const Order& order, int argc, char** argv) {
   auto launcher = launcher_here(order.ranks, "");
   auto& words = launcher.words;
-  if (!in_slurm() && !is_hydra(words.front())) words.insert(words.begin() + 1, "--quiet");
+  if (!in_slurm()) be_quiet(launcher);
   words.emplace_back(own_path());
   words.insert(words.end(), argv + 1, argv + argc);
   const int status = await(launcher, pass_on);

@@ -191,6 +191,14 @@ bool is_hydra(const std::string& mpirun) {
   return text.find("HYDRA") != std::string::npos || text.find("Intel") != std::string::npos;
 }
 
+std::vector<std::string> quiet_words(const std::string& mpirun) {
+  if (!is_on_path(mpirun)) return {};
+  const std::string name = "(Open MPI) ", text = output_of(shell_word(mpirun) + " --version 2>/dev/null");
+  const auto at = text.find(name);
+  const bool has_option = at != std::string::npos && std::atoi(text.c_str() + at + name.size()) < 5;
+  return has_option ? std::vector<std::string>{"--quiet"} : std::vector<std::string>{};
+}
+
 std::string mpi_type_here() {
   if (!is_on_path("srun")) return "";
   return mpi_type(output_of("srun --mpi=list 2>&1"), tessera::comm::mpi_of_jobs());

@@ -27,6 +27,9 @@ std::string mpi_type_here();
 
 // Whether this mpirun is MPICH's or a derivative's, whose options differ from Open MPI's.
 bool is_hydra(const std::string& mpirun);
+// The option with which this mpirun prints nothing of its own behind a rank's error: Open MPI's had one up to
+// version 4.
+std::vector<std::string> quiet_words(const std::string& mpirun);
 
 bool is_on_path(const std::string& program);
 bool is_program(const std::string& path);  // an executable file

@@ -248,15 +248,13 @@ int answer(int argc, char** argv) {
       ->check(CLI::Range(1, 1000000));
   add_launcher(run, order.launcher);
   run->add_flag("--dry-run", order.dry_run, "print the command instead of running it");
+  run->add_flag("-q,--quiet", order.quiet,
+                "hide mpirun's own dozen lines behind a rank's error, where it can (Open MPI 4)");
   run->prefix_command();
   run->footer(
       "Example: tessera run -n 8 ./heat --steps 100\n-m MODULE runs a module of Python as python3 -m does, "
-      "with the interpreter that TESSERA_PYTHON names: tessera run -n 8 -m tessera.jax program.py\nWith -q "
-      "(tessera run -q -n 8 ./heat) only the program "
-      "speaks: "
-      "mpirun's dozen lines behind an error are hidden.\nInside a SLURM job the job's own allocation is "
-      "used: "
-      "salloc -n 16 tessera run ./heat");
+      "with the interpreter that TESSERA_PYTHON names: tessera run -n 8 -m tessera.jax program.py\nInside a "
+      "SLURM job the job's own allocation is used: salloc -n 16 tessera run ./heat");
   add_sbatch(app, order.batch);
 
   auto* notebook =

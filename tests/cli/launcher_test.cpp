@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
 namespace cli {
 namespace {
 
@@ -43,6 +47,21 @@ TEST(mapping, counts_hardware_threads_where_the_job_needs_them) {
 
 TEST(mapping, binds_nothing_where_ranks_share_cores) {
   EXPECT_THAT(mapping(8, 1, {2, 2}), ElementsAre("--bind-to", "none"));
+}
+
+// An mpirun that only says its version.
+std::string mpirun_of(const std::string& version) {
+  const auto path = std::filesystem::temp_directory_path() / ("mpirun-" + std::to_string(version.size()));
+  std::ofstream(path) << "#!/bin/sh\necho '" << version << "'\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  return path;
+}
+
+TEST(quiet_words, are_for_the_launchers_that_have_the_option) {
+  EXPECT_THAT(quiet_words(mpirun_of("mpirun (Open MPI) 4.1.4")), ElementsAre("--quiet"));
+  EXPECT_THAT(quiet_words(mpirun_of("mpirun (Open MPI) 5.0.11")), ElementsAre());  // an error there
+  EXPECT_THAT(quiet_words(mpirun_of("HYDRA build details:")), ElementsAre());
+  EXPECT_THAT(quiet_words("/no/such/mpirun"), ElementsAre());
 }
 
 TEST(shell_word, is_what_the_shell_gives_back) {
