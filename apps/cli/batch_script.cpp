@@ -49,7 +49,7 @@ std::string directive(const std::string& words, const std::string& why = "") {
 }
 
 std::string name_of(const BatchOrder& order) {
-  return order.name.empty() ? std::filesystem::path(order.words.front()).filename().string() : order.name;
+  return order.name.empty() ? name_of_program(order.words) : order.name;
 }
 
 std::string directives(const BatchOrder& order, const JobEnvironment& place) {
@@ -136,6 +136,19 @@ std::int64_t seconds_of_limit(const std::string& text) {
   const auto all = ((days[0] * 24 + hours) * 60 + minutes) * 60 + seconds;
   if (all == 0) throw UsageError("--time " + tessera::quoted(text) + " leaves no time");
   return all;
+}
+
+std::string name_of_program(const std::vector<std::string>& words) {
+  const auto name = [](const std::string& word) { return std::filesystem::path(word).filename(); };
+  auto named = words.begin();
+  if (name(*named).string().starts_with("python")) {
+    const auto is_file = [](const std::string& word) { return word.ends_with(".py"); };
+    const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
+    const auto after = std::next(named), file = std::find_if(after, words.end(), is_file);
+    const auto word = file != words.end() ? file : std::find_if_not(after, words.end(), is_option);
+    if (word != words.end()) named = word;
+  }
+  return name(*named).extension() == ".py" ? name(*named).stem() : name(*named);
 }
 
 std::string limit_text(std::int64_t seconds) {

@@ -19,6 +19,9 @@ std::string limit_words(std::int64_t seconds);  // "1 day 12 hours 30 minutes"
 // SLURM has a resolution of a minute: the warning may come a minute early, and the end half a minute late.
 int warning_of(std::int64_t limit_seconds);
 
+// The name of a job and its script: of the program, or of what Python runs; without folder and ".py".
+std::string name_of_program(const std::vector<std::string>& words);
+
 struct JobEnvironment {
   std::string folder;                                         // working directory of the job
   std::vector<std::string> launcher;                          // srun or tessera run, with options

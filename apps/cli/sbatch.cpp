@@ -31,6 +31,12 @@ void check(const BatchOrder& order) {
   require_program("sbatch", order.words.front(), "; the job would find that out when it starts");
 }
 
+// A Python file that the system cannot start by itself, as tessera run takes it.
+bool is_script(const std::vector<std::string>& words) {
+  return !words.empty() && words.front().ends_with(".py") && !is_program(words.front()) &&
+         fs::exists(words.front());
+}
+
 // Warns about 1:00, which looks like an hour.
 void point_out_minutes(const std::string& time) {
   if (time.find('-') != std::string::npos || std::count(time.begin(), time.end(), ':') != 1) return;
@@ -113,7 +119,8 @@ int submit(const std::string& path) {
 
 int write_batch_script(const BatchOrder& asked) {
   BatchOrder order = asked;
-  if (is_module(order.words)) order.words.insert(order.words.begin(), python_of_jobs());
+  if (is_module(order.words) || is_script(order.words))
+    order.words.insert(order.words.begin(), python_of_jobs());
   check(order);
   const auto limit = order.time.empty() ? 0 : seconds_of_limit(order.time);
   if (order.warn_s < 0) order.warn_s = limit > 0 ? warning_of(limit) : 120;
@@ -127,8 +134,8 @@ int write_batch_script(const BatchOrder& asked) {
     std::fputs(text.c_str(), stdout);
     return 0;
   }
-  const auto name = fs::path(order.words.front()).filename().string();
-  const auto path = order.script.empty() || order.script == "-" ? name + ".sbatch" : order.script;
+  const auto path =
+      order.script.empty() || order.script == "-" ? name_of_program(order.words) + ".sbatch" : order.script;
   write_script(path, text, order.replace);
   if (order.submit) return submit(path);
   std::printf(

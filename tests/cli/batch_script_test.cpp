@@ -87,6 +87,14 @@ TEST(batch_script, refuses_what_would_write_lines_of_its_own) {
   EXPECT_THAT(refused(heat(), {evil, {"srun"}, {}}), HasSubstr("--chdir"));
 }
 
+TEST(name_of_program, is_the_programs_or_that_of_what_python_runs) {
+  EXPECT_EQ(name_of_program({"bin/heat", "--steps", "10"}), "heat");
+  EXPECT_EQ(name_of_program({"python3.11", "-u", "run/heat.py", "10"}), "heat");
+  EXPECT_EQ(name_of_program({"python3", "-m", "tessera.jax", "heat.py"}), "heat");
+  EXPECT_EQ(name_of_program({"python3", "-m", "heat"}), "heat");
+  EXPECT_EQ(name_of_program({"python3"}), "python3");
+}
+
 TEST(batch_script, asks_for_what_was_ordered) {
   EXPECT_THAT(batch_script(heat(), here),
               AllOf(HasSubstr("#SBATCH --job-name=heat\n#SBATCH --nodes=4\n#SBATCH --ntasks=128\n#SBATCH "

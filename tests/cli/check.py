@@ -98,6 +98,10 @@ job = {"SLURM_JOB_ID": "7", "SLURM_TASKS_PER_NODE": "4(x2)", "SLURM_CPUS_PER_TAS
 only_srun = {"PATH": f"{place}:/nowhere", **job}
 check("what would be started", ["run", "-n", 2, "--dry-run", "./p", "two words"], 0,
       "OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONHASHSEED=0 mpirun -x OMP_NUM_THREADS -x OPENBLAS_NUM_THREADS -x PYTHONHASHSEED -n 2 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 ./p 'two words'\n")
+for version, words in [("mpirun (Open MPI) 4.1.4", "--quiet -x"), ("mpirun (Open MPI) 5.0.11", "-x"), ("HYDRA build details:", "-n")]:
+    (folder / "mpirun").write_text(f"#!/bin/sh\necho '{version}'\n")
+    (folder / "mpirun").chmod(0o755)
+    check(f"quietly by {version}", ["run", "-q", "-n", 2, "--dry-run", "./p"], 0, f"{folder}/mpirun {words}", TESSERA_MPIRUN=str(folder / "mpirun"))
 check("ranks of an allocation keep their cores", ["run", "--dry-run", "./p"], 0, "mpirun", test=lambda s: "yield" not in s and "oversubscribe" not in s, **job)
 check("threads of an allocation", ["run", "--dry-run", "./p"], 0, "OPENBLAS_NUM_THREADS=2 OMP_NUM_THREADS=2 TESSERA_THREADS=2 PYTHONHASHSEED=0 mpirun -x", **job)
 check("more tasks than cores are not bound", ["run", "--dry-run", "./p"], 0, "--bind-to none ./p", **job | {"SLURM_TASKS_PER_NODE": "100000"})
@@ -111,6 +115,8 @@ program = folder / "words"
 program.write_text("#!/bin/sh\n")
 program.chmod(0o755)
 here = {"PATH": f"{place}:{os.environ['PATH']}"}
+(folder / "heat.py").write_text("")
+check("a batch script of a Python file", ["sbatch", "-n", 4, "--time", "1:00:00", "-o", "-", "./heat.py", "10"], 0, "#SBATCH --job-name=heat\n", test=lambda text: "python3 ./heat.py 10" in text, **here)
 check("a batch script of a module", ["sbatch", "-n", 4, "--time", "1:00:00", "-o", "-", "-m", "tessera.jax", "program.py"], 0, "python3 -m tessera.jax program.py", **here)
 check("a batch script", ["sbatch", "-N", 4, "-n", 128, "--time", "1:00:00", "-o", "-", "./words", "-n", "a b"], 0,
       "srun --mpi=pmix --ntasks=128 --cpu-bind=cores --kill-on-bad-exit=1 --export=ALL ./words -n 'a b' &\n", **here)
