@@ -113,6 +113,8 @@ def main():
                   f"rank {ranks - 1} alone failed", "only here")
         k.ok("and the next cell works behind it", "float(ts.min(x))", "0.0")
     k.ok("%explain", "f = lambda v: ts.sum(v * 2)\n%explain f(x)", "all-reduce" if ranks > 1 else "total")
+    if ranks > 1:
+        k.ok("%explain cites the cell", "%explain ts.sum(x)", "sum at cell[")
     k.ok("%bytes", "%bytes y = ts.sum(x)", "all-reduce" if ranks > 1 else "nothing was sent")
     k.ok("%memory", "%memory", "(1000,)", "arrays")
     _, pictures = k.ok("%shard", "%shard x")

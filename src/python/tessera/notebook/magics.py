@@ -1,5 +1,6 @@
 """Magics that every rank has: the same words run everywhere."""
 import ast
+import sys
 import time
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
@@ -7,6 +8,14 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 import numpy as np
 
 import tessera as ts
+
+
+def _cell_of_caller():
+    """The name of the cell that runs and its line, for tables to cite instead of a line of IPython."""
+    frame = sys._getframe()
+    while frame is not None and not frame.f_code.co_filename.startswith("cell["):
+        frame = frame.f_back
+    return ("<magic>", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 @magics_class
@@ -30,8 +39,9 @@ class TesseraMagics(Magics):
         if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
             raise ValueError(f"%explain {line}: write a call, as in %explain f(x, y)")
         value = lambda node: eval(compile(ast.Expression(node), "<%explain>", "eval"), self.shell.user_ns)
-        given = ts.explain(value(call.func), *map(value, call.args), **{k.arg: value(k.value) for k in call.keywords})
-        self.say(str(given))
+        names = {"explain": ts.explain, "given": [value(call.func), *map(value, call.args)], "named": {k.arg: value(k.value) for k in call.keywords}}
+        cell, line_of_cell = _cell_of_caller()
+        self.say(str(eval(compile("\n" * (line_of_cell - 1) + "explain(*given, **named)", cell, "eval"), names)))
 
     @line_cell_magic
     def bytes(self, line, cell=None):
