@@ -204,8 +204,10 @@ void item_bytes(const Array& x, Dtype dtype, void* out, std::source_location whe
   const Call call("item", where);
   check_usable(x);
   if (x.size() != 1)
-    throw ShapeError(call_text() + ": " + describe(x) + " has " + format_count(x.size(), "element") +
-                     "; item takes the only element of an array of size 1. Use to_vector for more");
+    throw ShapeError(
+        call_text() + ": " + describe(x) + " has " + format_count(x.size(), "element") +
+        "; item, and a condition in Python, take the only element of an array of size 1. Use all or "
+        "any for a condition, to_vector (in Python device_get) for values");
   const HostArray host = to_host(x, dtype);
   std::memcpy(out, host.bytes(), itemsize(dtype));
 }

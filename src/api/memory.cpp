@@ -116,7 +116,7 @@ std::string memory_refusal(std::int64_t bytes, const std::string& what) {
   if (const auto share = state<Share>().now(); bytes > share - live)
     return needs + (live > 0 ? " beside the " + format_bytes(live) + " that live there" : "") +
            ", but a rank may use " + format_bytes(share) + " (" +
-           std::to_string(comm::place_in_job().host_size) + " ranks share the host)" + cure;
+           format_count(comm::place_in_job().host_size, "rank") + " on the host)" + cure;
   if (const auto left = address_space_left(); bytes > left)
     return needs + ", but the limit of the address space (ulimit -v) leaves " +
            format_bytes(std::max<std::int64_t>(0, left)) + cure;

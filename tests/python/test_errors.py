@@ -32,6 +32,17 @@ class Types(unittest.TestCase):
         self.assertRaises(TypeError, lambda: ts.ones(2) & ts.ones(2))
         self.assertRaises(TypeError, lambda: ts.grad(lambda x: ts.sum(x))(ts.arange(3)))
         self.assertRaises(TypeError, lambda: ts.zeros(2, dtype="float8"))
+        with self.assertRaisesRegex(TypeError, r"zeros at test_errors.py:\d+: 'dtype' is 4 \(int\)"):
+            ts.zeros(3, 4)
+
+    def test_a_keyword_that_a_reduction_lacks(self):
+        for name in ("sum", "max", "all", "cumulative_sum"):
+            with self.assertRaisesRegex(TypeError, rf"^{name}\(\) got an unexpected keyword argument 'dim'"):
+                getattr(ts, name)(ts.ones(2), dim=0)
+
+    def test_a_condition_on_an_array_of_several_elements(self):
+        with self.assertRaisesRegex(ts.ShapeError, "Use all or any for a condition"):
+            bool(ts.ones(2) > 0)
 
     def test_a_singular_matrix(self):
         with self.assertRaises(ts.LinAlgError) as raised:

@@ -144,6 +144,7 @@ class Debugging(unittest.TestCase):
         with ts.CommStats() as stats:
             ts.sum(x, axis=0).block_until_ready()
         self.assertEqual(stats.calls("all-reduce"), 1 if n > 1 else 0)
+        self.assertRegex(repr(stats), r"^CommStats\(all-reduce: 1 call, [\d.]+ \w+\)$" if n > 1 else r"^CommStats\(no collectives\)$")
         explained = ts.explain(lambda a: ts.sum(a, axis=0), x)
         self.assertEqual(explained.calls("all-reduce"), stats.calls("all-reduce"))
         jitted = ts.jit(lambda a: ts.sum(a, axis=0), in_shardings=x.sharding)  # its options count

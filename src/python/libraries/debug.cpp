@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
 #include "ops/effect/effect.hpp"
 #include "python/families.hpp"
 #include "python/module.hpp"
@@ -101,6 +102,14 @@ void bind_debug(py::module_& m) {
       .def("host_crossing_bytes", &debug::CommStats::host_crossing_bytes,
            "Bytes that came from ranks on other hosts.")
       .def("restart", &debug::CommStats::restart)
+      .def("__repr__",
+           [](const debug::CommStats& s) {
+             std::vector<std::string> parts;
+             for (const std::string& kind : s.kinds())
+               parts.push_back(kind + ": " + format_count(s.calls(kind), "call") + ", " +
+                               format_bytes(s.bytes(kind)));
+             return "CommStats(" + (parts.empty() ? "no collectives" : join(parts, "; ")) + ")";
+           })
       .def("__enter__", [](py::object self) { return self.attr("restart")(), self; })
       .def("__exit__", [](py::handle, py::args) {});
   py::class_<debug::profile>(part, "Profile")

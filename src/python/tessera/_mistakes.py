@@ -24,7 +24,7 @@ def _integers(value):
 _takes = {
     "ArrayLike": lambda v: isinstance(v, (Array, bool, int, float, complex)) or hasattr(v, "__array_interface__"), "Axes": lambda v: v is None or _integers(v), "Shape": _integers,
     "bool": lambda v: isinstance(v, (bool, _np.bool_)), "int": _integer, "float": lambda v: isinstance(v, (int, float, _np.integer, _np.floating)), "str": lambda v: isinstance(v, str),
-    "Key": lambda v: isinstance(v, (_core.Key, Array)), "slice": lambda v: isinstance(v, slice), "Mesh": lambda v: isinstance(v, _core.Mesh), "PartitionSpec": lambda v: isinstance(v, _core.PartitionSpec),
+    "Key": lambda v: isinstance(v, (_core.Key, Array)), "DtypeLike": lambda v: not isinstance(v, (int, float, list, tuple, Array)), "slice": lambda v: isinstance(v, slice), "Mesh": lambda v: isinstance(v, _core.Mesh), "PartitionSpec": lambda v: isinstance(v, _core.PartitionSpec),
     "Sharding": lambda v: isinstance(v, (_core.Sharding, _core.Device, _core.PositionalSharding)), "AxisName": lambda v: isinstance(v, (str, list, tuple)), "function": callable, "Callable": callable,
 }
 

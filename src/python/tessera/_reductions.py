@@ -35,7 +35,8 @@ def _reduction(function, neutral, combine):
         else:
             result = _core.astype(function(_core.astype(_array(x), dtype), axis, keepdims), dtype)
         return result if initial is None else combine(result, initial)
-    reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
+    reduce.__name__ = reduce.__qualname__ = function.__name__
+    reduce.__doc__ = words_of(function)
     return reduce
 
 
@@ -49,7 +50,8 @@ def _plain(function, neutral=None):
             raise TypeError(f"{function.__name__} at {_core.here()} has no where=; write {function.__name__}(where(mask, x, ...)) with a number that does not count")
         x, axis, keepdims = _over(_kept(x, where, neutral), axis, keepdims)
         return function(x if dtype is None else _core.astype(_array(x), dtype), axis, keepdims)
-    reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
+    reduce.__name__ = reduce.__qualname__ = function.__name__
+    reduce.__doc__ = words_of(function)
     return reduce
 
 
@@ -61,7 +63,8 @@ def _extreme(function, combine):
         x, axis, keepdims = _over(_kept(x, where, initial), axis, keepdims)
         result = function(x if dtype is None else _core.astype(_array(x), dtype), axis, keepdims)
         return result if initial is None else combine(result, initial)
-    reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
+    reduce.__name__ = reduce.__qualname__ = function.__name__
+    reduce.__doc__ = words_of(function)
     return reduce
 
 
@@ -119,7 +122,8 @@ def _over_one_axis(function):
             return function(x, axis, keepdims)
         result = function(x)
         return _core.reshape(result, (1,) * _array(x).ndim) if keepdims else result
-    reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
+    reduce.__name__ = reduce.__qualname__ = function.__name__
+    reduce.__doc__ = words_of(function)
     return reduce
 
 
@@ -139,7 +143,8 @@ def _nan_spread(function):
         refuse_out(function.__name__, out)
         x = x if dtype is None else _core.astype(_array(x), dtype)
         return function(x, axis, keepdims, float(correction if correction is not None else ddof or 0))
-    reduce.__name__, reduce.__doc__ = function.__name__, words_of(function)
+    reduce.__name__ = reduce.__qualname__ = function.__name__
+    reduce.__doc__ = words_of(function)
     return reduce
 
 
@@ -159,7 +164,8 @@ def _cumulative(function, name):
         refuse_out(name, out)
         x, axis = _axis_of_one(_array(x), axis, name)
         return function(x, axis, dtype=dtype, include_initial=include_initial, reverse=reverse)
-    accumulate.__name__, accumulate.__doc__ = name, words_of(function)
+    accumulate.__name__ = accumulate.__qualname__ = name
+    accumulate.__doc__ = words_of(function)
     return accumulate
 
 
@@ -172,7 +178,8 @@ def _nan_cumulative(function):
         refuse_out(function.__name__, out)
         x, axis = _axis_of_one(_array(x), axis, function.__name__)
         return function(x if dtype is None else _core.astype(x, dtype), axis)
-    accumulate.__name__, accumulate.__doc__ = function.__name__, words_of(function)
+    accumulate.__name__ = accumulate.__qualname__ = function.__name__
+    accumulate.__doc__ = words_of(function)
     return accumulate
 
 
