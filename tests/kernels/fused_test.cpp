@@ -408,5 +408,76 @@ TEST(fused_reduce, every_op_over_any_axes) {
   }
 }
 
+// Runs the chain and reduces its memory, then both at once; the bytes must be the same.
+void expect_as_in_two_passes(const FusedProgram& program, const Shape& shape,
+                             std::span<const FusedOperand> inputs, Dtype chain_dtype, ReduceKind kind,
+                             const std::vector<int>& axes) {
+  std::vector<std::byte> chain(static_cast<std::size_t>(shape.elements()) * itemsize(chain_dtype));
+  std::byte* whole[] = {chain.data()};
+  run_fused(program, shape, inputs, whole);
+  std::int64_t places = 1;
+  for (int d = 0; d < shape.ndim(); ++d)
+    if (std::find(axes.begin(), axes.end(), d) == axes.end()) places *= shape[d];
+  const auto size = static_cast<std::size_t>(places) * itemsize(reduce_result(kind, chain_dtype));
+  std::vector<std::byte> expected(size), got(size);
+  reduce(kind, chain_dtype, chain.data(), shape, axes, expected.data());
+  for (const int team : {1, 3}) {
+    set_threads(team);
+    run_fused_reduce(program, shape, inputs, kind, axes, got.data());
+    set_threads(1);
+    ASSERT_TRUE(got == expected) << name(kind) << to_string(shape) << " axes " << axes.size() << " from "
+                                 << axes[0] << ", threads " << team;
+  }
+}
+
+TEST(fused_reduce, one_element_anywhere_decides_any_and_all) {
+  const FusedProgram program{{{float32}}, {step("isnan", float32, {0})}, {1}};
+  const FusedProgram negated{
+      {{float32}}, {step("isnan", float32, {0}), step("logical_not", bool_, {1})}, {2}};
+  for (const Shape& shape : {Shape{140000}, Shape{20, 5000}, Shape{5000, 20}, Shape{3, 3000, 5}})
+    for (const std::int64_t place : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{2999},
+                                     shape.elements() / 2, shape.elements() - 1}) {
+      std::vector<float> x(static_cast<std::size_t>(shape.elements()), 1.0f);
+      if (place >= 0) x[static_cast<std::size_t>(place)] = std::numeric_limits<float>::quiet_NaN();
+      const FusedOperand inputs[] = {operand(x.data())};
+      for (const auto& axes : std::vector<std::vector<int>>{{0}, {shape.ndim() - 1}, {0, 1}, {0, 1, 2}}) {
+        if (axes.back() >= shape.ndim() || axes.size() > shape.size()) continue;
+        for (const auto kind : {ReduceKind::any, ReduceKind::all}) {
+          expect_as_in_two_passes(program, shape, inputs, bool_, kind, axes);
+          expect_as_in_two_passes(negated, shape, inputs, bool_, kind, axes);
+        }
+      }
+    }
+}
+
+template <class T> void expect_extremes_of_numbers() {
+  constexpr T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  const auto dtype = dtype_of<T>();
+  const FusedProgram program{
+      {{dtype}, {dtype}}, {step("isnan", dtype, {0}), step("where", dtype, {2, 1, 0})}, {3}};
+  for (const Shape& shape :
+       {Shape{1}, Shape{15}, Shape{70001}, Shape{200000}, Shape{3, 70001}, Shape{300, 33}, Shape{5, 7, 900}})
+    for (const int nan_every : {0, 1, 1000}) {
+      auto x = testing::random_values<T>(shape.elements(), 3);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (nan_every != 0 && i % static_cast<std::size_t>(nan_every) == 0) x[i] = nan;
+      if (x.size() > 20) x[17] = inf, x[x.size() - 3] = -inf;
+      for (const T instead : {-inf, inf, T(0)}) {
+        const std::vector<std::int64_t> nowhere(shape.size(), 0);
+        const FusedOperand inputs[] = {operand(x.data()), operand(&instead, nowhere)};
+        for (const auto kind : {ReduceKind::max, ReduceKind::min})
+          for (int d = 0; d <= shape.ndim(); ++d) {
+            std::vector<int> axes{d};
+            if (d == shape.ndim()) axes.resize(shape.size()), std::iota(axes.begin(), axes.end(), 0);
+            expect_as_in_two_passes(program, shape, inputs, dtype, kind, axes);
+          }
+      }
+    }
+}
+TEST(fused_reduce, extremes_of_what_is_not_nan) {
+  expect_extremes_of_numbers<float>();
+  expect_extremes_of_numbers<double>();
+}
+
 }  // namespace
 }  // namespace tessera::kernels

@@ -1,12 +1,15 @@
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
+#include "base/thresholds.hpp"
 #include "kernels/elementwise/fused.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/reduce/pairwise_cascade.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_rows.hpp"
+#include "kernels/visit.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -35,9 +38,15 @@ class FusedReduce {
     for (std::size_t d = shape.size(); d-- > 1;) dense_[d - 1] = dense_[d] * shape[d];
     choose_block();
     is_sum_of_squares_ = sums_squares();
+    ignores_nan_ = is_extreme_without_nan();
   }
 
   void run() {
+    if (!is_decided_by_few()) reduce_all_places();
+  }
+
+ private:
+  void reduce_all_places() {
     std::vector<Extents> places{Extents(shape_.size(), 0)};
     for (Extents at = places[0]; advance(at, false);) places.push_back(at);
     const auto count = static_cast<std::int64_t>(places.size());
@@ -50,11 +59,34 @@ class FusedReduce {
       share(count, 1, reduce_places);
   }
 
- private:
   static std::int64_t product(const Extents& extents) {
     std::int64_t n = 1;
     for (const auto extent : extents) n *= extent;
     return n;
+  }
+
+  // any and all: whether a small part of the reduced elements decides every element of the result, which is
+  // then written.
+  bool is_decided_by_few() const {
+    constexpr std::int64_t part = 64, least = 16;
+    if (kind_ != ReduceKind::any && kind_ != ReduceKind::all) return false;
+    Extents extents(shape_.vector());
+    std::int64_t reduced = 1, kept = 1;
+    for (std::size_t d = 0; d < extents.size(); ++d) (reduced_[d] ? reduced : kept) *= extents[d];
+    if (reduced < threshold(part * least)) return false;
+    std::int64_t few = std::max<std::int64_t>(reduced / part, 1);
+    for (std::size_t d = extents.size(); d-- > 0;)
+      if (reduced_[d]) extents[d] = std::clamp<std::int64_t>(few, 1, extents[d]), few /= extents[d];
+    std::vector<FusedOperand> operands(inputs_.begin(), inputs_.end());
+    for (auto& operand : operands) {
+      if (!operand.parts.empty()) return false;
+      if (operand.strides.empty()) operand.strides = dense_;
+    }
+    const Shape shape(std::move(extents));
+    FusedReduce few_of_each(program_, shape, operands, kind_, axes_, out_);
+    few_of_each.reduce_all_places();
+    const auto decided = static_cast<std::byte>(kind_ == ReduceKind::any ? 1 : 0);
+    return std::all_of(out_, out_ + kept, [&](std::byte found) { return found == decided; });
   }
 
   // Adds dims from the innermost outwards until the cache is full. A block has at most a few thousand
@@ -148,7 +180,56 @@ class FusedReduce {
            std::find(reduced_.begin(), reduced_.end(), false) == reduced_.end();
   }
 
+  // Whether the program is where(isnan(x), -infinity, x) and the largest element is wanted (or +infinity and
+  // the smallest), over all dims or over rows: comparisons ignore NaN without the chain.
+  bool is_extreme_without_nan() const {
+    const bool is_max = kind_ == ReduceKind::max;
+    const bool is_real = chain_dtype_ == float32 || chain_dtype_ == float64;
+    if (!(is_max || kind_ == ReduceKind::min) || !is_real || program_.steps.size() != 2) return false;
+    const auto n = static_cast<int>(program_.inputs.size());
+    const auto &test = program_.steps[0], &choice = program_.steps[1];
+    if (n != 2 || test.n_in != 1 || choice.n_in != 3 || program_.outputs[0] != n + 1) return false;
+    const int x = test.in[0], instead = choice.in[1];
+    if (x == instead || x >= n || instead >= n || choice.in[0] != n || choice.in[2] != x) return false;
+    if (test.fn != map<"isnan">.of(chain_dtype_) || choice.fn != map<"where">.of(chain_dtype_)) return false;
+    return is_dense(x) && is_infinity(instead, is_max) && are_rows();
+  }
+  bool is_dense(int input) const {
+    const auto& operand = inputs_[static_cast<std::size_t>(input)];
+    return operand.parts.empty() && (operand.strides.empty() || std::ranges::equal(operand.strides, dense_));
+  }
+  bool is_infinity(int input, bool negative) const {
+    const auto& operand = inputs_[static_cast<std::size_t>(input)];
+    const auto is_zero = [](std::int64_t stride) { return stride == 0; };
+    if (operand.parts.empty() && std::ranges::all_of(operand.strides, is_zero) &&
+        operand.strides.size() == shape_.size() &&
+        program_.inputs[static_cast<std::size_t>(input)].dtype == chain_dtype_)
+      return visit(chain_dtype_, [&]<class T>(T) {
+        T value{};
+        std::memcpy(&value, operand.data, sizeof value);
+        return value == (negative ? lowest<T>() : highest<T>());
+      });
+    return false;
+  }
+  bool are_rows() const {
+    const bool all = std::find(reduced_.begin(), reduced_.end(), false) == reduced_.end();
+    return all || (shape_.ndim() == 2 && !reduced_[0]);
+  }
+  void reduce_numbers(const Extents& at, std::byte* partial) const {
+    const auto item = static_cast<std::int64_t>(itemsize(chain_dtype_));
+    const auto& x = inputs_[static_cast<std::size_t>(program_.steps[0].in[0])];
+    std::int64_t first = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * dense_[d];
+    const Extents block = block_at(at);
+    const std::int64_t rows = at.size() == 2 && !reduced_[0] ? block[0] : 1, columns = product(block) / rows;
+    for (std::int64_t r = 0; r < rows; ++r)
+      extreme_number_of_row(kind_ == ReduceKind::max, chain_dtype_,
+                            x.data + (first + (rows > 1 ? r * dense_[0] : 0)) * item, columns,
+                            partial + r * item);
+  }
+
   void reduce_block(const Extents& at, std::byte* block_values, std::byte* partial) const {
+    if (ignores_nan_) return reduce_numbers(at, partial);
     if (is_sum_of_squares_) {
       std::int64_t first = 0;
       for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * dense_[d];
@@ -185,7 +266,7 @@ class FusedReduce {
   std::vector<bool> reduced_;
   Extents dense_, block_;
   Dtype chain_dtype_, result_dtype_;
-  bool is_sum_of_squares_ = false;
+  bool is_sum_of_squares_ = false, ignores_nan_ = false;
 };
 
 }  // namespace

@@ -20,6 +20,8 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
 using RowTable = std::array<std::array<RowReduceFn, dtype_count>, reduce_kind_count>;
 
 // Operations for scalars and for the compiler's vectors alike.
@@ -114,6 +116,42 @@ template <class Op, class T, class Of = Itself>
 void reduce_rows(const void* x, std::int64_t rows, std::int64_t n, void* out) {
   const T* row = static_cast<const T*>(x);
   for (std::int64_t r = 0; r < rows; ++r, row += n) static_cast<T*>(out)[r] = reduce_row<Op, Of>(row, n);
+}
+// A comparison with NaN is false, so NaN never replaces an element.
+struct KeepMax {
+  template <class V> static HWY_INLINE V of(V kept, V v) { return hn::IfThenElse(hn::Gt(v, kept), v, kept); }
+};
+struct KeepMin {
+  template <class V> static HWY_INLINE V of(V kept, V v) { return hn::IfThenElse(hn::Lt(v, kept), v, kept); }
+};
+template <class Keep, class T> T extreme_number(const T* x, std::int64_t n, T start) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto a = hn::Set(d, start), b = a, c = a, e = a;
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a = Keep::of(a, hn::LoadU(d, x + i)), b = Keep::of(b, hn::LoadU(d, x + i + lanes));
+    c = Keep::of(c, hn::LoadU(d, x + i + 2 * lanes)), e = Keep::of(e, hn::LoadU(d, x + i + 3 * lanes));
+  }
+  HWY_ALIGN T rest[hn::MaxLanes(hn::ScalableTag<T>())];
+  hn::Store(Keep::of(Keep::of(a, b), Keep::of(c, e)), d, rest);
+  auto last = hn::Set(one, start);
+  for (std::int64_t l = 0; l < lanes; ++l) last = Keep::of(last, hn::LoadU(one, rest + l));
+  for (; i < n; ++i) last = Keep::of(last, hn::LoadU(one, x + i));
+  return hn::GetLane(last);
+}
+template <class T> void extreme_number_of(bool max, const void* x, std::int64_t n, void* out) {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  const T* const row = static_cast<const T*>(x);
+  *static_cast<T*>(out) =
+      max ? extreme_number<KeepMax>(row, n, -infinity) : extreme_number<KeepMin>(row, n, infinity);
+}
+void ExtremeNumberOfFloats(bool max, const void* x, std::int64_t n, void* out) {
+  extreme_number_of<float>(max, x, n, out);
+}
+void ExtremeNumberOfDoubles(bool max, const void* x, std::int64_t n, void* out) {
+  extreme_number_of<double>(max, x, n, out);
 }
 void SquaresOfFloats(const void* x, std::int64_t rows, std::int64_t n, void* out) {
   reduce_rows<Sum, float, Squared>(x, rows, n, out);
@@ -337,6 +375,8 @@ namespace tessera::kernels {
 HWY_EXPORT(FillRowTable);
 HWY_EXPORT(FindColumnCount);
 HWY_EXPORT(SquaresOfFloats);
+HWY_EXPORT(ExtremeNumberOfFloats);
+HWY_EXPORT(ExtremeNumberOfDoubles);
 HWY_EXPORT(SquaresOfDoubles);
 
 void sum_squares_of_rows(Dtype dtype, const void* x, std::int64_t rows, std::int64_t n, void* out) {
@@ -348,6 +388,11 @@ ColumnCountFn find_column_count(Dtype dtype) {
   return (is_floating(dtype) && itemsize(dtype) < 4) || is_complex(dtype)
              ? nullptr
              : HWY_DYNAMIC_DISPATCH(FindColumnCount)(dtype);
+}
+
+void extreme_number_of_row(bool max, Dtype dtype, const void* x, std::int64_t n, void* out) {
+  return dtype == float32 ? HWY_DYNAMIC_DISPATCH(ExtremeNumberOfFloats)(max, x, n, out)
+                          : HWY_DYNAMIC_DISPATCH(ExtremeNumberOfDoubles)(max, x, n, out);
 }
 
 RowReduceFn find_row_reduce(ReduceKind kind, Dtype dtype) {

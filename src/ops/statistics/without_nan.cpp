@@ -15,6 +15,8 @@ bool may_hold_nan(const Array& x) { return is_inexact(x.dtype()); }
 Array without(const Array& x, double instead) {
   return may_hold_nan(x) ? where(isnan(x), astype(instead, x.dtype()), x) : x;
 }
+// A test of its own beside isnan(x): each fuses with its reduction, where a shared mask would be written to memory.
+Array all_nan(const Array& x, const Axes& axes, bool keepdims) { return all(x != x, axes, keepdims); }
 Array usable(const Operand& x) {
   check_usable(x.array);
   return x.array;
@@ -33,7 +35,7 @@ Array extremum(const Operand& x, const Axes& axes, bool keepdims, bool largest) 
   if (!may_hold_nan(a)) return largest ? max(x, axes, keepdims) : min(x, axes, keepdims);
   const Array found =
       largest ? max(without(a, -infinity), axes, keepdims) : min(without(a, infinity), axes, keepdims);
-  return where(all(isnan(a), axes, keepdims), real_nan(a.dtype()), found);
+  return where(all_nan(a, axes, keepdims), real_nan(a.dtype()), found);
 }
 
 Array place_of_extremum(const Operand& x, int axis, bool keepdims, bool largest) {
@@ -41,7 +43,7 @@ Array place_of_extremum(const Operand& x, int axis, bool keepdims, bool largest)
   if (!may_hold_nan(a)) return largest ? argmax(x, axis, keepdims) : argmin(x, axis, keepdims);
   const Array at =
       largest ? argmax(without(a, -infinity), axis, keepdims) : argmin(without(a, infinity), axis, keepdims);
-  return where(all(isnan(a), axis, keepdims), -1, at);
+  return where(all_nan(a, axis, keepdims), -1, at);
 }
 Array flat(const Operand& x) {
   const Array a = usable(x);
