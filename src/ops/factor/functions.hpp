@@ -13,6 +13,7 @@ struct SolveHow {
   int grid_rows = 0;                                        // of the process grid; 0: chosen
   bool refuse_singular = false;                             // for lu_factor: LinAlgError for a zero pivot
   bool nan_for_failure = false;                             // for cholesky: NaN instead of LinAlgError
+  bool divide_by_zero = false;                              // for solve: infinities instead of LinAlgError
   IllConditioned ill_conditioned = IllConditioned::accept;  // for solve
 };
 Array solve(const Array& a, const Array& b, SolveHow);        // b: (..., n, k)

@@ -17,9 +17,11 @@ std::vector<Type> infer(std::span<const Type> in, const Params&) { return {{in[1
 struct SolveParams {
   FactorParams how;
   IllConditioned ill_conditioned = IllConditioned::accept;
+  bool divide_by_zero = false;  // zero pivots are divided by; otherwise they raise LinAlgError
   template <class V> void fields(V&& visit) const {
     how.fields(visit);
     visit("ill_conditioned", static_cast<int>(ill_conditioned));
+    visit("divide_by_zero", divide_by_zero);
   }
 };
 
@@ -68,13 +70,42 @@ void judge_condition(IllConditioned wanted, const Tile& a, std::int64_t element,
   warn_of_condition(a, element, rcond, reporter);
 }
 
+// x = U^-1 L^-1 P b in plain arithmetic: a zero pivot gives infinities and NaN, as two triangular solves do.
+template <class T> void solve_by_factor(std::int64_t n, std::int64_t k, const T* a, const T* b, T* x) {
+  std::vector<T> factor(n * n), permuted(b, b + n * k), y(n * k);
+  std::vector<std::int32_t> pivots(n);
+  const Dtype dtype = dtype_of<T>();
+  kernels::lu_factor(dtype, 1, n, n, a, factor.data(), pivots.data());
+  for (std::int64_t i = 0; i < n; ++i)
+    if (pivots[i] != i) std::swap_ranges(&permuted[i * k], &permuted[i * k] + k, &permuted[pivots[i] * k]);
+  kernels::triangular_solve(dtype, 1, n, k, {.lower = true, .unit_diagonal = true}, factor.data(),
+                            permuted.data(), y.data());
+  kernels::triangular_solve(dtype, 1, n, k, {}, factor.data(), y.data(), x);
+}
+// A batch with singular matrices, one matrix after the other.
+void solve_with_singular(const Tile& a, const Tile& b, const Tile& x) {
+  const std::int64_t n = extent(b, 2), k = extent(b, 1);
+  kernels::visit_inexact(a.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t i = 0; i < batch_count(b); ++i) {
+      const T *one = MatrixGroup::matrix<T>(a, i), *sides = MatrixGroup::matrix<T>(b, i);
+      T* solution = MatrixGroup::matrix<T>(x, i);
+      if (kernels::solve(a.dtype, 1, n, k, one, sides, solution).happened())
+        solve_by_factor(n, k, one, sides, solution);
+    }
+  });
+}
+
 void kernel(const KernelArgs& args) {
   const Tile &a = args.in[0], &b = args.in[1], &x = args.out[0];
   const auto wanted = args.params.as<SolveParams>().ill_conditioned;
   std::vector<double> rcond(wanted == IllConditioned::accept ? 0 : batch_count(b));
   const auto breakdown = kernels::solve(x.dtype, batch_count(b), extent(b, 2), extent(b, 1), a.data, b.data,
                                         x.data, rcond.empty() ? nullptr : rcond.data());
-  if (breakdown.happened()) throw_singular(a, breakdown.matrix, breakdown.index);
+  if (breakdown.happened()) {
+    if (!args.params.as<SolveParams>().divide_by_zero) throw_singular(a, breakdown.matrix, breakdown.index);
+    return solve_with_singular(a, b, x);
+  }
   if (rcond.empty()) return;
   const auto worst = std::min_element(rcond.begin(), rcond.end());
   judge_condition(wanted, a, worst - rcond.begin(), *worst,
@@ -111,11 +142,13 @@ template <class T> void blank_columns(const Grid& grid, const Sides<T>& sides, s
 // A system on the grid. `conditioned` adds a right-hand side of random signs that estimates the condition.
 template <class T> class GridSolve {
  public:
-  GridSolve(const Grid& grid, const BlockCyclic& layout, std::int64_t k, bool conditioned)
+  GridSolve(const Grid& grid, const BlockCyclic& layout, std::int64_t k, bool conditioned,
+            bool divide_by_zero)
       : grid_(grid),
         layout_(layout),
         k_(k),
         conditioned_(conditioned),
+        divide_by_zero_(divide_by_zero),
         right_(grid.shape, layout.rows, k + (conditioned ? 1 : 0), grid.order),
         right_columns_(right_.layout.columns.count(grid.column)) {}
 
@@ -139,8 +172,8 @@ template <class T> class GridSolve {
     scale(grid_, matrix, exponent, Part::all);
     scale_sides(matrix, y, exponent_of_b);
     T* const signs = conditioned_ ? write_signs(matrix, y) : nullptr;
-    if (const auto zero_pivot = lu(grid_, matrix, right_columns_, false, pivots_); zero_pivot >= 0)
-      return zero_pivot;
+    const auto zero_pivot = lu(grid_, matrix, right_columns_, false, pivots_);
+    if (zero_pivot >= 0 && !divide_by_zero_) return zero_pivot;
     if (right_.few)
       substitute_few(grid_, matrix, false, false, y, matrix.ld, right_.layout.columns.extent);
     else
@@ -176,7 +209,7 @@ template <class T> class GridSolve {
   const Grid& grid_;
   const BlockCyclic layout_;
   const std::int64_t k_;
-  const bool conditioned_;
+  const bool conditioned_, divide_by_zero_;
   const RightSides right_;
   const std::int64_t right_columns_;
   std::vector<std::int64_t> pivots_;
@@ -185,7 +218,7 @@ template <class T> class GridSolve {
 
 template <class T, class Args> void solve_together(const Args& args) {
   const KernelArgs& local = local_of(args);
-  const auto& [how, wanted] = local.params.template as<SolveParams>();
+  const auto& [how, wanted, divide_by_zero] = local.params.template as<SolveParams>();
   const MatrixGroup team(args, dims);
   const Grid grid(team.device_ids, grid_shape(how, team.ranks(), team.order), team.order);
   const Tile &a = local.in[0], &b = local.in[1], &x = local.out[0];
@@ -195,7 +228,7 @@ template <class T, class Args> void solve_together(const Args& args) {
   std::int64_t k = 0;
   for (const auto& box : sides.b_tiles.held) k = std::max(k, box.columns.stop);
   const BlockCyclic layout = layout_of(how, n, team.ranks(), team.order);
-  GridSolve<T> solve(grid, layout, k, wanted != IllConditioned::accept && n > 0);
+  GridSolve<T> solve(grid, layout, k, wanted != IllConditioned::accept && n > 0, divide_by_zero);
   std::int64_t bad_matrix = -1, bad_pivot = -1, worst_matrix = 0;
   double worst = 1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
@@ -221,8 +254,10 @@ template <class Args> void together(const Args& args) {
 
 // x = a^-1 b: the cotangent of b is a solve with a^T, that of a is minus its outer product with x.
 Cotangents vjp(const VjpArgs& v) {
-  const auto& how = v.node.params->as<SolveParams>().how;
-  const Array b_bar = solve(transposed(v.in[0]), v.cotangents[0], {how.block, how.grid_rows});
+  const auto& [how, wanted, divide_by_zero] = v.node.params->as<SolveParams>();
+  const Array b_bar =
+      solve(transposed(v.in[0]), v.cotangents[0],
+            {.block = how.block, .grid_rows = how.grid_rows, .divide_by_zero = divide_by_zero});
   Cotangents result(2);
   if (v.wanted[0]) result[0] = -matmul(b_bar, transposed(v.out[0]));
   if (v.wanted[1]) result[1] = b_bar;
@@ -251,7 +286,9 @@ const HasParts parts_of_solve_op(solve_op, Parts::unreduced_dims);
 }  // namespace
 
 Array solve(const Array& a, const Array& b, SolveHow how) {
-  return record(solve_op, make_params(SolveParams{{how.block, how.grid_rows}, how.ill_conditioned}), {a, b});
+  return record(solve_op,
+                make_params(SolveParams{{how.block, how.grid_rows}, how.ill_conditioned, how.divide_by_zero}),
+                {a, b});
 }
 
 }  // namespace tessera::factor

@@ -74,6 +74,13 @@ void bind_jax(py::module_& m) {
       },
       "The lower factor; NaN of a matrix that is not positive definite.");
   part.def(
+      "solve",
+      [](Value a, Value b) {
+        const Call call("solve", a.where);
+        return factor::solve(a.array, b.array, {.divide_by_zero = true});
+      },
+      "The x (..., n, k) of a x = b; infinities and NaN for a singular matrix.");
+  part.def(
       "pivots_to_permutation",
       [](Value pivots, std::int64_t rows) {
         const Call call("lu", pivots.where);

@@ -117,6 +117,32 @@ class Values(unittest.TestCase):
             for kind in ("int64", "uint64"):
                 self.compare(lax.mulhi, a.astype(kind), b.astype(kind))
 
+    def test_a_system_whose_factor_nothing_else_reads_is_one_op(self):
+        draw = np.random.RandomState(1).standard_normal
+        a, batch = [(draw(shape) + 7 * np.eye(7)).astype("f") for shape in ((7, 7), (4, 7, 7))]
+        square, wide = draw((7, 7)).astype("f"), draw((4, 7, 2)).astype("f")
+        solve = jnp.linalg.solve
+        for name, function, *arguments in (("vector", solve, a, square[0]), ("square", solve, a, square), ("batch", solve, batch, wide), ("shared", solve, a, wide),
+                                           ("mapped", jax.vmap(solve, (2, None)), np.moveaxis(batch, 0, 2), square[1]), ("columns", jax.vmap(solve, (None, 1)), a, square),
+                                           ("inverse", jnp.linalg.inv, batch), ("complex", lambda m, b: solve(m * (1 + 0.5j), b), a, square)):
+            with self.subTest(name):
+                self.compare(function, *arguments)
+                self.assertNotIn("lu_factor", tj.jit(function).lower(*arguments).as_text())
+        self.compare(jax.grad(lambda m, b: jnp.sum(solve(m, b) ** 2), (0, 1)), a, square, tolerance=1e-4)
+        self.compare(lambda m: (jax.scipy.linalg.lu_factor(m)[0], solve(m, m)), a)
+
+    def test_singular_systems_raise_nothing(self):
+        for n in (3, 40):  # of small systems, and of LAPACK's
+            a = np.ones((n, n), "f")
+            b = np.arange(2 * n, dtype="f").reshape(n, 2)
+            found = tj.jit(jnp.linalg.solve)(ts.device_put(ts.asarray(a), ts.NamedSharding(tj._layouts.mesh_of(mesh), ts.P("x"))), b)
+            self.assertFalse(np.isfinite(ts.device_get(found)[0]).any())
+            self.assertFalse(np.isfinite(ts.device_get(found)[-1]).any())
+            batch = np.stack([np.eye(n, dtype="f"), a])
+            found = ts.device_get(tj.jit(jnp.linalg.solve)(batch, np.stack([b, b])))
+            np.testing.assert_array_equal(found[0], b)
+            self.assertFalse(np.isfinite(found[1]).any())
+
     def test_a_subset_of_eigenvalues_is_cut_from_all(self):
         from jax._src.lax import linalg
         m = rng.standard_normal((6, 6)).astype("f")

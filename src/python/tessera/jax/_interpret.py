@@ -7,6 +7,7 @@ import inspect
 
 from . import _values
 from ._lines import call_at, text_of
+from ._systems import solved, systems
 from ._versions import closed, is_literal, lowered, makes_references, user_frame, without_references
 
 _rules = {}
@@ -116,10 +117,19 @@ def _evaluate(jaxpr, consts, operands):
             literals[key] = _values.literal(v.val, v.aval)
         return literals[key]
 
-    for eqn, dead in zip(jaxpr.eqns, _last_uses(jaxpr)):
+    def run(eqn, operands):
         equation = Equation(eqn.primitive.name, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], user_frame(eqn.source_info))
-        results = apply(eqn.primitive, [read(v) for v in eqn.invars], eqn.params, equation)
-        known.update(zip(eqn.outvars, results))
+        return apply(eqn.primitive, operands, eqn.params, equation)
+
+    one_op = systems(jaxpr)
+    matrices = {}  # of the systems that are not solved yet, by the equation that does it
+    for eqn, dead in zip(jaxpr.eqns, _last_uses(jaxpr)):
+        if id(eqn) in one_op:
+            matrices[id(one_op[id(eqn)])] = read(eqn.invars[0])
+        elif id(eqn) in matrices:
+            known[eqn.outvars[0]] = solved(eqn, matrices.pop(id(eqn)), read(eqn.invars[-1]), run)
+        else:
+            known.update(zip(eqn.outvars, run(eqn, [read(v) for v in eqn.invars])))
         for v in dead:
             known.pop(v, None)
     return [read(v) for v in jaxpr.outvars]
