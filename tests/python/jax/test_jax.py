@@ -140,6 +140,17 @@ class Dispatch(unittest.TestCase):
         del f._program
         same(f(self.tree)["layer 3"]["w"], self.tree["layer 3"]["w"] * 2)  # leaves of NumPy
 
+    def test_results_of_jax_numpy_are_found_as_arrays_are(self):
+        made = [jnp.sin(split(rows)) for _ in range(3)]
+        f = tj.jit(lambda t, batch: [x + batch for x in t])
+        expected = np.sin(rows) + rows
+        for batch in (rows, split(rows), jnp.asarray(rows)):
+            for found in f(made, batch):
+                same(found, expected)
+        f._program = None  # from the second call on all leaves are known
+        for found in f(made, split(rows)):
+            same(found, expected)
+
     def test_settings_of_the_trace_are_part_of_the_signature(self):
         f = tj.jit(lambda x: x + jnp.zeros(3))
         x = ts.ones((3,), "float32")
@@ -250,6 +261,11 @@ class Eager(unittest.TestCase):
         found = jnp.sin(split(rows)) + 1
         self.assertIsInstance(found, jax.Array)
         np.testing.assert_allclose(np.asarray(found), np.sin(rows) + 1, rtol=1e-5, atol=1e-6)
+
+    def test_arrays_like_those_of_tessera_are_made(self):
+        x = split(rows)
+        for found, expected in ((jnp.zeros_like(x), 0), (jnp.full_like(x, 3), 3), (jnp.ones_like(x, dtype="int32"), 1), (jnp.empty_like(x, shape=(2,)), 0)):
+            self.assertTrue((np.asarray(found) == expected).all())
 
     def test_results_stay_split(self):
         placed = split(rows)

@@ -56,7 +56,7 @@ class Jit:
             if program is None:
                 return self._inline(args, kwargs)
             try:
-                found = program(*leaves)
+                found = program.call_leaves(leaves)
             except HoldsReferences:
                 self._inlines = True
                 self.clear_cache()
@@ -131,17 +131,23 @@ class Jit:
         leaves, tree = tree_flatten((args, kwargs))
         types = None
         for n, leaf in enumerate(leaves):
-            if type(leaf) is not Array:
-                if type(leaf) is not ShardedArray and (isinstance(leaf, jax.core.Tracer) or is_reference(leaf)):
-                    return None, None
-                if types is None:
-                    types = [None] * len(leaves)
-                if type(leaf) is ShardedArray:
-                    types[n], leaves[n] = _note_of_type(leaf.aval), leaf.__tessera_array__
-                else:
-                    types[n], leaves[n] = _note_of(leaf), _values.array_of(leaf)
-        if types is not None and all(note is None for note in types):
-            types = None
+            kind = type(leaf)
+            if kind is Array:
+                continue
+            if kind is ShardedArray:
+                leaves[n] = leaf._plain
+                if leaves[n] is not None:
+                    continue
+                note, leaves[n] = _note_of_type(leaf.aval), leaf.__tessera_array__
+                if note is None and _layouts.typed_sharding_of(leaf.aval) is None:
+                    leaf._plain = leaves[n]
+            elif isinstance(leaf, jax.core.Tracer) or is_reference(leaf):
+                return None, None
+            else:
+                note, leaves[n] = _note_of(leaf), _values.array_of(leaf)
+            if note is not None:
+                types = types or [None] * len(leaves)
+                types[n] = note
         key = (tree, statics, None if types is None else tuple(types), trace_context())
         program = self._programs.get(key)
         if program is None:

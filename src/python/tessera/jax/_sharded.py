@@ -215,3 +215,6 @@ _core.Array.__jax_array__ = lambda self: ShardedArray(self, aval_of(self))
 core.pytype_aval_mappings[_core.Array] = lambda x: aval_of(x)
 _register(ShardedArray, lambda x: x)
 _register(_core.Array, lambda x: ShardedArray(x, aval_of(x)))
+# jax.numpy's *_like asks an array for its sharding: a tessera array's does not hold for what is like it.
+_core.Array._committed = property(lambda self: False)
+_core.Sharding._is_concrete = True
