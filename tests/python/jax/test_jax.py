@@ -89,6 +89,17 @@ class Jit(unittest.TestCase):
             self.assertLess(needed["nothing"], needed["dots"])
             self.assertLessEqual(needed["dots"], needed["all"])
 
+    def test_programs_are_exported_by_jax_and_run_here(self):
+        import jax.export
+        function = lambda x, w, unread: {"y": jnp.tanh(x @ w), "s": jnp.sort(x, 0)}  # noqa: E731
+        w = rng.standard_normal((5, 3)).astype("f")
+        for made in (tj.jit(function), jax.jit(function)):
+            exported = jax.export.export(made)(*[jax.ShapeDtypeStruct(s, "float32") for s in ((12, 5), (5, 3), (4,))])
+            self.assertIn("stablehlo.dot_general", exported.mlir_module())
+            found = tj.jit(lambda x, w, call=exported.call: call(x, w, jnp.zeros(4)))(split(rows), w)
+            same(found["y"], np.tanh(rows @ w))
+            np.testing.assert_array_equal(ts.device_get(found["s"]), np.sort(rows, 0))
+
     def test_shapes_are_evaluated_with_static_arguments(self):
         self.assertEqual(tj.jit(lambda x, kind: x.astype(kind), static_argnames="kind").eval_shape(rows, kind=np.dtype("int8")).dtype, np.int8)
 

@@ -9,8 +9,10 @@ class Traced:
     def __init__(self, traced, lower):
         self._traced, self._lower = traced, lower
 
-    def lower(self, **_):
-        """The ops that are recorded for the types of the trace."""
+    def lower(self, *, lowering_platforms=None, _private_parameters=None):
+        """The ops that are recorded for the types of the trace; JAX's own text where it is for certain platforms, as jax.export asks for it."""
+        if _private_parameters is not None:
+            return self._traced.lower(lowering_platforms=lowering_platforms, _private_parameters=_private_parameters)
         return self._lower()
 
     def __getattr__(self, name):

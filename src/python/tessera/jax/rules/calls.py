@@ -55,3 +55,8 @@ def custom_linear_solve(*operands, const_lengths, jaxprs, **_):
     return evaluate(jaxprs.solve, *consts, *b)
 
 
+@rule("call_exported")
+def call_exported(*operands, exported, **_):
+    """A program of jax.export, by its text. Layouts for more devices than the job has are left out."""
+    program = c.stablehlo.parse(exported.mlir_module(), exported.fun_name, exported.nr_devices > c.device_count())
+    return program(*[operands[n] for n in exported.module_kept_var_idx])
