@@ -226,6 +226,7 @@ TEST(StablehloProgram, draws_and_pivots_of_jax_are_ops) {
   };
   EXPECT_THAT(recorded("random_numbers"), testing::HasSubstr("random_bits"));
   EXPECT_THAT(recorded("lu_solve"), testing::HasSubstr("pivots_to_permutation"));
+  EXPECT_THAT(recorded("batched_solves"), testing::HasSubstr("pivots_to_permutation"));
 }
 
 TEST(StablehloProgram, is_read_from_a_file_by_all_ranks) {

@@ -34,6 +34,7 @@ class WholeText {
       text += op.name.ends_with("return") ? "return" : op.name;
       for (const auto& word : op.words) text += " " + word;
       add_attributes(op.attributes, text);
+      add_window(function, op, text);
       for (const int operand : op.operands) add_operand(function, numbers, operand, text);
       for (const auto& inner : op.regions) text += "{" + of(function, inner, depth + 1) + "}";
       add_callee(op, text, depth);
@@ -76,10 +77,20 @@ class WholeText {
 
   void add_attributes(const Attribute& attributes, std::string& text) {
     for (const auto& [name, value] : attributes.entries) {
-      if (name == "callee") continue;
+      if (name == "callee" || name == window) continue;
       text += " " + name + "=";
       add(value, text);
     }
+  }
+
+  // A gather's window in parts of its operand: "all" of a dim, or a number of elements.
+  void add_window(const Function& function, const Operation& op, std::string& text) {
+    const Attribute* sizes = op.attributes.find(window);
+    if (sizes == nullptr) return;
+    const Shape& whole = function.values[static_cast<std::size_t>(op.operands.at(0))].shape;
+    if (sizes->kind != Attribute::Kind::list || sizes->items.size() != whole.size()) is_known_ = false;
+    for (std::size_t d = 0; is_known_ && d < whole.size(); ++d)
+      text += sizes->items[d].text == std::to_string(whole[d]) ? " all" : " " + sizes->items[d].text;
   }
 
   void add(const Attribute& value, std::string& text) {
@@ -110,6 +121,7 @@ class WholeText {
     }
   }
 
+  static constexpr const char* window = "slice_sizes";
   const Evaluator& run_;
   std::map<std::int64_t, char> extents_;
   int operations_ = 0;
@@ -122,8 +134,10 @@ std::uint64_t hash_of(const std::string& text) {
 
 // Hashes of the texts that JAX 0.10 writes.
 constexpr std::array<std::uint64_t, 1> threefry_texts{12811683170738940719u};
-constexpr std::array<std::uint64_t, 2> pivot_loops{17437191536745272541u,
-                                                   14657059524016724814u};  // k = m, k < m
+// For matrices of 0 to 3 batch dims: k = m, k < m.
+constexpr std::array<std::uint64_t, 8> pivot_loops{
+    17437191536745272541u, 14657059524016724814u, 1547702573619400642u,  4822954257155235460u,
+    17860215864395869768u, 6073570847423858240u,  10395396214390355927u, 8233225791968070926u};
 
 // ---- threefry ----
 
@@ -212,13 +226,14 @@ std::optional<Array> known_xor(const OpCall& s) {
   return random::bits(random::wrap_key_data(stack({draw.key_1, draw.key_2}, 0)), s.x[0].shape(), uint32);
 }
 
-// while(pivots, 0, 0, 0..m-1): for each step two rows of the permutation are exchanged.
+// while(pivots, 0, 0, 0..m-1): for each step two rows of the permutation are exchanged, for each matrix.
 std::optional<Arrays> known_loop(const OpCall& s) {
-  if (s.x.size() != 4 || s.x[0].ndim() != 1 || s.x[3].ndim() != 1 || !is_iota_along(s, s.op.operands[3], 0))
+  if (s.x.size() != 4 || s.x[0].ndim() == 0 || s.x[3].ndim() != s.x[0].ndim() ||
+      !is_iota_along(s, s.op.operands[3], s.x[0].ndim() - 1))
     return std::nullopt;
   for (const auto& x : s.x)
     if (x.dtype() != int32) return std::nullopt;
-  const auto k = s.x[0].shape()[0], m = s.x[3].shape()[0];
+  const auto k = s.x[0].shape().back(), m = s.x[3].shape().back();
   const bool starts_at_0 =
       constant_of(s.frame, s.op.operands[1]) == 0 && constant_of(s.frame, s.op.operands[2]) == 0;
   if (k < 3 || m < k || !starts_at_0) return std::nullopt;
