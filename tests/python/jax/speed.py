@@ -1,7 +1,9 @@
-"""Twenty programs of JAX, by JAX with its threads and by tj.jit on the ranks of this job, in turns: speed.py [--rounds 7] [--json FILE] [name ...].
+"""Twenty programs of JAX, by JAX with its threads and by tj.jit on the ranks of this job, in turns: speed.py [--rounds 7] [--seconds 0] [--json FILE] [name ...].
 
 The first rank runs JAX, while the others sleep. Medians of the rounds; the ratio is the median of the rounds' own ratios, so that a load from
-outside falls on both. CPU seconds are those of all threads (JAX), and of all ranks (tessera; what waits for messages polls, and is counted).
+outside falls on both. Minima are over all rounds: on a loaded machine they are closest to the times of an idle one, if a program has rounds
+enough (--seconds: more rounds than --rounds until that much time has passed). CPU seconds are the medians of those of all threads (JAX), and of all
+ranks (tessera; what waits for messages polls, and is counted).
 """
 import argparse
 import contextlib
@@ -217,7 +219,13 @@ def place(x, spec):
     return jax.tree_util.tree_map(lambda v: tj.device_put(v, NamedSharding(mesh, P("x") if spec == "r" else P())), x)
 
 
-def compare(name, rounds):
+def enough(results, rounds, until):
+    """Whether there are rounds enough: the first rank's answer, on all ranks."""
+    is_over = len(results) >= rounds and time.monotonic() >= until
+    return bool(ts.multihost.broadcast_one_to_all(np.array(is_over)))
+
+
+def compare(name, rounds, seconds):
     """The rounds' ((JAX's seconds, CPU), (tessera's seconds, CPU of all ranks)), and both first calls."""
     function, arguments, specs = programs[name]
     theirs = jax.jit(function)
@@ -227,12 +235,22 @@ def compare(name, rounds):
     wait_ours(here)
     first = alone(lambda: timed(theirs, there, jax.block_until_ready)), timed(ours, here, wait_ours)
     results = []
-    for _ in range(rounds):
+    until = time.monotonic() + seconds
+    while not enough(results, rounds, until):
         jax_s = alone(lambda: threaded(theirs, there))
         ts.multihost.sync_global_devices("ours")
         results.append((jax_s, timed(ours, here, wait_ours)))
     cpu = np.asarray(ts.multihost.process_allgather(np.array([ours_s[1] for _, ours_s in results]))).sum(0)
     return first, [(jax_s, (ours_s[0], all_s)) for (jax_s, ours_s), all_s in zip(results, cpu)]
+
+
+def measured(rounds):
+    """Medians and minima of a program's rounds."""
+    middle = lambda pick: statistics.median(map(pick, rounds))  # noqa: E731
+    least = lambda side: min(r[side][0] for r in rounds)  # noqa: E731
+    return {"jax_s": middle(lambda r: r[0][0]), "ranks_s": middle(lambda r: r[1][0]), "ratio": middle(lambda r: r[0][0] / r[1][0]),
+            "jax_least_s": least(0), "ranks_least_s": least(1), "least_ratio": least(0) / least(1), "rounds": len(rounds),
+            "jax_cpu_s": middle(lambda r: r[0][1]), "ranks_cpu_s": middle(lambda r: r[1][1]), "cpu_ratio": middle(lambda r: r[0][1] / r[1][1])}
 
 
 def threaded(call, arguments):
@@ -247,24 +265,21 @@ def main(arguments):
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0, help="more rounds, for this long per program")
     parser.add_argument("--json", default="")
     options = parser.parse_args(arguments)
     say = print if ts.is_main_process() else (lambda *_, **__: None)
-    say(f"{'program':22} {'JAX ms':>9} {'ranks ms':>9} {'ratio':>6}   CPU: {'JAX ms':>7} {'ranks ms':>9} {'ratio':>6}   first call s: JAX, ranks")
+    say(f"{'program':22} {'median ms: JAX':>14} {'ranks':>8} {'ratio':>6} {'least ms: JAX':>14} {'ranks':>8} {'ratio':>6} {'CPU ms: JAX':>12} {'ranks':>8} {'ratio':>6} {'first s: JAX':>13} {'ranks':>6}")
     rows = {}
     for name in options.names or programs:
-        first, rounds = compare(name, options.rounds)
+        first, rounds = compare(name, options.rounds, options.seconds)
         if not ts.is_main_process():
             continue
-        middle = lambda pick: statistics.median(map(pick, rounds))  # noqa: E731
-        row = rows[name] = {"jax_s": middle(lambda r: r[0][0]), "ranks_s": middle(lambda r: r[1][0]), "ratio": middle(lambda r: r[0][0] / r[1][0]),
-                            "jax_cpu_s": middle(lambda r: r[0][1]), "ranks_cpu_s": middle(lambda r: r[1][1]), "cpu_ratio": middle(lambda r: r[0][1] / r[1][1]),
-                            "first_jax_s": first[0][0], "first_ranks_s": first[1][0]}
-        say(f"{name:22} {row['jax_s'] * 1e3:9.2f} {row['ranks_s'] * 1e3:9.2f} {row['ratio']:6.2f}        {row['jax_cpu_s'] * 1e3:7.1f} {row['ranks_cpu_s'] * 1e3:9.1f} {row['cpu_ratio']:6.2f}"
-            f"   {row['first_jax_s']:.2f}, {row['first_ranks_s']:.2f}", flush=True)
-    faster = sum(row["ratio"] > 1 for row in rows.values())
-    less = sum(row["cpu_ratio"] > 1 for row in rows.values())
-    say(f"faster in {faster} of {len(rows)} programs, with less CPU time in {less}, on {ts.process_count()} ranks, {os.cpu_count()} cores; load {os.getloadavg()[0]:.1f}; JAX {jax.__version__}")
+        row = rows[name] = {**measured(rounds), "first_jax_s": first[0][0], "first_ranks_s": first[1][0]}
+        say(f"{name:22} {row['jax_s'] * 1e3:14.2f} {row['ranks_s'] * 1e3:8.2f} {row['ratio']:6.2f} {row['jax_least_s'] * 1e3:14.2f} {row['ranks_least_s'] * 1e3:8.2f} {row['least_ratio']:6.2f}"
+            f" {row['jax_cpu_s'] * 1e3:12.1f} {row['ranks_cpu_s'] * 1e3:8.1f} {row['cpu_ratio']:6.2f} {row['first_jax_s']:13.2f} {row['first_ranks_s']:6.2f}", flush=True)
+    faster, least, cpu = (sum(row[key] > 1 for row in rows.values()) for key in ("ratio", "least_ratio", "cpu_ratio"))
+    say(f"of {len(rows)} programs faster: {faster} by medians, {least} by minima, {cpu} by CPU time; {ts.process_count()} ranks, {os.cpu_count()} cores; load {os.getloadavg()[0]:.1f}; JAX {jax.__version__}")
     if options.json and ts.is_main_process():
         with open(options.json, "w") as file:
             json.dump(rows, file, indent=1)
