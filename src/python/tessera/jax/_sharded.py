@@ -210,6 +210,7 @@ def wrapped(x, aval, is_plain=False):
     return ShardedArray(x, aval_of(x) if aval is None else aval, is_plain)
 
 
+_core.Array._plain = property(lambda self: self)
 # A function of jax.numpy takes a tessera array for what it stands for.
 _core.Array.__jax_array__ = lambda self: ShardedArray(self, aval_of(self))
 core.pytype_aval_mappings[_core.Array] = lambda x: aval_of(x)
