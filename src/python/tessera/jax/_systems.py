@@ -41,8 +41,13 @@ def _substitution(eqn):
     values = _values_of_b(jaxpr)
     steps = [e for e in jaxpr.eqns if e.outvars[0] in values]
     solves = [e for e in steps if e.primitive.name == "triangular_solve"]
-    is_known = all(e.primitive.name in _moves or e in solves for e in steps) and [e.primitive.name for e in steps].count("gather") == 1
+    is_known = all(e.primitive.name in _moves or e in solves or _takes_all(e) for e in steps) and [e.primitive.name for e in steps].count("gather") == 1
     return jaxpr if is_known and jaxpr.outvars[0] in values and len(solves) == 2 and all(_is_half(jaxpr, e, n) for n, e in enumerate(solves)) else None
+
+
+def _takes_all(eqn):
+    """JAX 0.6 ends in a slice of the whole."""
+    return eqn.primitive.name == "slice" and eqn.invars[0].aval.shape == eqn.outvars[0].aval.shape
 
 
 def _values_of_b(jaxpr):
