@@ -16,6 +16,7 @@
 
 #include "base/text.hpp"
 #include "io/fault_point.hpp"
+#include "io/many.hpp"
 
 namespace tessera::io {
 namespace {
@@ -173,6 +174,11 @@ void sync_folder_of(const std::string& call, const std::string& path) {
   // Some file systems cannot sync a directory and return EINVAL: nothing more can be done then.
   if (failed != 0 && error != EINVAL)
     raise_access(error, call + ": the directory " + quoted(folder) + " cannot be brought to the disk");
+}
+
+void sync_folders(const std::string& call, const std::vector<std::string>& folders) {
+  side_by_side(std::ssize(folders), sync_threads,
+               [&](std::int64_t i) { sync_folder_of(call, folders[static_cast<std::size_t>(i)] + "/x"); });
 }
 
 namespace {

@@ -75,6 +75,7 @@ std::vector<std::string> names_in(const std::string& call, const std::string& fo
 std::string read_text(const std::string& call, const std::string& path);
 // Syncs the folder of `path`, so that a rename or a new file in it reaches the disk.
 void sync_folder_of(const std::string& call, const std::string& path);
+void sync_folders(const std::string& call, const std::vector<std::string>& folders);
 
 // A dense row-major array inside a file.
 struct DenseInFile {

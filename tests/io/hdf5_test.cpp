@@ -14,6 +14,7 @@
 #include "io/folder.hpp"
 #include "io/hdf5/dataset.hpp"
 #include "io/hdf5/library.hpp"
+#include "support/data.hpp"
 #include "support/watchdog.hpp"
 
 namespace tessera::test {
@@ -314,6 +315,18 @@ TEST_F(ForeignHdf5, lzf_is_named_with_its_cure) {
                                       HasSubstr("by h5py, which alone has lzf: compression='gzip'"));
   EXPECT_THAT(load("packed"), is_told);
   EXPECT_THAT(text_of_error<IoError>([&] { io::open(path("f.h5"), {.name = "packed"}); }), is_told);
+}
+
+// h5py wrote it with libver='latest'; HDF5 2 can open both datasets.
+TEST_F(ForeignHdf5, a_dataset_of_a_newer_library_is_not_called_missing) {
+  const std::string newer = (tests_folder() / "io/data/newer.h5").string();
+  EXPECT_EQ(to_vector<double>(io::load_hdf5(newer, "plain", all_rows()))[14], 7 * 14 % 100 - 50);
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  if (major > 1) return;
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(newer, "packed"); }),
+              testing::AllOf(HasSubstr("has a dataset 'packed' that HDF5 1."), HasSubstr("cannot open"),
+                             HasSubstr("libver='earliest'")));
 }
 
 TEST(Hdf5Plugins, are_not_loaded_unless_the_user_names_their_folder) {

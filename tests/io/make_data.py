@@ -107,6 +107,14 @@ def of_netcdf4(path):
         file.createVariable("names", str, ("x",))[:] = np.array(["a", "b", "c", "d", "e"], dtype=object)
 
 
+def of_newer_hdf5(path):
+    """A dataset that HDF5 1.10 lists and cannot open: the chunk index of the newest format."""
+    import h5py
+    with h5py.File(path, "w", libver="latest") as file:
+        file.create_dataset("packed", data=values((5, 3), "float64"), chunks=(2, 2), compression="gzip")
+        file["plain"] = values((5, 3), "float64")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     for name in ("v3.zarr", "v2.zarr", "xarray_v3.zarr", "xarray_v2.zarr"):
@@ -115,6 +123,7 @@ def main():
     version_2(folder / "v2.zarr")
     of_xarray(folder)
     of_netcdf4(folder / "netcdf4.nc")
+    of_newer_hdf5(folder / "newer.h5")
 
 
 if __name__ == "__main__":

@@ -125,6 +125,29 @@ TEST_F(NetcdfFile, a_variable_is_as_long_as_its_unlimited_dim) {
   EXPECT_THAT(numbers(packed), Pointwise(NanSensitiveDoubleEq(), std::vector<double>{7, NAN, NAN}));
 }
 
+// netCDF-3 had no unsigned integers: the attribute says that the bits are such, packed or not.
+TEST_F(NetcdfFile, signed_integers_may_be_declared_unsigned) {
+  const auto file = path("unsigned.nc");
+  io::Netcdf out(file);
+  const Array bytes = astype(arange(5) * 60 - 120, int8);  // -120, -60, 0, 60, 120
+  for (const char* name : {"plain", "packed", "missing"}) {
+    out.write(name, device_put(bytes, all_rows()), {"x"});
+    out.attribute(name, "_Unsigned", std::string("true"));
+  }
+  out.attribute("packed", "scale_factor", 0.5);
+  out.attribute("missing", "missing_value", std::int64_t{-60});
+  out.close();
+  comm::barrier(comm::world());
+  const Array plain = io::load_netcdf(file, "plain", all_rows());
+  EXPECT_EQ(plain.dtype(), uint8);
+  EXPECT_THAT(numbers(plain), ElementsAre(136, 196, 0, 60, 120));
+  EXPECT_THAT(numbers(io::open(file, {.name = "plain"}).load()), ElementsAre(136, 196, 0, 60, 120));
+  EXPECT_THAT(numbers(io::load_netcdf(file, "packed", all_rows())), ElementsAre(68, 98, 0, 30, 60));
+  EXPECT_THAT(numbers(io::load_netcdf(file, "missing", all_rows())),
+              Pointwise(NanSensitiveDoubleEq(), std::vector<double>{136, NAN, 0, 60, 120}));
+  EXPECT_EQ(io::load_netcdf(file, "plain", {.unpack = false}).dtype(), int8);
+}
+
 TEST_F(NetcdfFile, mistakes_are_told) {
   io::Netcdf out(path("x.nc"));
   out.write("a", arange(6), {"x"});
@@ -138,7 +161,9 @@ TEST_F(NetcdfFile, mistakes_are_told) {
               HasSubstr("2 dimensions"));
   out.close();
   put("old.nc", std::string("CDF\1\0\0\0\0", 8));
-  EXPECT_THAT(text_of_error<IoError>([&] { io::netcdf_variables(path("old.nc")); }), HasSubstr("netCDF-3"));
+  const auto is_told = AllOf(HasSubstr("netCDF-3"), HasSubstr("nccopy -k nc4"));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::netcdf_variables(path("old.nc")); }), is_told);
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_netcdf(path("old.nc"), "x"); }), is_told);
 }
 
 }  // namespace

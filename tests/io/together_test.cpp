@@ -1,7 +1,10 @@
 // Collective calls on one file: all ranks take part, also those outside the array's mesh, and also if ranks
 // pass different arguments.
+#include <atomic>
+
 #include "comm/watch/agreement.hpp"
 #include "io/folder.hpp"
+#include "io/many.hpp"
 
 namespace tessera::test {
 namespace {
@@ -9,6 +12,24 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+TEST(SideBySide, each_item_is_done_once_and_a_failure_is_that_of_the_caller) {
+  for (const std::int64_t n : {0, 1, 5, 1000})
+    for (const int threads : {1, 3, 32}) {
+      std::vector<std::atomic<int>> done(static_cast<std::size_t>(n));
+      io::side_by_side(n, threads, [&](std::int64_t i) { ++done[static_cast<std::size_t>(i)]; });
+      for (const auto& times : done) EXPECT_EQ(times, 1);
+    }
+  std::atomic<int> begun = 0;
+  EXPECT_THAT(text_of_error<IoError>([&] {
+                io::side_by_side(100000, 4, [&](std::int64_t i) {
+                  ++begun;
+                  if (i == 7) throw IoError("item 7");
+                });
+              }),
+              HasSubstr("item 7"));
+  EXPECT_GE(begun, 8);
+}
 
 class Together : public InFolder {
  protected:

@@ -2,6 +2,8 @@
 #include <tessera/io/stream.hpp>
 #include <tessera/io/zarr.hpp>
 
+#include <sys/resource.h>
+
 #include <cmath>
 #include <numeric>
 
@@ -138,6 +140,25 @@ TEST_F(Zarr, what_is_saved_comes_back_from_any_grid_codec_and_layout_into_any_ot
     EXPECT_EQ(back.shape(), x.shape());
     EXPECT_EQ(values(back), values(x)) << round << " " << text_of(from) << " -> " << text_of(to);
   }
+}
+
+// More chunks than files may be open, in one folder and in one each.
+TEST_F(Zarr, many_small_chunks_come_back) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{std::min<rlim_t>(256, before.rlim_max), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Array x = device_put(arange(1500) + 1, all_rows());
+  io::save_zarr(path("flat.zarr"), x, {.chunks = {1}, .compression = "none"});
+  io::save_zarr(path("deep.zarr"), reshape(x, {750, 2}), {.chunks = {1, 1}});
+  const Array flat = io::load_zarr(path("flat.zarr"), all_rows()),
+              deep = io::load_zarr(path("deep.zarr"), all_rows()),
+              stepped = io::load_zarr(path("flat.zarr"), {.slices = {slice(1, None, 7)}});
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(files_of("flat.zarr").size(), 1501U);
+  EXPECT_EQ(to_vector<std::int32_t>(flat), to_vector<std::int32_t>(x));
+  EXPECT_EQ(to_vector<std::int32_t>(deep), to_vector<std::int32_t>(x));
+  EXPECT_EQ(to_vector<std::int32_t>(stepped), to_vector<std::int32_t>(x(slice(1, None, 7))));
 }
 
 TEST_F(Zarr, by_default_a_shard_of_the_array_is_a_chunk_and_nothing_is_sent) {

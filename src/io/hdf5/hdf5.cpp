@@ -39,9 +39,16 @@ void refuse_other_files(const Source& source, hid_t dataset) {
                 "pass {.other_files = true} if you trust it, or copy it with h5repack");
 }
 
+std::string library_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
+}
+
 Handle open_file(const Source& source, unsigned mode) {
   // Opened first because File's error messages are clearer than the library's.
   const File exists(source.call, source.path, File::Mode::read);
+  refuse_netcdf3(source, exists);
   Handle file = hdf5_opened(source.path, mode);
   if (!file.ok())
     source.fail("cannot be opened as HDF5: " + hdf5_reason(),
@@ -73,7 +80,13 @@ Handle open_dataset(const Source& source, hid_t file) {
     refuse_other_files(source, dataset);
     return dataset;
   }
+  const std::string reason = hdf5_reason();
   const auto names = names_of_datasets(file);
+  const std::string full_name = (source.dataset.starts_with('/') ? "" : "/") + source.dataset;
+  if (std::find(names.begin(), names.end(), full_name) != names.end())
+    source.fail("has a dataset " + tessera::quoted(source.dataset) + " that HDF5 " + library_version() +
+                    " cannot open: " + reason,
+                "if a newer version wrote it, write it for older ones (h5py: libver='earliest')");
   source.fail(
       "has no dataset " + tessera::quoted(source.dataset),
       names.empty() ? "it has none at all" : "it has " + shown(names) + did_you_mean(source.dataset, names));

@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/text.hpp"
-#include "io/file.hpp"
 
 namespace tessera::io {
 
@@ -62,6 +62,14 @@ Handle hdf5_created(const std::string& path) {
 
 void Hdf5Source::fail(const std::string& facts, const std::string& mend) const {
   throw IoError(call + ": " + tessera::quoted(path) + " " + facts + "; " + mend);
+}
+
+void refuse_netcdf3(const Hdf5Source& source, const File& file) {
+  char first[3] = {};
+  if (file.bytes() < 3) return;
+  file.read(first, 3, 0);
+  if (std::string_view(first, 3) == "CDF")
+    source.fail("is a file of netCDF-3, which tessera does not read", "convert it with nccopy -k nc4");
 }
 
 namespace {

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/file.hpp"
+
 namespace tessera::io {
 
 // An HDF5 identifier that closes itself.
@@ -72,6 +74,9 @@ struct Hdf5Source {
   std::vector<Slice> slices = {};
   [[noreturn]] void fail(const std::string& facts, const std::string& mend) const;
 };
+
+// netCDF files before version 4 are no HDF5 files.
+void refuse_netcdf3(const Hdf5Source&, const File&);
 
 std::vector<std::string> names_of_datasets(hid_t file);  // from the root: /group/x
 // This machine's HDF5 type for a dtype; bool and complex as in h5py.

@@ -23,10 +23,7 @@ const std::set<std::string> own_names = {
 
 Handle opened(const Hdf5Source& source) {
   const File file(source.call, source.path, File::Mode::read);
-  char first[4] = {};
-  if (file.bytes() >= 4) file.read(first, 4, 0);
-  if (std::string_view(first, 3) == "CDF")
-    source.fail("is a file of netCDF-3, which tessera does not read", "convert it with nccopy -k nc4");
+  refuse_netcdf3(source, file);
   Handle handle(H5Fopen(source.path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (!handle.ok())
     source.fail("cannot be opened as netCDF-4: " + hdf5_reason(),
@@ -88,12 +85,12 @@ Array unpacked(const Array& stored, const std::map<std::string, Attribute>& attr
   const Numbers scale = numbers_in(attributes, "scale_factor"), offset = numbers_in(attributes, "add_offset");
   const bool has_missing = attributes.contains("_FillValue") || attributes.contains("missing_value");
   const bool is_packed = !scale.real.empty() || !offset.real.empty();
-  if (!is_packed && !has_missing) return stored;
   Array raw = stored;
   const auto is_unsigned = attributes.find("_Unsigned");
   if (is_unsigned != attributes.end() && is_unsigned->second == Attribute(std::string("true")) &&
       is_signed_integer(raw.dtype()))
     raw = astype(raw, Dtype{raw.dtype().code + 4});
+  if (!is_packed && !has_missing) return raw;
   const Dtype result = stored.dtype() == float32 ? float32 : float64;
   const Array missing = where_missing(stored, attributes);
   Array values = astype(raw, is_packed ? float64 : result);

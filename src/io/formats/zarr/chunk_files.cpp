@@ -1,21 +1,30 @@
 #include "io/formats/zarr/chunk_files.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
 #include "base/text.hpp"
+#include "io/many.hpp"
 
 namespace tessera::io::zarr {
 namespace {
 
-constexpr std::size_t most_open = 64;
+// The files that stay open until they are synced together: several for each thread of a sync, and at most a
+// quarter of what the process may open.
+std::size_t most_open() {
+  rlimit limit{};
+  const rlim_t most = ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
+  return std::clamp<rlim_t>(most / 4, 1, 16 * sync_threads);
+}
 
 }  // namespace
 
 ChunkFiles::ChunkFiles(std::string call, std::string folder)
-    : call_(std::move(call)), folder_(std::move(folder)) {
+    : call_(std::move(call)), folder_(std::move(folder)), most_open_(most_open()) {
   folders_.insert(folder_);
 }
 
@@ -44,15 +53,18 @@ void ChunkFiles::write(const std::string& key, std::span<const std::byte> bytes)
   file.begin_sync();
   const std::scoped_lock lock(guard_);
   written_.push_back(std::move(file));
-  if (written_.size() < most_open) return;
-  for (File& one : written_) one.sync();
+  if (written_.size() >= most_open_) sync_written();
+}
+
+void ChunkFiles::sync_written() {
+  side_by_side(std::ssize(written_), sync_threads,
+               [&](std::int64_t i) { written_[static_cast<std::size_t>(i)].sync(); });
   written_.clear();
 }
 
 void ChunkFiles::sync() {
-  for (File& file : written_) file.sync();
-  written_.clear();
-  for (const auto& folder : folders_) sync_folder_of(call_, folder + "/x");
+  sync_written();
+  sync_folders(call_, {folders_.begin(), folders_.end()});
 }
 
 }  // namespace tessera::io::zarr

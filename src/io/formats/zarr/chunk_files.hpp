@@ -21,7 +21,9 @@ class ChunkFiles {
 
  private:
   void make_folders(const std::string& key);
+  void sync_written();
   std::string call_, folder_;
+  std::size_t most_open_;
   std::mutex guard_;
   std::vector<File> written_;  // not yet on the disk
   std::set<std::string> folders_;

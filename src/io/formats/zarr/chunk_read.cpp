@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -9,6 +10,7 @@
 #include "base/text.hpp"
 #include "io/file.hpp"
 #include "io/formats/zarr/codecs/shard_index.hpp"
+#include "io/many.hpp"
 #include "kernels/move/copy.hpp"
 
 namespace tessera::io::zarr {
@@ -195,24 +197,54 @@ void fill_box(const ArrayMeta& meta, const Shape& extents, const Target& target)
   kernels::fill_strided(target.at, target.strides, meta.fill.data(), extents, itemsize(meta.dtype));
 }
 
-void read_box(const std::string& call, const std::string& folder, const ArrayMeta& meta, const Box& box,
-              const Target& target) {
-  const Chunks chunks(call, meta);
+namespace {
+
+// Reads the part of a box that lies in one chunk.
+void read_chunk(const Chunks& chunks, const std::string& call, const std::string& folder,
+                const ArrayMeta& meta, const Box& box, const Target& target, const ChunkIndex& place) {
   const auto width = static_cast<std::int64_t>(itemsize(meta.dtype));
-  for_each_chunk(meta.chunk, box, [&](const ChunkIndex& place) {
-    const Box chunk = box_of(meta.chunk, place), part = intersect(chunk, box);
-    const Target part_target{target.at + offset_of(within(box, part), target.strides) * width,
-                             target.strides};
-    const std::string path = folder + "/" + key_of(meta, place);
-    if (is_missing(path)) return fill_box(meta, box_shape(part), part_target);
-    const File file(call, path, File::Mode::read);
-    chunks.read({file, 0, file.bytes()}, meta.codecs, {meta.chunk, within(chunk, part), part_target});
-  });
+  const Box chunk = box_of(meta.chunk, place), part = intersect(chunk, box);
+  const Target part_target{target.at + offset_of(within(box, part), target.strides) * width, target.strides};
+  const std::string path = folder + "/" + key_of(meta, place);
+  if (is_missing(path)) return fill_box(meta, box_shape(part), part_target);
+  const File file(call, path, File::Mode::read);
+  chunks.read({file, 0, file.bytes()}, meta.codecs, {meta.chunk, within(chunk, part), part_target});
+}
+
+}  // namespace
+
+int reading_threads(const ArrayMeta& meta) {
+  constexpr std::int64_t most_threads = 16, most_bytes = std::int64_t{4} << 20;
+  const std::int64_t bytes = 2 * chunk_bytes(meta.chunk, meta.dtype);  // packed and unpacked
+  return static_cast<int>(
+      std::clamp<std::int64_t>(most_bytes / std::max<std::int64_t>(bytes, 1), 1, most_threads));
 }
 
 void read_box(const std::string& call, const std::string& folder, const ArrayMeta& meta, const Box& box,
-              std::byte* dense) {
-  read_box(call, folder, meta, box, {dense, row_major_strides(box_shape(box))});
+              const Target& target, int threads) {
+  const Chunks chunks(call, meta);
+  const auto read_one = [&](const ChunkIndex& place) {
+    read_chunk(chunks, call, folder, meta, box, target, place);
+  };
+  if (threads == 1) return for_each_chunk(meta.chunk, box, read_one);
+  constexpr std::size_t most_pending =
+      4096;  // indices in memory; reading these takes longer than new threads
+  std::vector<ChunkIndex> pending;
+  const auto read_pending = [&] {
+    side_by_side(std::ssize(pending), threads,
+                 [&](std::int64_t i) { read_one(pending[static_cast<std::size_t>(i)]); });
+    pending.clear();
+  };
+  for_each_chunk(meta.chunk, box, [&](const ChunkIndex& place) {
+    pending.push_back(place);
+    if (pending.size() == most_pending) read_pending();
+  });
+  read_pending();
+}
+
+void read_box(const std::string& call, const std::string& folder, const ArrayMeta& meta, const Box& box,
+              std::byte* dense, int threads) {
+  read_box(call, folder, meta, box, {dense, row_major_strides(box_shape(box))}, threads);
   if (meta.dtype == bool_) make_bools(dense, box_elements(box));
 }
 

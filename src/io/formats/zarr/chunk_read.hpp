@@ -14,11 +14,14 @@ struct Target {
   std::vector<std::int64_t> strides;
 };
 
-// `folder` is the array's. Chunks without a file hold the fill value.
+// `folder` is the array's. Chunks without a file hold the fill value. Threads beyond the first wait for other
+// files meanwhile, and each takes memory for a chunk, packed and unpacked.
+void read_box(const std::string& call, const std::string& folder, const ArrayMeta&, const Box&, const Target&,
+              int threads = 1);
 void read_box(const std::string& call, const std::string& folder, const ArrayMeta&, const Box&,
-              const Target&);
-void read_box(const std::string& call, const std::string& folder, const ArrayMeta&, const Box&,
-              std::byte* dense);
+              std::byte* dense, int threads = 1);
+// Threads that make a read of many small chunks fast at little memory; 1 for large ones.
+int reading_threads(const ArrayMeta&);
 void fill_box(const ArrayMeta&, const Shape& extents, const Target&);
 
 }  // namespace tessera::io::zarr

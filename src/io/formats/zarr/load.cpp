@@ -29,10 +29,11 @@ void read_part(const std::string& call, const std::string& path, const ArrayMeta
                const Box& box, std::byte* out) {
   if (is_empty(box)) return;
   const Box span = part.span_of(box);
-  if (part.has_no_steps()) return zarr::read_box(call, path, meta, span, out);
+  const int threads = zarr::reading_threads(meta);
+  if (part.has_no_steps()) return zarr::read_box(call, path, meta, span, out, threads);
   const auto width = itemsize(meta.dtype);
   const Buffer all = Buffer::allocate(static_cast<std::size_t>(box_elements(span)) * width);
-  zarr::read_box(call, path, meta, span, all.data());
+  zarr::read_box(call, path, meta, span, all.data(), threads);
   auto strides = row_major_strides(box_shape(span));
   for (std::size_t d = 0; d < strides.size(); ++d) strides[d] *= part.step[d];
   kernels::copy_strided(out, row_major_strides(box_shape(box)), all.data(), strides, box_shape(box), width);

@@ -32,19 +32,18 @@ void remove_empty(const std::string& folder, const std::vector<std::string>& key
 // Moves this rank's new chunks into the array's folder.
 void move_chunks(const std::string& call, const std::string& from, const std::string& to,
                  const WrittenKeys& keys) {
-  std::set<std::string> folders;
+  std::set<std::string> folders = {to};
   for (const auto& key : keys.files) {
-    const std::string folder = parent_name(to + "/" + key);
+    std::string folder = parent_name(to + "/" + key);
     std::error_code none;
-    if (folders.insert(folder).second) fs::create_directories(folder, none);
+    if (!folders.contains(folder)) fs::create_directories(folder, none);
+    for (; folders.insert(folder).second; folder = parent_name(folder)) {}
     if (std::rename((from + "/" + key).c_str(), (to + "/" + key).c_str()) != 0)
       throw IoError(call + ": the chunk " + tessera::quoted(to + "/" + key) + " cannot be put in place: " +
                     std::strerror(errno) + "; check the permissions of the folder");
   }
   remove_empty(to, keys.empty);
-  for (std::string folder : folders)
-    for (; folder.size() > to.size(); folder = parent_name(folder)) sync_folder_of(call, folder + "/x");
-  sync_folder_of(call, to + "/x");
+  sync_folders(call, {folders.begin(), folders.end()});
 }
 
 }  // namespace
