@@ -21,7 +21,7 @@ std::vector<std::int64_t> numbers_of(const std::string& text, const std::string&
     const bool is_digit = c >= '0' && c <= '9';
     if ((!is_digit && c != ':') || (c == ':' && digits == 0) || digits > 6)
       throw UsageError(
-          "--time " + tessera::quoted(whole) +
+          "--time " + tessera::in_quotes(whole) +
           " is no time limit; SLURM reads 90 (minutes), 1:30 (minutes:seconds), 1:00:00 (hours), "
           "1-12 (days-hours) and 1-12:30:00");
     if (is_digit) numbers.back() = numbers.back() * 10 + (c - '0'), ++digits;
@@ -36,7 +36,7 @@ std::vector<std::int64_t> numbers_of(const std::string& text, const std::string&
 std::string directive_value(const std::string& option, const std::string& value) {
   const auto is_refused = [](unsigned char c) { return c < 32 || c == 127 || c == '"' || c == '\\'; };
   if (std::any_of(value.begin(), value.end(), is_refused))
-    throw UsageError("--" + option + " " + tessera::quoted(value) +
+    throw UsageError("--" + option + " " + tessera::in_quotes(value) +
                      " cannot stand in a batch script: it has a quote, a backslash or a control character");
   const bool is_plain = !value.empty() && shell_word(value) == value;
   return "--" + option + "=" + (is_plain ? value : "\"" + value + "\"");
@@ -134,7 +134,7 @@ std::int64_t seconds_of_limit(const std::string& text) {
     minutes = parts[0], seconds = parts.size() == 2 ? parts[1] : 0;
   }
   const auto all = ((days[0] * 24 + hours) * 60 + minutes) * 60 + seconds;
-  if (all == 0) throw UsageError("--time " + tessera::quoted(text) + " leaves no time");
+  if (all == 0) throw UsageError("--time " + tessera::in_quotes(text) + " leaves no time");
   return all;
 }
 

@@ -71,7 +71,7 @@ Array apply(const std::string& command, const Order& order, const std::vector<Ar
   }
   if (command == "solve") return linalg::solve(x[0], x[1]);
   if (command == "lu") return linalg::lu_factor(x[0]).lu;
-  throw UsageError("explain: " + tessera::quoted(command) +
+  throw UsageError("explain: " + tessera::in_quotes(command) +
                    " is unknown; there are matmul, fft, solve, lu and reshard");
 }
 
@@ -97,7 +97,7 @@ void check_operands(const std::string& command, const Order& order) {
 
 // The layout of operand n with this shape. Without --spec its first dim is split, if it has one.
 Sharding layout_of(const Order& order, std::size_t n, const Shape& shape, const Mesh& mesh) {
-  return layout_of(order, n, shape, mesh, tessera::quoted(order.operands[n]));
+  return layout_of(order, n, shape, mesh, tessera::in_quotes(order.operands[n]));
 }
 Sharding layout_of(const Order& order, std::size_t n, const Shape& shape, const Mesh& mesh,
                    const std::string& name) {

@@ -79,7 +79,7 @@ int show_stats(const Order& order) {
   const Mesh mesh = job_mesh(order);
   const Array loaded = load_operand(order, 0, mesh);
   if (is_complex(loaded.dtype()))
-    throw UsageError("stats: " + tessera::quoted(order.operands[0]) +
+    throw UsageError("stats: " + tessera::in_quotes(order.operands[0]) +
                      " is complex, and complex numbers have no order");
   const Array x = astype(loaded, float64);
   const Array is_number = isfinite(x), numbers = where(is_number, x, zeros_like(x));
@@ -115,7 +115,7 @@ int show_stats(const Order& order) {
 int show_plot(const Order& order) {
   const Array x = load_operand(order, 0, job_mesh(order));
   if (x.ndim() < 1 || x.ndim() > 2 || x.size() == 0)
-    throw UsageError("plot: " + tessera::quoted(order.operands[0]) + " has the shape " +
+    throw UsageError("plot: " + tessera::in_quotes(order.operands[0]) + " has the shape " +
                      to_string(x.shape()) +
                      "; a curve has one dimension, an image two, and neither is empty");
   const Array shown = is_complex(x.dtype()) ? abs(x) : x;

@@ -225,7 +225,7 @@ void require_program(const char* command, const std::string& program, const char
                      : std::filesystem::is_directory(program, none) ? " is a folder"
                      : std::filesystem::exists(program, none)       ? " is no program that can be run"
                                                                     : " does not exist";
-  throw UsageError(std::string(command) + ": " + tessera::quoted(program) + what + when);
+  throw UsageError(std::string(command) + ": " + tessera::in_quotes(program) + what + when);
 }
 
 std::string shell_word(const std::string& word) {

@@ -437,7 +437,7 @@ int answer(int argc, char** argv) {
       std::vector<std::string> names;
       for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
       return refuse(
-          app, "there is no command " + tessera::quoted(argv[1]) + tessera::did_you_mean(argv[1], names));
+          app, "there is no command " + tessera::in_quotes(argv[1]) + tessera::did_you_mean(argv[1], names));
     }
     return refuse(app, error.what());
   }

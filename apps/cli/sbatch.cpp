@@ -92,12 +92,12 @@ bool is_ours(const std::string& path) {
 void write_script(const std::string& path, const std::string& text, bool replace) {
   if (fs::exists(path) && !replace && !is_ours(path))
     throw UsageError(
-        "sbatch: " + tessera::quoted(path) +
+        "sbatch: " + tessera::in_quotes(path) +
         " exists, and was not written by tessera sbatch; name another with -o, or add --replace");
   std::ofstream file(path);
   file << text;
   if (!file.flush())
-    throw tessera::IoError("sbatch: " + tessera::quoted(path) + " cannot be written: " +
+    throw tessera::IoError("sbatch: " + tessera::in_quotes(path) + " cannot be written: " +
                            std::strerror(errno) + "; check the folder, or name another with -o");
 }
 
@@ -107,7 +107,7 @@ int submit(const std::string& path) {
   if (child == 0) {
     execlp("sbatch", "sbatch", path.c_str(), nullptr);
     std::fprintf(stderr, "tessera: sbatch cannot be started: %s; submit %s from a machine that has SLURM\n",
-                 std::strerror(errno), tessera::quoted(path).c_str());
+                 std::strerror(errno), tessera::in_quotes(path).c_str());
     _exit(1);
   }
   int status = 0;

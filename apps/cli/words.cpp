@@ -37,7 +37,7 @@ std::int64_t parse_count(const std::string& word, const std::string& where, std:
 
 std::string shown(const std::string& word) {
   constexpr std::size_t longest = 300;
-  return tessera::quoted(word.substr(0, longest)) + (word.size() > longest ? " ..." : "");
+  return tessera::in_quotes(word.substr(0, longest)) + (word.size() > longest ? " ..." : "");
 }
 
 bool is_shape(const std::string& word) {

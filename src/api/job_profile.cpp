@@ -28,7 +28,7 @@ std::string write_report(const std::filesystem::path& folder, const std::string&
   std::ofstream file(folder / "report.txt");
   file << report;
   if (file.flush()) return "";
-  return "TESSERA_PROFILE: " + tessera::quoted((folder / "report.txt").string()) +
+  return "TESSERA_PROFILE: " + in_quotes((folder / "report.txt").string()) +
          " cannot be written: " + (failed ? failed.message() : std::strerror(errno)) +
          "; check the path and its permissions";
 }

@@ -28,7 +28,8 @@ Session& session() {
 std::string describe_this_thread() {
   char name[16] = "";
   pthread_getname_np(pthread_self(), name, sizeof name);
-  return "thread " + std::to_string(syscall(SYS_gettid)) + (*name != '\0' ? " (" + quoted(name) + ")" : "");
+  return "thread " + std::to_string(syscall(SYS_gettid)) +
+         (*name != '\0' ? " (" + in_quotes(name) + ")" : "");
 }
 
 void take_over(const char* why) {

@@ -20,7 +20,7 @@ namespace tessera {
 namespace {
 
 [[noreturn]] void refuse(const std::string& name, const std::string& text, const std::string& takes) {
-  throw ArgumentError(name + "=" + quoted(text) + " is not usable: it takes " + takes);
+  throw ArgumentError(name + "=" + in_quotes(text) + " is not usable: it takes " + takes);
 }
 
 // Parses the whole text as a number, independent of the locale.

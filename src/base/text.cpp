@@ -60,7 +60,7 @@ void append_hex(std::string& text, char c) {
 
 // Quotes a name, which may come from an untrusted file: bytes that a terminal would act on are shown as \x1b,
 // and so is invalid UTF-8.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string shown = "'";
   while (!text.empty()) {
     const auto length = printable_length(text);
@@ -124,7 +124,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   for (const auto& candidate : known)
     if (const auto distance = begins_alike(word, candidate) ? 1 : edits(word, candidate); distance < fewest)
       fewest = distance, nearest = &candidate;
-  return nearest ? " (did you mean " + quoted(*nearest) + "?)" : "";
+  return nearest ? " (did you mean " + in_quotes(*nearest) + "?)" : "";
 }
 
 std::string format_site(const std::source_location& site) {

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-std::string quoted(std::string_view);  // 'x'
+std::string in_quotes(std::string_view);  // 'x'
 std::string join(const std::vector<std::string>&, std::string_view separator = ", ");
 std::string format_bytes(std::int64_t bytes);                         // 512 B, 1.5 KiB, 37.2 GiB
 std::string format_count(std::int64_t n, std::string_view singular);  // 1 rank, 3 ranks

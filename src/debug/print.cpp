@@ -24,7 +24,7 @@ using FormatParts = std::vector<FormatPart>;
 using Value = decltype(Printed::value);
 
 [[noreturn]] void refuse(const std::string& format, const std::string& why) {
-  throw ArgumentError(call_text() + ": " + quoted(format) + " " + why);
+  throw ArgumentError(call_text() + ": " + in_quotes(format) + " " + why);
 }
 
 // Parses a placeholder from after its opening brace to after the closing one.
@@ -33,14 +33,14 @@ FormatPart placeholder_at(const std::string& format, std::size_t& i) {
   const bool is_short = end == i;
   if (end == std::string::npos || (!is_short && format[i] != ':'))
     throw ArgumentError(call_text() + ": a single '{' at byte " + std::to_string(i - 1) + " of " +
-                        quoted(format) + "; write {} or {:.3f} for an argument and {{ or }} for a brace");
+                        in_quotes(format) + "; write {} or {:.3f} for an argument and {{ or }} for a brace");
   FormatPart piece{{}, true};
   if (!is_short && end > i + 1) {
     const auto text = format.substr(i + 1, end - i - 1);
     piece.spec = parse_format_spec(text);
     if (!piece.spec)
       refuse(format,
-             "has the format " + quoted(text) +
+             "has the format " + in_quotes(text) +
                  ", which is none: write [[fill]align][sign][#][0][width][.precision][type], as {:>8.3f}");
   }
   i = end;
@@ -58,7 +58,8 @@ FormatParts pieces_of(const std::string& format) {
       pieces.emplace_back();
     } else if (format[i] == '}') {
       throw ArgumentError(call_text() + ": a single '}' at byte " + std::to_string(i) + " of " +
-                          quoted(format) + "; write {} or {:.3f} for an argument and {{ or }} for a brace");
+                          in_quotes(format) +
+                          "; write {} or {:.3f} for an argument and {{ or }} for a brace");
     } else {
       pieces.back().text += format[i];
     }
@@ -147,7 +148,7 @@ void print_values(const Format& given, std::vector<Printed> arguments) {
           pieces, [&](std::size_t n, const FormatSpec* spec) { return host_text(host_of(values[n]), spec); });
       write_line((rank < 0 ? "" : "[rank " + std::to_string(rank) + "] ") + text);
     };
-    return record_effect(std::make_shared<const Effect>(Effect{quoted(given.text), happen}), arrays);
+    return record_effect(std::make_shared<const Effect>(Effect{in_quotes(given.text), happen}), arrays);
   }
   const auto text =
       line_of(pieces, [&](std::size_t n, const FormatSpec* spec) { return array_text(arrays[n], spec); });

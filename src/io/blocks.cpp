@@ -131,7 +131,7 @@ void write_own_box(const std::string& call, const std::string& file_name, const 
 void check_length(const std::string& call, const std::string& file_name, std::int64_t needed) {
   const auto bytes = File(call, file_name, File::Mode::read).bytes();
   if (bytes < needed)
-    throw IoError(call + ": " + quoted(file_name) + " has " + std::to_string(bytes) +
+    throw IoError(call + ": " + in_quotes(file_name) + " has " + std::to_string(bytes) +
                   " bytes after all ranks wrote " + std::to_string(needed) + "; check the file system");
 }
 
@@ -164,7 +164,7 @@ OwnBlock own_block(const Array& x) {
 void save_many(const std::string& path, const std::string& details, const std::vector<Array>& arrays,
                const ManyWriter& writer) {
   const std::string call = call_text();
-  std::string common = current_call().name + (" to " + quoted(path)) + details;
+  std::string common = current_call().name + (" to " + in_quotes(path)) + details;
   for (const Array& x : arrays) {
     check_usable(x);
     common += " of " + name(x.dtype()) + to_string(x.shape()) + ", " + layout_text(x.sharding());

@@ -37,7 +37,7 @@ Manifest parsed(const std::string& folder, const std::string& text) {
   try {
     return parse_manifest(text);
   } catch (const IoError& error) {
-    throw IoError(call_text() + ": " + tessera::quoted(folder + "/manifest.json") + " " + error.what());
+    throw IoError(call_text() + ": " + in_quotes(folder + "/manifest.json") + " " + error.what());
   }
 }
 std::string manifest_of(const std::string& folder) {
@@ -82,8 +82,8 @@ std::string name_of_leaf(const std::string& structure, std::size_t n) {
 void check_alike(const Manifest& manifest, const std::string& folder, const std::vector<Array>& like,
                  const std::string& structure) {
   if (manifest.structure != structure || manifest.leaves.size() != like.size()) {
-    const std::string found = tessera::quoted(manifest.structure);
-    throw OtherTree(call_text() + ": " + tessera::quoted(folder) + " holds the tree " +
+    const std::string found = in_quotes(manifest.structure);
+    throw OtherTree(call_text() + ": " + in_quotes(folder) + " holds the tree " +
                     found.substr(1, found.size() - 2) + ", asked for is " + structure +
                     " (* is an array); give a tree like the one that was saved");
   }
@@ -91,8 +91,8 @@ void check_alike(const Manifest& manifest, const std::string& folder, const std:
     const auto& leaf = manifest.leaves[n];
     if (!(leaf.shape == like[n].shape()) || leaf.dtype != like[n].dtype())
       throw OtherTree(call_text() + ": the array " + name_of_leaf(structure, n) +
-                      (structure == "*" ? "" : " ") + "of " + tessera::quoted(folder) + " is " +
-                      name(leaf.dtype) + to_string(leaf.shape) + ", asked for is " + name(like[n].dtype()) +
+                      (structure == "*" ? "" : " ") + "of " + in_quotes(folder) + " is " + name(leaf.dtype) +
+                      to_string(leaf.shape) + ", asked for is " + name(like[n].dtype()) +
                       to_string(like[n].shape()) + "; give a tree like the one that was saved");
   }
 }
@@ -142,7 +142,7 @@ template <class Read> auto patiently(const std::string& folder, Read read) {
   try {
     return read();
   } catch (const AccessError& error) {
-    const std::string again = " (four times in two seconds. " + tessera::quoted(folder) +
+    const std::string again = " (four times in two seconds. " + in_quotes(folder) +
                               " may be whole, so no older step is taken: restore one by its number where "
                               "this one is lost)";
     throw AccessError(error.what() + again);
@@ -170,14 +170,14 @@ std::vector<int> common_steps(const Team& team, const std::string& dir) {
 std::vector<StoredStep> candidates(const Team& team, const std::string& dir, std::optional<int> step) {
   const auto steps = common_steps(team, dir);
   if (steps.empty())
-    throw IoError(call_text() + ": " + tessera::quoted(dir) +
+    throw IoError(call_text() + ": " + in_quotes(dir) +
                   " holds no complete step; check the path (a step is a folder like " + step_name(0) +
                   " with a manifest.json)");
   if (step && std::find(steps.begin(), steps.end(), *step) == steps.end()) {
     std::vector<std::string> names;
     for (auto number = steps.rbegin(); number != steps.rend(); ++number)
       names.push_back(std::to_string(*number));
-    throw IoError(call_text() + ": " + tessera::quoted(dir) + " has no step " + std::to_string(*step) +
+    throw IoError(call_text() + ": " + in_quotes(dir) + " has no step " + std::to_string(*step) +
                   "; it has " + join(names));
   }
   std::vector<StoredStep> found;
@@ -211,7 +211,7 @@ Restored restore_first_whole(const Team& team, const std::vector<StoredStep>& st
     try {
       auto leaves = patiently(folder, [&, &at = folder] { return restore_step(team, at, like, structure); });
       if (!of_newest.empty())
-        log_once(LogLevel::warn, of_newest + "\n  Restored instead: " + tessera::quoted(folder));
+        log_once(LogLevel::warn, of_newest + "\n  Restored instead: " + in_quotes(folder));
       return {step, std::move(leaves), std::move(damaged)};
     } catch (const OtherTree&) {
       throw;
@@ -235,7 +235,7 @@ void save_leaves(const std::string& dir, int step, const std::vector<Array>& lea
   const Call call("checkpoint::save", where);
   if (step < 0) throw ArgumentError(call_text() + ": step " + std::to_string(step) + " is negative");
   for (const auto& x : leaves) check_usable(x);
-  const Team team("checkpoint::save of step " + std::to_string(step) + " to " + tessera::quoted(dir) +
+  const Team team("checkpoint::save of step " + std::to_string(step) + " to " + in_quotes(dir) +
                   tree_text(leaves, structure));
   finish_saves_in(team, dir);
   StepSave save(team, call_text(), dir, step, 0, leaves, structure);
@@ -249,7 +249,7 @@ std::vector<Array> restore_leaves(const std::string& dir, std::optional<int> ste
   const Call call("checkpoint::restore", where);
   const Team team("checkpoint::restore of " +
                   (step ? "step " + std::to_string(*step) : std::string("the latest step")) + " from " +
-                  tessera::quoted(dir) + tree_text(like, structure));
+                  in_quotes(dir) + tree_text(like, structure));
   finish_saves_in(team, dir);
   auto restored = restore_first_whole(team, candidates(team, dir, step), like, structure);
   if (is_managed(dir)) set_aside_what_is_damaged(team, restored);
@@ -267,7 +267,7 @@ std::optional<int> latest_step(const std::string& dir, std::source_location wher
 
 std::optional<int> latest_whole_step(const std::string& dir, std::source_location where) {
   const Call call("checkpoint::latest_whole_step", where);
-  const Team team("checkpoint::latest_whole_step of " + tessera::quoted(dir));
+  const Team team("checkpoint::latest_whole_step of " + in_quotes(dir));
   finish_saves_in(team, dir);
   for (const int step : common_steps(team, dir))
     if (is_step_whole(team, dir + "/" + step_name(step))) return step;

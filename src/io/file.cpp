@@ -78,11 +78,11 @@ File::~File() {
 }
 
 void File::fail(const std::string& facts, const std::string& mend) const {
-  throw IoError(call_ + ": " + quoted(path_) + " " + facts + "; " + mend);
+  throw IoError(call_ + ": " + in_quotes(path_) + " " + facts + "; " + mend);
 }
 void File::fail_errno(const char* what) const {
   const int error = errno;
-  raise_access(error, call_ + ": " + quoted(path_) + " " + what);
+  raise_access(error, call_ + ": " + in_quotes(path_) + " " + what);
 }
 
 std::int64_t File::bytes() const {
@@ -150,7 +150,7 @@ std::vector<std::string> names_in(const std::string& call, const std::string& fo
   }
   const int error = errno;
   if (open != nullptr) ::closedir(open);
-  if (error != 0) raise_access(error, call + ": the directory " + quoted(folder) + " cannot be read");
+  if (error != 0) raise_access(error, call + ": the directory " + in_quotes(folder) + " cannot be read");
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -167,13 +167,14 @@ void sync_folder_of(const std::string& call, const std::string& path) {
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   const int descriptor =
       uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-  if (descriptor < 0) raise_access(errno, call + ": the directory " + quoted(folder) + " cannot be opened");
+  if (descriptor < 0)
+    raise_access(errno, call + ": the directory " + in_quotes(folder) + " cannot be opened");
   const int failed = uninterrupted([&] { return ::fsync(descriptor); });
   const int error = errno;
   ::close(descriptor);
   // Some file systems cannot sync a directory and return EINVAL: nothing more can be done then.
   if (failed != 0 && error != EINVAL)
-    raise_access(error, call + ": the directory " + quoted(folder) + " cannot be brought to the disk");
+    raise_access(error, call + ": the directory " + in_quotes(folder) + " cannot be brought to the disk");
 }
 
 void sync_folders(const std::string& call, const std::vector<std::string>& folders) {

@@ -70,8 +70,8 @@ FileLock::FileLock(const std::string& call, const std::string& target, const std
   auto pause = std::chrono::milliseconds(5);
   while (!try_once(call)) {
     if (Clock::now() >= give_up)
-      throw IoError(call + ": " + quoted(target) + " is being saved by another job (" +
-                    (holder_.empty() ? "which does not say who it is" : quoted(holder_)) +
+      throw IoError(call + ": " + in_quotes(target) + " is being saved by another job (" +
+                    (holder_.empty() ? "which does not say who it is" : in_quotes(holder_)) +
                     "); wait for it, or save under another name");
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(200));
@@ -87,7 +87,7 @@ bool FileLock::try_once(const std::string& call) {
     made = false, descriptor = uninterrupted([&] { return ::open(path_.c_str(), flags); });
   if (descriptor < 0 && !made && errno == ENOENT) return false;  // the file was removed in between
   if (descriptor < 0)
-    throw IoError(call + ": the lock " + quoted(path_) + " cannot be opened: " + std::strerror(errno) +
+    throw IoError(call + ": the lock " + in_quotes(path_) + " cannot be opened: " + std::strerror(errno) +
                   "; check the permissions of the directory and the free space");
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
     if (same_file(descriptor, path_)) {
@@ -97,7 +97,7 @@ bool FileLock::try_once(const std::string& call) {
       return true;
     }
   } else if (errno != EWOULDBLOCK && errno != EINTR) {
-    log(LogLevel::warn, call + ": the file system of " + quoted(path_) + " has no locks (" +
+    log(LogLevel::warn, call + ": the file system of " + in_quotes(path_) + " has no locks (" +
                             std::strerror(errno) + "): see to it that one job at a time saves there");
     if (made) ::unlink(path_.c_str());
     ::close(descriptor);

@@ -82,7 +82,7 @@ std::vector<json> list(const json& in, const char* key, const std::string& where
 Dtype dtype_named(const std::string& word, const std::string& where) {
   for (int code = 0; code < dtype_count; ++code)
     if (name(Dtype{code}) == word) return Dtype{code};
-  damaged("is damaged: " + where + " has the unknown dtype " + tessera::quoted(word.substr(0, 40)));
+  damaged("is damaged: " + where + " has the unknown dtype " + in_quotes(word.substr(0, 40)));
 }
 
 Box box_of(const json& in, const Shape& shape, const std::string& where) {
@@ -219,7 +219,7 @@ json trusted_body(std::string_view text) {
             std::to_string(format_version));
   const auto order = body.contains("byte_order") ? text_of(body, "byte_order", "the manifest") : "little";
   if (order != byte_order)
-    throw IoError("was written on a machine of other byte order (" + tessera::quoted(order.substr(0, 20)) +
+    throw IoError("was written on a machine of other byte order (" + in_quotes(order.substr(0, 20)) +
                   ", this one is " + byte_order + "); convert it through HDF5 there");
   number(body, "piece_bytes", "the manifest", piece_bytes, piece_bytes);
   return body;

@@ -22,7 +22,7 @@ using Symmetry = MatrixMarketBanner::Symmetry;
 // The part of a line shown in an error: the line may be long and have any content.
 std::string excerpt(std::string_view text) {
   constexpr std::size_t most = 80;
-  return text.size() <= most ? quoted(text) : quoted(text.substr(0, most)) + " ...";
+  return text.size() <= most ? in_quotes(text) : in_quotes(text.substr(0, most)) + " ...";
 }
 
 class Lines {

@@ -12,7 +12,7 @@ Array load(const std::string& path, std::source_location where) {
   if (path.ends_with(".csv")) return load_csv(path, {}, where);
   if (path.ends_with(".mtx")) return load_matrix_market(path, where);
   const Call call("load", where);
-  throw ArgumentError(call_text() + ": " + quoted(path) +
+  throw ArgumentError(call_text() + ": " + in_quotes(path) +
                       " ends with no format of one array: .npy, .csv or .mtx. Files of several are read by "
                       "load_npz, load_hdf5, load_zarr, load_netcdf and load_safetensors");
 }
@@ -33,13 +33,13 @@ Array load(const std::string& path, const std::optional<Sharding>& sharding) {
     file.emplace(call_text(), path, File::Mode::read);
     header = read_npy_header(*file, 0, file->bytes());
     if (header.bytes_behind > 0)
-      log_once(LogLevel::warn, call_text() + ": " + quoted(path) + " has " +
+      log_once(LogLevel::warn, call_text() + ": " + in_quotes(path) + " has " +
                                    format_count(header.bytes_behind, "byte") +
                                    " after its array; they are ignored");
     return npy_file_info(header);
   };
   reader.block = [&](const Box& box, std::byte* out) { read_npy_box(*file, header, box, out); };
-  return load_blocks(quoted(path), sharding, reader);
+  return load_blocks(in_quotes(path), sharding, reader);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ constexpr Kind kinds[] = {
 // The part of a header shown in an error: it may be long and have any content.
 std::string header_excerpt(std::string_view text) {
   constexpr std::size_t most = 200;
-  return text.size() <= most ? quoted(text) : quoted(text.substr(0, most)) + " ...";
+  return text.size() <= most ? in_quotes(text) : in_quotes(text.substr(0, most)) + " ...";
 }
 
 // Parses the dict literal, which is ASCII (version 3: UTF-8) and may have spaces anywhere.
@@ -48,7 +48,7 @@ class DictReader {
   }
   void expect(char c) {
     if (!accept(c))
-      throw IoError("has a damaged header: a " + quoted(std::string(1, c)) + " is missing at byte " +
+      throw IoError("has a damaged header: a " + in_quotes(std::string(1, c)) + " is missing at byte " +
                     std::to_string(at_) + " of " + shown());
   }
   std::string string() {
@@ -229,7 +229,7 @@ NpyHeader parse_npy_dict(std::string_view dict, const NpyPrefix& prefix) {
   for (const auto& [found, key] : {std::pair<bool, const char*>{has_descr, "descr"},
                                    {has_order, "fortran_order"},
                                    {shape.has_value(), "shape"}})
-    if (!found) throw IoError("has no key " + quoted(key) + " in its header " + header_excerpt(dict));
+    if (!found) throw IoError("has no key " + in_quotes(key) + " in its header " + header_excerpt(dict));
   header.shape = *shape;
   return header;
 }

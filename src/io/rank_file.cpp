@@ -71,7 +71,7 @@ void copy_common(const Box& from_box, const std::byte* from, const Box& to_box, 
 }  // namespace
 
 void damaged(const std::string& path, const std::string& facts) {
-  throw IoError(call_text() + ": " + quoted(path) + " " + facts +
+  throw IoError(call_text() + ": " + in_quotes(path) + " " + facts +
                 "; restore another step, or write this one again");
 }
 

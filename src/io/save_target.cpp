@@ -38,16 +38,15 @@ void check_target(const std::string& call, const std::string& path) {
   struct stat facts {};
   const bool exists = ::stat(path.c_str(), &facts) == 0;
   if (exists && !S_ISREG(facts.st_mode))
-    throw IoError(call + ": " + tessera::quoted(path) +
+    throw IoError(call + ": " + in_quotes(path) +
                   (S_ISDIR(facts.st_mode) ? " is a directory" : " is not a regular file") +
                   "; give the path of a file");
   if (exists && ::access(path.c_str(), W_OK) != 0)
-    throw IoError(call + ": " + tessera::quoted(path) +
-                  " is write-protected; give another name, or chmod u+w it");
+    throw IoError(call + ": " + in_quotes(path) + " is write-protected; give another name, or chmod u+w it");
   const std::string folder = folder_of(path).empty() ? "." : folder_of(path);
   if (::stat(folder.c_str(), &facts) != 0 && errno == ENOENT)
-    throw IoError(call + ": " + tessera::quoted(path) + " cannot be created: there is no folder " +
-                  tessera::quoted(folder) + "; make it first");
+    throw IoError(call + ": " + in_quotes(path) + " cannot be created: there is no folder " +
+                  in_quotes(folder) + "; make it first");
 }
 
 void remove_dead(const std::string& target) {
@@ -116,8 +115,7 @@ std::string resolved(const std::string& call, const std::string& path) {
     if (error) return at;  // not a link: a file, or nothing yet
     at = next.is_absolute() ? next.string() : folder_of(at) + next.string();
   }
-  throw IoError(call + ": " + tessera::quoted(path) +
-                " is a symbolic link that leads in a circle; remove it");
+  throw IoError(call + ": " + in_quotes(path) + " is a symbolic link that leads in a circle; remove it");
 }
 
 void check_length_of_name(const std::string& call, const std::string& path) {
@@ -126,7 +124,7 @@ void check_length_of_name(const std::string& call, const std::string& path) {
   long most = ::pathconf(folder.empty() ? "." : folder.c_str(), _PC_NAME_MAX);
   if (most <= 0) most = 255;
   if (static_cast<long>(name.size()) + ending <= most) return;
-  throw IoError(call + ": the name " + tessera::quoted(name) + " has " + std::to_string(name.size()) +
+  throw IoError(call + ": the name " + in_quotes(name) + " has " + std::to_string(name.size()) +
                 " bytes; a save needs " + std::to_string(ending) +
                 " more for its temporary file beside it, and this file system takes " + std::to_string(most) +
                 "; use a name of at most " + std::to_string(most - ending) + " bytes");
@@ -146,7 +144,7 @@ void copy_file(const std::string& call, const std::string& from, const std::stri
   } while (error == std::errc::interrupted);
   if (!error) return;
   ::unlink(to.c_str());
-  throw IoError(call + ": " + tessera::quoted(from) + " cannot be copied to " + tessera::quoted(to) + ": " +
+  throw IoError(call + ": " + in_quotes(from) + " cannot be copied to " + in_quotes(to) + ": " +
                 error.message() +
                 "; free some space: a copy is kept so that a failure cannot damage the file");
 }
@@ -169,9 +167,8 @@ void SaveTarget::commit() {
   keep_permissions(target_, temporary_);
   fault_point("renaming");
   if (uninterrupted([&] { return std::rename(temporary_.c_str(), target_.c_str()); }) != 0)
-    throw IoError(call_ + ": " + tessera::quoted(temporary_) + " cannot be renamed to " +
-                  tessera::quoted(target_) + ": " + std::strerror(errno) +
-                  "; check the permissions of the directory");
+    throw IoError(call_ + ": " + in_quotes(temporary_) + " cannot be renamed to " + in_quotes(target_) +
+                  ": " + std::strerror(errno) + "; check the permissions of the directory");
   temporary_.clear();
   fault_point("renamed");
   sync_folder_of(call_, target_);

@@ -125,7 +125,7 @@ void Team::same(const std::string& call, const std::string& path, const std::str
   try {
     comm::agree(comm::world(), hash_bytes(facts.data(), facts.size()), [&] { return "finds " + facts; });
   } catch (const comm::DisagreementError& error) {
-    throw IoError(call + ": the ranks see different files under " + quoted(path) +
+    throw IoError(call + ": the ranks see different files under " + in_quotes(path) +
                   ". Put it on a file system that all hosts share. " + error.what());
   }
 }

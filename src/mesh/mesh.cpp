@@ -43,11 +43,11 @@ void check_sizes(const UserCall& call, const std::vector<int>& sizes, const std:
     if (names[a].empty())
       throw ShardingError(beginning(call) + ": axis " + std::to_string(a) + " has an empty name; name it");
     if (sizes[a] < 1)
-      throw ShardingError(beginning(call) + ": axis " + quoted(names[a]) + " has size " +
+      throw ShardingError(beginning(call) + ": axis " + in_quotes(names[a]) + " has size " +
                           std::to_string(sizes[a]) + "; sizes are 1 or more");
     if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(a), names[a]) !=
         names.begin() + static_cast<std::ptrdiff_t>(a))
-      throw ShardingError(beginning(call) + ": two axes are named " + quoted(names[a]) + " in " +
+      throw ShardingError(beginning(call) + ": two axes are named " + in_quotes(names[a]) + " in " +
                           quoted_list(names) + "; give each its own name");
   }
   std::int64_t devices = 1;
@@ -175,7 +175,7 @@ int Mesh::axis_number(const std::string& name) const {
 int Mesh::axis_size(const std::string& name) const {
   const int axis = axis_number(name);
   if (axis < 0)
-    throw ShardingError(to_text(*this) + ": no axis " + quoted(name) + "; " +
+    throw ShardingError(to_text(*this) + ": no axis " + in_quotes(name) + "; " +
                         known_names(name, impl_->names, "axes"));
   return impl_->sizes[axis];
 }
@@ -222,7 +222,7 @@ std::string to_text(const Mesh& mesh) {
   std::string text = "Mesh(";
   for (int a = 0; a < mesh.ndim(); ++a) {
     const auto i = static_cast<std::size_t>(a);
-    text += (a ? ", " : "") + quoted(mesh.axis_names()[i]) + ": " + std::to_string(mesh.axis_sizes()[i]);
+    text += (a ? ", " : "") + in_quotes(mesh.axis_names()[i]) + ": " + std::to_string(mesh.axis_sizes()[i]);
   }
   return text + ")";
 }

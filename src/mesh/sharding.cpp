@@ -79,12 +79,12 @@ DimAxes resolve(const Mesh& mesh, const PartitionSpec& spec, const std::source_l
                to_text(mesh) + ": ";
       };
       if (axis < 0)
-        throw ShardingError(where() + "entry " + std::to_string(d) + " names axis " + quoted(name) +
+        throw ShardingError(where() + "entry " + std::to_string(d) + " names axis " + in_quotes(name) +
                             ", which the mesh does not have; " +
                             known_names(name, mesh.axis_names(), "axes"));
       int& taken_by = dim_of_axis[axis];
       if (taken_by >= 0)
-        throw ShardingError(where() + "axis " + quoted(name) + " is used twice, in " +
+        throw ShardingError(where() + "axis " + in_quotes(name) + " is used twice, in " +
                             (taken_by == static_cast<int>(d)
                                  ? "entry " + std::to_string(d)
                                  : "entries " + std::to_string(taken_by) + " and " + std::to_string(d)) +
@@ -143,7 +143,7 @@ std::string to_text(const PartitionSpec& spec) {
   for (std::size_t d = 0; d < spec.dims().size(); ++d) {
     const auto& names = spec.dims()[d].names();
     text += d ? ", " : "";
-    text += names.empty() ? "None" : names.size() == 1 ? quoted(names[0]) : quoted_list(names);
+    text += names.empty() ? "None" : names.size() == 1 ? in_quotes(names[0]) : quoted_list(names);
   }
   return text + ")";
 }

@@ -42,7 +42,7 @@ std::string listed(const std::vector<int>& values) {
 
 std::string quoted_list(const std::vector<std::string>& names) {
   std::string text = "(";
-  for (std::size_t i = 0; i < names.size(); ++i) text += (i ? ", " : "") + quoted(names[i]);
+  for (std::size_t i = 0; i < names.size(); ++i) text += (i ? ", " : "") + in_quotes(names[i]);
   return text + (names.size() == 1 ? ",)" : ")");
 }
 
@@ -52,14 +52,14 @@ std::string known_names(const std::string& wanted, const std::vector<std::string
   std::string text = "its " + things + " are ";
   std::size_t nearest = 0, distance = std::string::npos;
   for (std::size_t i = 0; i < known.size(); ++i) {
-    text += (i ? ", " : "") + quoted(known[i]);
+    text += (i ? ", " : "") + in_quotes(known[i]);
     const std::size_t away = edit_distance(wanted, known[i]);
     if (away < distance) nearest = i, distance = away;
   }
   const bool near =
       distance <= std::max<std::size_t>(1, std::max(wanted.size(), known[nearest].size()) / 2) &&
       distance < std::max(wanted.size(), known[nearest].size());
-  return near ? text + ". Did you mean " + quoted(known[nearest]) + "?" : text;
+  return near ? text + ". Did you mean " + in_quotes(known[nearest]) + "?" : text;
 }
 
 }  // namespace tessera

@@ -146,7 +146,7 @@ void write_timeline(const PlannedTimeline& planned, const TimelineResult& result
   }
   file << "\n]}\n";
   if (!file.flush())
-    throw IoError("simulate: " + tessera::quoted(path) + " cannot be written: " + std::strerror(errno) +
+    throw IoError("simulate: " + in_quotes(path) + " cannot be written: " + std::strerror(errno) +
                   "; check the path and its permissions");
 }
 

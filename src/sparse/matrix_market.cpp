@@ -57,7 +57,7 @@ struct Parsed {
   io::MatrixMarketEntries entries;
 };
 Parsed parse_part(const std::string& path, std::int64_t part, std::int64_t parts) {
-  const auto name = call_text() + ": " + quoted(path);
+  const auto name = call_text() + ": " + in_quotes(path);
   const io::File file(call_text(), path, io::File::Mode::read);
   Parsed result{banner_of(file, name), {}};
   const auto& banner = result.banner;
@@ -89,7 +89,7 @@ LocalEntries local_entries(Parsed parsed) {
 
 Csr load_matrix_market(const std::string& path, const Sharding& sharding, std::source_location where) {
   const Call call("sparse::load_matrix_market", where);
-  const io::Team team(call_text() + " of " + quoted(path) + " " + io::layout_text(sharding));
+  const io::Team team(call_text() + " of " + in_quotes(path) + " " + io::layout_text(sharding));
   const auto axes = sharding.dim_axes(2)[0];
   const bool takes_part = holds_rows(sharding);
   const int me = local_devices()[0].id;
@@ -115,7 +115,7 @@ Csr load_matrix_market(const std::string& path, const Sharding& sharding, std::s
                      1);
   team.together([&] {
     if (takes_part && lines != banner.entries)
-      throw IoError(call_text() + ": " + quoted(path) + " says that it holds " +
+      throw IoError(call_text() + ": " + in_quotes(path) + " says that it holds " +
                     std::to_string(banner.entries) + " entries, and has " + std::to_string(lines) +
                     "; the file was cut off, or its second line is wrong");
   });

@@ -177,7 +177,7 @@ void store(const std::string& path, const Array& value, const StoreOptions& opti
   const Call call("store", where);
   usable({value});
   const auto format = stream::store_format(path, options, value);
-  const Team team(agreed_call({value}, " to " + quoted(path) + stream::options_text(options)));
+  const Team team(agreed_call({value}, " to " + in_quotes(path) + stream::options_text(options)));
   std::optional<Plan> plan;
   if (stream::reads_files(collect({value}, false)))
     plan.emplace(agreed_plan(

@@ -43,8 +43,7 @@ std::int64_t npy_temporary_bytes(const io::NpyHeader& header, Shape box) {
 
 FileSource npy_source(const std::string& call, const std::string& path, const std::string& name) {
   if (!name.empty())
-    throw IoError(call + ": " + tessera::quoted(path) + " holds one array, without the name " +
-                  tessera::quoted(name));
+    throw IoError(call + ": " + in_quotes(path) + " holds one array, without the name " + in_quotes(name));
   const auto file = std::make_shared<const io::File>(call, path, io::File::Mode::read);
   const auto header = io::read_npy_header(*file, 0, file->bytes());
   FileSource source;
@@ -137,11 +136,10 @@ FileSourcePtr source_of(const std::string& call, const std::string& path, const 
   const std::string first = first_bytes(call, path);
   if (first.starts_with("\x93NUMPY")) return std::make_shared<FileSource>(npy_source(call, path, name));
   if (!first.starts_with("\x89HDF"))
-    throw IoError(call + ": " + tessera::quoted(path) +
+    throw IoError(call + ": " + in_quotes(path) +
                   " is no .npy, HDF5, netCDF-4 or Zarr file; load it by its own function");
   if (name.empty())
-    throw IoError(call + ": " + tessera::quoted(path) +
-                  " is an HDF5 file; name the dataset: {.name = \"x\"}");
+    throw IoError(call + ": " + in_quotes(path) + " is an HDF5 file; name the dataset: {.name = \"x\"}");
   FileSource source = hdf5_source(path, {call, path, name, other_files});
   if (const auto longer = io::netcdf_longer(call, path, name, source.info))
     source = longer_source(std::move(source), *longer);
@@ -173,7 +171,7 @@ FileArray FileArray::part(const std::vector<Slice>& slices, std::source_location
   const Call call("part", where);
   State state = *state_;
   auto& p = state.params;
-  const Selection inner = part_of(call_text(), tessera::quoted(p.path), slices, Shape(p.count));
+  const Selection inner = part_of(call_text(), in_quotes(p.path), slices, Shape(p.count));
   for (std::size_t d = 0; d < p.count.size(); ++d) {
     p.start[d] += inner.start[d] * p.step[d];
     p.step[d] *= inner.step[d];
@@ -196,15 +194,14 @@ Array FileArray::load(std::source_location where) const {
 }
 
 std::string to_string(const FileArray& x) {
-  return name(x.dtype()) + to_string(x.shape()) + " in " + tessera::quoted(x.path()) + ", " + x.detail();
+  return name(x.dtype()) + to_string(x.shape()) + " in " + in_quotes(x.path()) + ", " + x.detail();
 }
 
 std::ostream& operator<<(std::ostream& out, const FileArray& x) { return out << to_string(x); }
 
 FileArray open(const std::string& path, const OpenOptions& options, std::source_location where) {
   const Call call("open", where);
-  const Team team(current_call().name + (" of " + tessera::quoted(path)) + ", name " +
-                  tessera::quoted(options.name));
+  const Team team(current_call().name + (" of " + in_quotes(path)) + ", name " + in_quotes(options.name));
   FileArray::State state;
   team.together([&] {
     auto& p = state.params;

@@ -232,7 +232,7 @@ std::string streamed_text(const Stage& stage) {
     if (is_file(*node) && stage.roles.of.at(node.get()).kind == Role::slab) {
       const auto& p = node->params->as<FileParams>();
       return "dim " + std::to_string(stage.dims->dim_in(stage.roles.dim_class, *node, 0)) + " of " +
-             tessera::quoted(p.path) + (p.name.empty() ? "" : ", " + tessera::quoted(p.name)) + ", " +
+             in_quotes(p.path) + (p.name.empty() ? "" : ", " + in_quotes(p.name)) + ", " +
              std::to_string(stage.extent) + " long";
     }
   return "no dim";

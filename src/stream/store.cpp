@@ -107,35 +107,34 @@ StoreFormat store_format(const std::string& path, const io::StoreOptions& option
                           "; give an extent of at least 1 for each dimension");
   const bool is_zarr = path.ends_with(".zarr");
   if (!is_zarr && (!options.chunks.empty() || !options.shards.empty()))
-    throw ArgumentError(call + tessera::quoted(path) + " is stored without chunks; only .zarr has them");
+    throw ArgumentError(call + in_quotes(path) + " is stored without chunks; only .zarr has them");
   if (is_zarr) {
     if (!name.empty() && !io::zarr::is_good_name(name))
-      throw ArgumentError(call + tessera::quoted(name) +
+      throw ArgumentError(call + in_quotes(name) +
                           " cannot be the name of an array in a store; give one as in "
                           "\"group/x\"");
     return StoreFormat::zarr;
   }
   if (path.ends_with(".npy")) {
     if (!name.empty())
-      throw ArgumentError(call + tessera::quoted(path) + " holds one array, without the name " +
-                          tessera::quoted(name));
+      throw ArgumentError(call + in_quotes(path) + " holds one array, without the name " + in_quotes(name));
     return StoreFormat::npy;
   }
   const bool is_netcdf = ends_with_any(path, {".nc", ".nc4"});
   if (!is_netcdf && !ends_with_any(path, {".h5", ".hdf5"}))
-    throw ArgumentError(call + tessera::quoted(path) +
+    throw ArgumentError(call + in_quotes(path) +
                         " does not end in .npy, .h5, .hdf5, .nc or .zarr, which tell the format");
   if (name.empty() || name.ends_with('/'))
-    throw ArgumentError(call + "the dataset in " + tessera::quoted(path) + " needs a name: {.name = \"x\"}");
+    throw ArgumentError(call + "the dataset in " + in_quotes(path) + " needs a name: {.name = \"x\"}");
   if (is_netcdf) io::check_netcdf_dtype(name, x.dtype());
   return is_netcdf ? StoreFormat::netcdf : StoreFormat::hdf5;
 }
 
 std::string options_text(const io::StoreOptions& options) {
-  return ", name " + tessera::quoted(options.name) + ", memory_limit " +
-         std::to_string(options.memory_limit) + ", slab " + std::to_string(options.slab) + ", dims " +
-         join(options.dims) + ", chunks " + to_string(Shape(options.chunks)) + ", shards " +
-         to_string(Shape(options.shards)) + ", " + options.compression;
+  return ", name " + in_quotes(options.name) + ", memory_limit " + std::to_string(options.memory_limit) +
+         ", slab " + std::to_string(options.slab) + ", dims " + join(options.dims) + ", chunks " +
+         to_string(Shape(options.chunks)) + ", shards " + to_string(Shape(options.shards)) + ", " +
+         options.compression;
 }
 
 std::optional<TargetChunks> chunks_of_target(StoreFormat format, const io::StoreOptions& options) {

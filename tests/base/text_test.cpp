@@ -18,14 +18,14 @@ TEST(Text, bytes_have_units) {
 }
 
 TEST(Text, a_quoted_name_shows_what_a_terminal_would_act_on) {
-  EXPECT_EQ(quoted("a b/ü€𝄞.npy"), "'a b/ü€𝄞.npy'");
-  EXPECT_EQ(quoted("x\x1b[2J\n\r\t\x7f"), "'x\\x1b[2J\\x0a\\x0d\\x09\\x7f'");
-  EXPECT_EQ(quoted(std::string_view("a\0b", 3)), "'a\\x00b'");
-  EXPECT_EQ(quoted("\xc2\x9b"
-                   "2J"),
-            "'\\xc2\\x9b2J'");                             // a control character in two bytes
-  EXPECT_EQ(quoted("\xe2\x80\xae"), "'\\xe2\\x80\\xae'");  // reverses the direction of text
-  EXPECT_EQ(quoted("\xff\xc0\xaf\xe2\x82"), "'\\xff\\xc0\\xaf\\xe2\\x82'");  // invalid UTF-8
+  EXPECT_EQ(in_quotes("a b/ü€𝄞.npy"), "'a b/ü€𝄞.npy'");
+  EXPECT_EQ(in_quotes("x\x1b[2J\n\r\t\x7f"), "'x\\x1b[2J\\x0a\\x0d\\x09\\x7f'");
+  EXPECT_EQ(in_quotes(std::string_view("a\0b", 3)), "'a\\x00b'");
+  EXPECT_EQ(in_quotes("\xc2\x9b"
+                      "2J"),
+            "'\\xc2\\x9b2J'");                                // a control character in two bytes
+  EXPECT_EQ(in_quotes("\xe2\x80\xae"), "'\\xe2\\x80\\xae'");  // reverses the direction of text
+  EXPECT_EQ(in_quotes("\xff\xc0\xaf\xe2\x82"), "'\\xff\\xc0\\xaf\\xe2\\x82'");  // invalid UTF-8
 }
 
 TEST(Text, ids_are_gathered_into_ranges) {

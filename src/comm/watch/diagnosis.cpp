@@ -24,7 +24,7 @@ std::int64_t number_of(const std::string& text) {
   try {
     return std::stoll(text);
   } catch (const std::exception&) {
-    throw ArgumentError("not a flight record: " + tessera::quoted(text.substr(0, 40)) +
+    throw ArgumentError("not a flight record: " + in_quotes(text.substr(0, 40)) +
                         " stands where a number belongs");
   }
 }
@@ -192,7 +192,7 @@ FlightRecord parse_flight_record(const std::string& text) {
   std::istringstream stream(text);
   std::string line;
   if (!std::getline(stream, line) || line != "tessera flight record 1")
-    throw ArgumentError("not a flight record: it begins with " + tessera::quoted(line.substr(0, 40)));
+    throw ArgumentError("not a flight record: it begins with " + in_quotes(line.substr(0, 40)));
   FlightRecord record;
   while (std::getline(stream, line)) {
     const auto space = line.find_first_of(" \t");

@@ -23,7 +23,7 @@ struct OpenMember {
     archive.emplace(File(call_text(), path, File::Mode::read));
     facts = archive->find(name);
     if (facts.is_deflated) {
-      check_memory(facts.bytes, call_text() + " of " + quoted(facts.name));
+      check_memory(facts.bytes, call_text() + " of " + in_quotes(facts.name));
       unpacked.emplace(call_text(), path, archive->inflated(facts));
     } else {
       start = archive->data_of(facts);
@@ -35,7 +35,7 @@ struct OpenMember {
 
 Array load(const std::string& path, const std::string& array, const std::optional<Sharding>& sharding) {
   std::optional<OpenMember> member;
-  const std::string what = quoted(path) + ", array " + quoted(array);
+  const std::string what = in_quotes(path) + ", array " + in_quotes(array);
   const Opened opened = open_blocks(what, sharding, [&] {
     member.emplace(path, array);
     return npy_file_info(member->header);
@@ -115,10 +115,10 @@ void save_npz(const std::string& path, const std::map<std::string, Array>& array
   for (const auto& [name, x] : arrays) {
     constexpr std::size_t longest = 60000;
     if (name.empty() || name.size() > longest || name.find('\0') != std::string::npos)
-      throw ArgumentError(call_text() + ": " + quoted(name.substr(0, 40)) +
+      throw ArgumentError(call_text() + ": " + in_quotes(name.substr(0, 40)) +
                           " cannot be the name of an array in a file; use one of 1 to 60000 characters");
     values.push_back(x);
-    details += " " + quoted(name);
+    details += " " + in_quotes(name);
   }
   for (const Array& x : values) check_usable(x);
   Plan plan(arrays);
@@ -147,11 +147,11 @@ std::map<std::string, Array> load_npz(const std::string& path, std::source_locat
   const Call call("load_npz", where);
   std::string names;
   std::map<std::string, Array> arrays;
-  const Team team(call_text() + " of all arrays in " + quoted(path));
+  const Team team(call_text() + " of all arrays in " + in_quotes(path));
   team.together([&] {
     for (const auto& [name, info] : npz_info(path, where)) {
       arrays.emplace(name, Array());
-      names += quoted(name) + " ";
+      names += in_quotes(name) + " ";
     }
   });
   team.same(call_text(), path, names);

@@ -86,8 +86,8 @@ const ZipMember& NpzArchive::find(const std::string& name) const {
     names.push_back(array_name(member.name));
   }
   std::vector<std::string> shown;
-  for (const auto& known : names) shown.push_back(quoted(known));
-  file_.fail("has no array " + quoted(name),
+  for (const auto& known : names) shown.push_back(in_quotes(known));
+  file_.fail("has no array " + in_quotes(name),
              names.empty() ? "it has none at all" : "it has " + join(shown) + did_you_mean(name, names));
 }
 
@@ -99,7 +99,7 @@ std::int64_t NpzArchive::data_of(const ZipMember& member) const {
 
 std::string NpzArchive::inflated(const ZipMember& member) const {
   const auto damaged = [&](const std::string& what) {
-    file_.fail("has a damaged member " + quoted(member.name) + ": " + what, mend);
+    file_.fail("has a damaged member " + in_quotes(member.name) + ": " + what, mend);
   };
   const std::int64_t start = data_of(member);
   std::string content(member.bytes, '\0'), piece;

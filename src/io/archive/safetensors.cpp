@@ -30,9 +30,9 @@ const SafeTensor& find(const File& file, const SafetensorsHeader& header, const 
   std::vector<std::string> names, shown;
   for (const auto& [name, facts] : header.tensors) {
     names.push_back(name);
-    if (shown.size() < most) shown.push_back(quoted(name));
+    if (shown.size() < most) shown.push_back(in_quotes(name));
   }
-  file.fail("has no tensor " + quoted(tensor),
+  file.fail("has no tensor " + in_quotes(tensor),
             names.empty()
                 ? "it has none at all"
                 : "it has " + join(shown) +
@@ -59,7 +59,7 @@ Array load_tensor(const std::string& path, const std::string& name, const std::o
     return info_of(tensor);
   };
   reader.block = [&](const Box& box, std::byte* out) { read_tensor_box(*file, tensor, box, out); };
-  return load_blocks(quoted(path) + ", tensor " + quoted(name), sharding, reader);
+  return load_blocks(in_quotes(path) + ", tensor " + in_quotes(name), sharding, reader);
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ void save_safetensors(const std::string& path, const std::map<std::string, Array
     check_usable(x);
     if (x.dtype() == complex128)
       throw DtypeError(
-          call_text() + ": " + quoted(name) +
+          call_text() + ": " + in_quotes(name) +
           " is complex128, which the format does not have; save real and imaginary parts, or astype "
           "complex64");
     if (name == "__metadata__")
@@ -83,10 +83,10 @@ void save_safetensors(const std::string& path, const std::map<std::string, Array
     header.tensors[name] = {x.shape(), x.dtype(), at, at + x.nbytes()};
     at += x.nbytes();
     values.push_back(x);
-    details += " " + quoted(name);
+    details += " " + in_quotes(name);
   }
   header.metadata = metadata;
-  for (const auto& [key, word] : metadata) details += ", " + quoted(key) + " " + quoted(word);
+  for (const auto& [key, word] : metadata) details += ", " + in_quotes(key) + " " + in_quotes(word);
   const std::string text = safetensors_header_text(header);
   save_many(path, details, values,
             {[&](const std::string& temporary, const std::string&) {

@@ -23,7 +23,7 @@ constexpr std::int64_t most_json_bytes = 100'000'000;  // the limit of the forma
 [[noreturn]] void refuse(const std::string& facts) {
   throw IoError(facts + "; write it again, or check it against the safetensors format");
 }
-std::string shown(const std::string& name) { return tessera::quoted(name.substr(0, 80)); }
+std::string shown(const std::string& name) { return in_quotes(name.substr(0, 80)); }
 
 struct StoredType {
   const char* name;

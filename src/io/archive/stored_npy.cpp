@@ -71,7 +71,7 @@ void check_sum(const StoredNpy& npy, const std::vector<SummedPart>& parts) {
   const std::int64_t end = start + facts.bytes;
   const auto read = combined_sum(parts, sum_of_file(file, start, header.data_offset, 0));
   if (!read || sum_of_file(file, end - header.bytes_behind, end, *read) != facts.crc)
-    file.fail("has a damaged member " + quoted(facts.name) + ": its checksum is another one",
+    file.fail("has a damaged member " + in_quotes(facts.name) + ": its checksum is another one",
               "write it again with numpy.savez or io::save_npz");
 }
 

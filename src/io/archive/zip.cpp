@@ -103,7 +103,7 @@ void read_extra(std::string_view text, ZipMember& member, bool wants_bytes, bool
     if (wants_header) member.header = field.place();
     return;
   }
-  refuse_archive("is a damaged zip archive: the 64-bit sizes of " + quoted(member.name) + " are missing");
+  refuse_archive("is a damaged zip archive: the 64-bit sizes of " + in_quotes(member.name) + " are missing");
 }
 
 ZipMember read_record(Fields& fields, const ZipDirectory& directory) {
@@ -126,23 +126,23 @@ ZipMember read_record(Fields& fields, const ZipDirectory& directory) {
   if (stored == full32 || bytes == full32 || header == full32)
     read_extra(extra, member, bytes == full32, stored == full32, header == full32);
   if (needed_version > newest_version || (flags & patched_flag) != 0)
-    throw IoError("holds " + quoted(member.name) + " in a form of zip version " +
+    throw IoError("holds " + in_quotes(member.name) + " in a form of zip version " +
                   std::to_string(needed_version) + ", beyond stored and deflated; write it with numpy.savez");
   if ((flags & (encrypted_flag | strongly_encrypted_flag)) != 0)
-    throw IoError("holds an encrypted member " + quoted(member.name) + "; unpack it first");
+    throw IoError("holds an encrypted member " + in_quotes(member.name) + "; unpack it first");
   if (method != 0 && method != 8)
-    throw IoError("holds " + quoted(member.name) + " packed by method " + std::to_string(method) +
+    throw IoError("holds " + in_quotes(member.name) + " packed by method " + std::to_string(method) +
                   "; write it with numpy.savez or numpy.savez_compressed");
   member.is_deflated = method == 8;
   if (member.header > directory.offset || member.stored_bytes > directory.offset - member.header)
-    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) +
+    refuse_archive("is a damaged zip archive: the member " + in_quotes(member.name) +
                    " does not lie before the directory");
   if (!member.is_deflated && member.stored_bytes != member.bytes)
-    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) +
+    refuse_archive("is a damaged zip archive: the member " + in_quotes(member.name) +
                    " has two different sizes");
   constexpr std::int64_t best_ratio = 1032, least_bytes = 64;  // of deflate
   if (member.is_deflated && (member.bytes - least_bytes) / best_ratio > member.stored_bytes)
-    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) +
+    refuse_archive("is a damaged zip archive: the member " + in_quotes(member.name) +
                    " claims more bytes than it can hold");
   return member;
 }
@@ -184,7 +184,7 @@ std::vector<ZipMember> parse_zip_directory(std::string_view text, const ZipDirec
   for (std::int64_t i = 0; i < directory.members; ++i) {
     members.push_back(read_record(fields, directory));
     if (!names.insert(members.back().name).second)
-      refuse_archive("is a damaged zip archive: it has two members " + quoted(members.back().name));
+      refuse_archive("is a damaged zip archive: it has two members " + in_quotes(members.back().name));
   }
   if (!fields.is_at_end())
     refuse_archive("is a damaged zip archive: bytes stand behind the " + std::to_string(directory.members) +
@@ -202,17 +202,17 @@ std::int64_t parse_zip_local(std::string_view first_bytes, const ZipMember& memb
                              const ZipDirectory& directory) {
   Fields fields(first_bytes);
   if (fields.u32() != local_mark)
-    refuse_archive("is a damaged zip archive: where " + quoted(member.name) +
+    refuse_archive("is a damaged zip archive: where " + in_quotes(member.name) +
                    " should begin, no header stands");
   fields.text(22);
   const std::int64_t name_bytes = fields.u16(), extra_bytes = fields.u16(),
                      data = member.header + zip_local_header_start + name_bytes + extra_bytes;
   if (first_bytes.substr(zip_local_header_start) != member.name ||
       name_bytes != static_cast<std::int64_t>(member.name.size()))
-    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) +
+    refuse_archive("is a damaged zip archive: the member " + in_quotes(member.name) +
                    " has another name in its header");
   if (data > member.end || member.stored_bytes > member.end - data)
-    refuse_archive("is a damaged zip archive: the member " + quoted(member.name) + " reaches into " +
+    refuse_archive("is a damaged zip archive: the member " + in_quotes(member.name) + " reaches into " +
                    (member.end == directory.offset ? "the directory" : "the next member"));
   return data;
 }

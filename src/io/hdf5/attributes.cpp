@@ -12,14 +12,14 @@ namespace {
 
 void check(const Hdf5Source& source, bool ok, const std::string& name, const char* what) {
   if (!ok)
-    source.fail(std::string(what) + " of the attribute " + tessera::quoted(name) + " of " +
-                    tessera::quoted(source.dataset) + " failed: " + hdf5_reason(),
+    source.fail(std::string(what) + " of the attribute " + in_quotes(name) + " of " +
+                    in_quotes(source.dataset) + " failed: " + hdf5_reason(),
                 "attributes are for small things (64 KiB); larger ones are datasets");
 }
 
 Handle object_of(const Hdf5Source& source, hid_t file) {
   if (!hdf5_exists(file, source.dataset))
-    source.fail("has no " + tessera::quoted(source.dataset), "make the dataset or group first");
+    source.fail("has no " + in_quotes(source.dataset), "make the dataset or group first");
   return {H5Oopen(file, source.dataset.c_str(), H5P_DEFAULT), H5Oclose};
 }
 
@@ -69,7 +69,7 @@ struct Attribute {
   hid_t id;
   void read(hid_t type, void* out) const {
     if (H5Aread(id, type, out) < 0)
-      source.fail("has an attribute " + tessera::quoted(name) + " of " + tessera::quoted(source.dataset) +
+      source.fail("has an attribute " + in_quotes(name) + " of " + in_quotes(source.dataset) +
                       " that cannot be read: " + hdf5_reason(),
                   "it is damaged: write it again");
   }
@@ -123,8 +123,8 @@ std::optional<Hdf5Attribute> read_attribute(const Attribute& attribute) {
   constexpr std::int64_t most = 1 << 26;
   const std::int64_t elements = attribute.elements(), width = static_cast<std::int64_t>(H5Tget_size(type));
   if (elements < 0 || width <= 0 || elements > most / width)
-    attribute.source.fail("claims more than 64 MiB in the attribute " + tessera::quoted(attribute.name) +
-                              " of " + tessera::quoted(attribute.source.dataset),
+    attribute.source.fail("claims more than 64 MiB in the attribute " + in_quotes(attribute.name) + " of " +
+                              in_quotes(attribute.source.dataset),
                           "it is damaged: write it again");
   switch (H5Tget_class(type)) {
     case H5T_INTEGER: return as_attribute(attribute, read_numbers<std::int64_t>(attribute, H5T_NATIVE_INT64));

@@ -34,7 +34,7 @@ void refuse_other_files(const Source& source, hid_t dataset) {
   const bool outside = H5Pget_external_count(creation) > 0,
              is_virtual = H5Pget_layout(creation) == H5D_VIRTUAL;
   if (outside || is_virtual)
-    source.fail("takes the values of its dataset " + tessera::quoted(source.dataset) + " from other files (" +
+    source.fail("takes the values of its dataset " + in_quotes(source.dataset) + " from other files (" +
                     (outside ? "external storage" : "a virtual dataset") + ")",
                 "pass {.other_files = true} if you trust it, or copy it with h5repack");
 }
@@ -58,7 +58,7 @@ Handle open_file(const Source& source, unsigned mode) {
 std::string shown(const std::vector<std::string>& names) {
   constexpr std::size_t most = 20;
   std::vector<std::string> texts;
-  for (std::size_t n = 0; n < std::min(most, names.size()); ++n) texts.push_back(tessera::quoted(names[n]));
+  for (std::size_t n = 0; n < std::min(most, names.size()); ++n) texts.push_back(in_quotes(names[n]));
   return join(texts) + (names.size() > most ? " and " + std::to_string(names.size() - most) + " more" : "");
 }
 
@@ -74,7 +74,7 @@ Handle open_dataset(const Source& source, hid_t file) {
   if (!source.other_files) H5Pset_elink_cb(access, refuse_link, &link_was_found);
   Handle dataset(H5Dopen2(file, source.dataset.c_str(), access), H5Dclose);
   if (link_was_found)
-    source.fail("has a link to another file on the way to " + tessera::quoted(source.dataset),
+    source.fail("has a link to another file on the way to " + in_quotes(source.dataset),
                 "pass {.other_files = true} if you trust it, or open that file itself");
   if (dataset.ok()) {
     refuse_other_files(source, dataset);
@@ -84,16 +84,16 @@ Handle open_dataset(const Source& source, hid_t file) {
   const auto names = names_of_datasets(file);
   const std::string full_name = (source.dataset.starts_with('/') ? "" : "/") + source.dataset;
   if (std::find(names.begin(), names.end(), full_name) != names.end())
-    source.fail("has a dataset " + tessera::quoted(source.dataset) + " that HDF5 " + library_version() +
+    source.fail("has a dataset " + in_quotes(source.dataset) + " that HDF5 " + library_version() +
                     " cannot open: " + reason,
                 "if a newer version wrote it, write it for older ones (h5py: libver='earliest')");
   source.fail(
-      "has no dataset " + tessera::quoted(source.dataset),
+      "has no dataset " + in_quotes(source.dataset),
       names.empty() ? "it has none at all" : "it has " + shown(names) + did_you_mean(source.dataset, names));
 }
 
 Selection selection_of(const Source& source, const Shape& shape) {
-  return part_of(source.call, "the dataset " + tessera::quoted(source.dataset), source.slices, shape);
+  return part_of(source.call, "the dataset " + in_quotes(source.dataset), source.slices, shape);
 }
 
 void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, std::byte* out) {
@@ -115,7 +115,7 @@ void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, 
   const Handle in_memory(box.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &elements, nullptr),
                          H5Sclose);
   if (H5Dread(dataset, hdf5_memory_type(info.dtype), in_memory, in_file, H5P_DEFAULT, out) < 0)
-    source.fail("cannot be read at " + to_string(box) + " of its dataset " + tessera::quoted(source.dataset) +
+    source.fail("cannot be read at " + to_string(box) + " of its dataset " + in_quotes(source.dataset) +
                     ": " + hdf5_reason(),
                 "it may be damaged: write it again");
 }
@@ -132,9 +132,9 @@ struct Maker {
   const Source& source;
   void check(bool ok, const char* what) const {
     if (!ok)
-      source.fail(std::string(what) + " of the dataset " + tessera::quoted(source.dataset) +
-                      " failed: " + hdf5_reason(),
-                  "check the dataset's path and the free space");
+      source.fail(
+          std::string(what) + " of the dataset " + in_quotes(source.dataset) + " failed: " + hdf5_reason(),
+          "check the dataset's path and the free space");
   }
   std::string full_name() const {
     return source.dataset.front() == '/' ? source.dataset : "/" + source.dataset;
@@ -182,7 +182,7 @@ Handle dataset_for(const Maker& maker, hid_t file, const Array& x, Hdf5Mode mode
   if (maker.is_there(file)) {
     if (mode != Hdf5Mode::replace)
       maker.source.fail(
-          "has a dataset " + tessera::quoted(maker.full_name()) + " already",
+          "has a dataset " + in_quotes(maker.full_name()) + " already",
           "save with {.mode = io::Hdf5Mode::replace} (in Python mode=\"replace\"), or choose another "
           "name or file");
     Handle old(H5Dopen2(file, maker.full_name().c_str(), H5P_DEFAULT), H5Dclose);
@@ -231,9 +231,9 @@ Array load(const Source& source, const std::optional<Sharding>& sharding) {
   Reader reader;
   reader.header = [&] { return info = read_info(source); };
   reader.block = [&](const Box& box, std::byte* out) { read_hyperslab(source, info, box, out); };
-  return load_blocks(tessera::quoted(source.path) + ", dataset " + tessera::quoted(source.dataset) +
-                         slices_text(source.slices),
-                     sharding, reader);
+  return load_blocks(
+      in_quotes(source.path) + ", dataset " + in_quotes(source.dataset) + slices_text(source.slices),
+      sharding, reader);
 }
 
 Source source_of(const Hdf5Dataset& dataset) {
@@ -298,12 +298,12 @@ void save_hdf5(const std::string& path, const std::string& dataset, const Array&
   const Call call("save_hdf5", where);
   const Source source{call_text(), path, dataset};
   if (dataset.empty() || dataset.back() == '/')
-    throw ArgumentError(call_text() + ": the dataset " + tessera::quoted(dataset) +
+    throw ArgumentError(call_text() + ": the dataset " + in_quotes(dataset) +
                         " has no name; give one, as in \"/group/x\"");
   const std::string mode = options.mode == Hdf5Mode::append    ? "append"
                            : options.mode == Hdf5Mode::replace ? "replace"
                                                                : "fail";
-  save_blocks(path, ", dataset " + tessera::quoted(dataset) + ", mode " + mode, x,
+  save_blocks(path, ", dataset " + in_quotes(dataset) + ", mode " + mode, x,
               [&](const std::string& temporary, const std::string& target) {
                 if (options.mode == Hdf5Mode::fail && std::filesystem::exists(target))
                   source.fail("exists, and the mode is fail",

@@ -41,7 +41,7 @@ std::string hdf5_reason() {
       },
       &text);
   if (text.empty()) return "the HDF5 library gives no reason";
-  const std::string safe = tessera::quoted(text);  // the text may contain names from the file
+  const std::string safe = in_quotes(text);  // the text may contain names from the file
   return safe.substr(1, safe.size() - 2);
 }
 
@@ -61,7 +61,7 @@ Handle hdf5_created(const std::string& path) {
 }
 
 void Hdf5Source::fail(const std::string& facts, const std::string& mend) const {
-  throw IoError(call + ": " + tessera::quoted(path) + " " + facts + "; " + mend);
+  throw IoError(call + ": " + in_quotes(path) + " " + facts + "; " + mend);
 }
 
 void refuse_netcdf3(const Hdf5Source& source, const File& file) {
@@ -154,24 +154,24 @@ Dtype dtype_of_dataset(const Hdf5Source& source, hid_t dataset) {
         if (bytes == 16) return complex128;
       }
       break;
-    case H5T_STRING: source.fail("holds texts in its dataset " + tessera::quoted(source.dataset), mend);
+    case H5T_STRING: source.fail("holds texts in its dataset " + in_quotes(source.dataset), mend);
     default: break;
   }
   source.fail("holds elements of " + std::to_string(bytes) + " bytes in its dataset " +
-                  tessera::quoted(source.dataset) + " that are no plain numbers",
+                  in_quotes(source.dataset) + " that are no plain numbers",
               mend);
 }
 
 Shape shape_of_dataset(const Hdf5Source& source, hid_t dataset) {
   const Handle space(H5Dget_space(dataset), H5Sclose);
   if (H5Sget_simple_extent_type(space) == H5S_NULL)
-    source.fail("has nothing in its dataset " + tessera::quoted(source.dataset), "write it with a shape");
+    source.fail("has nothing in its dataset " + in_quotes(source.dataset), "write it with a shape");
   const int ndim = H5Sget_simple_extent_ndims(space);
   std::vector<hsize_t> extents(std::max(0, ndim));
   H5Sget_simple_extent_dims(space, extents.data(), nullptr);
   for (const auto extent : extents)
     if (extent > static_cast<hsize_t>(INT64_MAX))
-      source.fail("claims an extent beyond 2^63 in its dataset " + tessera::quoted(source.dataset),
+      source.fail("claims an extent beyond 2^63 in its dataset " + in_quotes(source.dataset),
                   "it is damaged: write it again");
   return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
 }
@@ -208,8 +208,8 @@ void check_filters(const Hdf5Source& source, hid_t dataset) {
     if (filter < 0 || H5Zfilter_avail(filter) > 0) continue;
     const bool is_lzf = filter == lzf_filter;
     const std::string called = is_lzf ? "lzf" : name;
-    source.fail("packs its dataset " + tessera::quoted(source.dataset) + " with the filter " +
-                    std::to_string(filter) + (called.empty() ? "" : " (" + tessera::quoted(called) + ")") +
+    source.fail("packs its dataset " + in_quotes(source.dataset) + " with the filter " +
+                    std::to_string(filter) + (called.empty() ? "" : " (" + in_quotes(called) + ")") +
                     ", which this HDF5 library does not have",
                 std::string("write it with gzip (") +
                     (is_lzf ? "by h5py, which alone has lzf: compression='gzip'" : "h5repack -f GZIP=4") +

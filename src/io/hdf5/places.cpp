@@ -11,9 +11,9 @@ namespace {
 
 void check(const Hdf5Source& source, bool ok, const char* what) {
   if (!ok)
-    source.fail(std::string(what) + " of the dataset " + tessera::quoted(source.dataset) +
-                    " failed: " + hdf5_reason(),
-                "check the dataset's path and the free space");
+    source.fail(
+        std::string(what) + " of the dataset " + in_quotes(source.dataset) + " failed: " + hdf5_reason(),
+        "check the dataset's path and the free space");
 }
 
 std::vector<hsize_t> as_hsize(const Shape& shape) { return {shape.begin(), shape.end()}; }
@@ -49,8 +49,8 @@ void read_filters(const Hdf5Source& source, hid_t creation, Hdf5Chunks& plan) {
     else if (id == H5Z_FILTER_DEFLATE && i == filters - 1)
       plan.compression = std::max(1u, level);
     else
-      source.fail("stores its dataset " + tessera::quoted(source.dataset) + " with the filter " +
-                      tessera::quoted(name[0] == '\0' ? "number " + std::to_string(id) : std::string(name)),
+      source.fail("stores its dataset " + in_quotes(source.dataset) + " with the filter " +
+                      in_quotes(name[0] == '\0' ? "number " + std::to_string(id) : std::string(name)),
                   "only deflate, and shuffle before it, can be appended to; h5repack changes filters");
   }
 }
@@ -89,14 +89,14 @@ Handle opened(const Hdf5Source& source, hid_t file) {
 }
 
 void check_agree(const Hdf5Source& source, hid_t dataset, const Shape& held, const Shape& slab, Dtype dtype) {
-  const std::string what = source.call + ": the dataset " + tessera::quoted(source.dataset) + " of " +
-                           tessera::quoted(source.path);
+  const std::string what =
+      source.call + ": the dataset " + in_quotes(source.dataset) + " of " + in_quotes(source.path);
   const Dtype held_dtype = dtype_of_dataset(source, dataset);
   if (!(held_dtype == dtype))
     throw DtypeError(what + " holds " + name(held_dtype) + ", and what is appended is " + name(dtype) +
                      "; use astype");
   if (H5Tequal(Handle(H5Dget_type(dataset), H5Tclose), hdf5_memory_type(dtype)) <= 0)
-    source.fail("stores its dataset " + tessera::quoted(source.dataset) + " in another machine's form",
+    source.fail("stores its dataset " + in_quotes(source.dataset) + " in another machine's form",
                 "load it and write it again");
   if (slab.size() != held.size() || !std::equal(held.begin() + 1, held.end(), slab.begin() + 1))
     throw ShapeError(what + " has the shape " + to_string(held) + ", and what is appended " +
@@ -199,7 +199,7 @@ std::optional<Hdf5Chunks> plan_to_extend(const Hdf5Source& source, hid_t file, c
   std::vector<hsize_t> most(plan.held.size()), chunk(plan.held.size());
   H5Sget_simple_extent_dims(space, nullptr, most.data());
   if (most.empty() || most[0] != H5S_UNLIMITED || H5Pget_layout(creation) != H5D_CHUNKED)
-    source.fail("has a dataset " + tessera::quoted(source.dataset) + " that cannot grow",
+    source.fail("has a dataset " + in_quotes(source.dataset) + " that cannot grow",
                 "make it with append, and not with write or save_hdf5");
   check_agree(source, dataset, plan.held, slab, dtype);
   read_filters(source, creation, plan);
@@ -211,8 +211,7 @@ std::optional<Hdf5Chunks> plan_to_extend(const Hdf5Source& source, hid_t file, c
 Handle create_dataset(const Hdf5Source& source, hid_t file, const Shape& extents, const Shape& most,
                       Dtype dtype, const Hdf5Chunks& plan) {
   if (hdf5_exists(file, source.dataset))
-    source.fail("has " + tessera::quoted(source.dataset) + " already",
-                "choose another name, or append to it");
+    source.fail("has " + in_quotes(source.dataset) + " already", "choose another name, or append to it");
   auto limits = as_hsize(most);
   for (auto& limit : limits)
     if (limit == static_cast<hsize_t>(-1)) limit = H5S_UNLIMITED;

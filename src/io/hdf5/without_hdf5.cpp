@@ -11,14 +11,14 @@ namespace {
 [[noreturn]] void refuse(const char* name, const std::string& path, std::source_location where) {
   const Call call(name, where);
   throw IoError(
-      call_text() + ": " + quoted(path) +
+      call_text() + ": " + in_quotes(path) +
       " needs HDF5, and this build of tessera was made without HDF5; save .npy or .npz, or build with HDF5 "
       "(-D TESSERA_HDF5=ON says what is missing)");
 }
 
 [[noreturn]] void refuse(const std::string& call, const std::string& path) {
   throw IoError(
-      call + ": " + quoted(path) +
+      call + ": " + in_quotes(path) +
       " needs HDF5, and this build of tessera was made without HDF5; use .npy or Zarr, or build with HDF5 "
       "(-D TESSERA_HDF5=ON says what is missing)");
 }

@@ -40,14 +40,14 @@ std::string options_text(const Hdf5DatasetOptions& options) {
 
 void check_name(const std::string& call, const char* what, const std::string& name) {
   if (name.empty() || name.back() == '/')
-    throw ArgumentError(call + ": the " + what + " " + tessera::quoted(name) +
+    throw ArgumentError(call + ": the " + what + " " + in_quotes(name) +
                         " has no name; give one, as in \"/group/x\"");
 }
 
 void check_first_dim(const std::string& call, const std::string& dataset, const Array& x) {
   if (x.ndim() == 0)
-    throw ShapeError(call + ": a number has no first dim along which the dataset " +
-                     tessera::quoted(dataset) + " could grow; use reshape(x, {1})");
+    throw ShapeError(call + ": a number has no first dim along which the dataset " + in_quotes(dataset) +
+                     " could grow; use reshape(x, {1})");
 }
 
 Handle opened(const Hdf5Source& source, const std::string& file_name, bool exists) {
@@ -98,7 +98,7 @@ Hdf5Writer::Hdf5Writer(const std::string& path, Hdf5WriterOptions options, std::
     : state_(std::make_unique<State>()) {
   const Call call("Hdf5Writer", where);
   state_->path = path;
-  const Team team("Hdf5Writer of " + tessera::quoted(path) + ", mode " + name_of(options.mode));
+  const Team team("Hdf5Writer of " + in_quotes(path) + ", mode " + name_of(options.mode));
   const NoSizeSignal size_is_an_error;
   once_quietly(team, [&] {
     const Hdf5Source source = state_->source("/");
@@ -127,7 +127,7 @@ Hdf5Writer::Hdf5Writer(Hdf5Writer&&) noexcept = default;
 // The state for a write; throws if the writer cannot be written to.
 Hdf5Writer::State& Hdf5Writer::open_state() const {
   if (!state_) throw ArgumentError(call_text() + ": the writer was moved to another one; use that");
-  const std::string what = call_text() + ": the writer of " + tessera::quoted(state_->path);
+  const std::string what = call_text() + ": the writer of " + in_quotes(state_->path);
   if (!state_->is_open) throw ArgumentError(what + " is closed; make a new one, which appends");
   if (state_->is_broken)
     throw IoError(what +
@@ -143,9 +143,9 @@ void Hdf5Writer::write(const std::string& dataset, const Array& x, const Hdf5Dat
   check_name(call_text(), "dataset", dataset);
   check_usable(x);
   check_options(call_text(), x.shape(), x.dtype(), options);
-  const Team team("Hdf5Writer::write to " + tessera::quoted(state.path) + ", dataset " +
-                  tessera::quoted(dataset) + options_text(options) + ", of " + name(x.dtype()) +
-                  to_string(x.shape()) + ", " + layout_text(x.sharding()));
+  const Team team("Hdf5Writer::write to " + in_quotes(state.path) + ", dataset " + in_quotes(dataset) +
+                  options_text(options) + ", of " + name(x.dtype()) + to_string(x.shape()) + ", " +
+                  layout_text(x.sharding()));
   const NoSizeSignal size_is_an_error;
   Put put(team, state.source(dataset), state.file, state.own, state.temporary);
   const Hdf5Chunks plan = put.plan(x, options, false);
@@ -184,9 +184,9 @@ void Hdf5Writer::append(const std::string& dataset, const Array& x, const Hdf5Da
   check_usable(x);
   check_first_dim(call_text(), dataset, x);
   check_options(call_text(), x.shape(), x.dtype(), options);
-  const Team team("Hdf5Writer::append to " + tessera::quoted(state.path) + ", dataset " +
-                  tessera::quoted(dataset) + options_text(options) + ", of " + name(x.dtype()) +
-                  to_string(x.shape()) + ", " + layout_text(x.sharding()));
+  const Team team("Hdf5Writer::append to " + in_quotes(state.path) + ", dataset " + in_quotes(dataset) +
+                  options_text(options) + ", of " + name(x.dtype()) + to_string(x.shape()) + ", " +
+                  layout_text(x.sharding()));
   const NoSizeSignal size_is_an_error;
   const Hdf5Source source = state.source(dataset);
   Put put(team, source, state.file, state.own, state.temporary);
@@ -212,13 +212,12 @@ void Hdf5Writer::group(const std::string& path, std::source_location where) {
   const Call call("Hdf5Writer::group", where);
   State& state = open_state();
   check_name(call_text(), "group", path);
-  const Team team("Hdf5Writer::group " + tessera::quoted(path) + " in " + tessera::quoted(state.path));
+  const Team team("Hdf5Writer::group " + in_quotes(path) + " in " + in_quotes(state.path));
   once_quietly(team, [&] {
     const Hdf5Source source = state.source(path);
     if (hdf5_exists(state.file, source.dataset)) {
       const Handle group(H5Gopen2(state.file, source.dataset.c_str(), H5P_DEFAULT), H5Gclose);
-      if (!group.ok())
-        source.fail("has " + tessera::quoted(path) + ", which is no group", "choose another name");
+      if (!group.ok()) source.fail("has " + in_quotes(path) + ", which is no group", "choose another name");
       return;
     }
     const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
@@ -226,7 +225,7 @@ void Hdf5Writer::group(const std::string& path, std::source_location where) {
     const Handle group(H5Gcreate2(state.file, source.dataset.c_str(), links, H5P_DEFAULT, H5P_DEFAULT),
                        H5Gclose);
     if (!group.ok())
-      source.fail("cannot get the group " + tessera::quoted(path) + ": " + hdf5_reason(), "check its path");
+      source.fail("cannot get the group " + in_quotes(path) + ": " + hdf5_reason(), "check its path");
   });
 }
 
@@ -234,7 +233,7 @@ namespace {
 
 // Attribute values as text, for the agreement of the ranks.
 struct ValueText {
-  std::string operator()(const std::string& text) const { return tessera::quoted(text); }
+  std::string operator()(const std::string& text) const { return in_quotes(text); }
   std::string operator()(double number) const { return to_text(number); }
   std::string operator()(std::int64_t number) const { return std::to_string(number); }
   template <class T> std::string operator()(const std::vector<T>& list) const {
@@ -256,8 +255,8 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, c
   const Call call("Hdf5Writer::attribute", where);
   State& state = open_state();
   if (name.empty()) throw ArgumentError(call_text() + ": the attribute has no name");
-  const Team team("Hdf5Writer::attribute " + tessera::quoted(name) + " of " + tessera::quoted(object) +
-                  " in " + tessera::quoted(state.path) + ": " + std::visit(ValueText{}, value));
+  const Team team("Hdf5Writer::attribute " + in_quotes(name) + " of " + in_quotes(object) + " in " +
+                  in_quotes(state.path) + ": " + std::visit(ValueText{}, value));
   const NoSizeSignal size_is_an_error;
   once_quietly(team, [&] { write_attribute(state.source(object), state.file, name, value); });
 }
@@ -265,7 +264,7 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, c
 void Hdf5Writer::flush(std::source_location where) {
   const Call call("Hdf5Writer::flush", where);
   State& state = open_state();
-  const Team team("Hdf5Writer::flush of " + tessera::quoted(state.path));
+  const Team team("Hdf5Writer::flush of " + in_quotes(state.path));
   const NoSizeSignal size_is_an_error;
   state.is_broken = true;
   store_own(team, state.own);
@@ -283,7 +282,7 @@ void Hdf5Writer::flush(std::source_location where) {
 void Hdf5Writer::close(std::source_location where) {
   const Call call("Hdf5Writer::close", where);
   State& state = open_state();
-  const Team team("Hdf5Writer::close of " + tessera::quoted(state.path));
+  const Team team("Hdf5Writer::close of " + in_quotes(state.path));
   const NoSizeSignal size_is_an_error;
   state.is_broken = true;
   store_own(team, state.own);

@@ -159,7 +159,7 @@ bool is_there(const Team& team, const std::string& dir, int step) {
 
 // The warning about later steps: of another run, or from before the program resumed from an older one.
 std::string words_on_later_steps(const std::string& dir, int later, int step) {
-  return call_text() + ": " + tessera::quoted(dir) + " holds step " + std::to_string(later) +
+  return call_text() + ": " + in_quotes(dir) + " holds step " + std::to_string(later) +
          ", which is later than step " + std::to_string(step) +
          ". restore takes the highest number, and no later step is removed: save to another folder, or "
          "remove the steps that this run replaces";
@@ -175,8 +175,8 @@ bool is_managed(const std::string& dir) {
 void set_aside_what_is_damaged(const Team& team, const Restored& restored) {
   for (const auto& folder : restored.damaged) {
     team.once([&] { set_aside(call_text(), folder); });
-    log_once(LogLevel::warn, call_text() + ": " + tessera::quoted(folder) +
-                                 " is damaged, and is now called " + tessera::quoted(folder + ".damaged"));
+    log_once(LogLevel::warn, call_text() + ": " + in_quotes(folder) + " is damaged, and is now called " +
+                                 in_quotes(folder + ".damaged"));
   }
 }
 
@@ -190,7 +190,7 @@ Manager::Manager(std::string dir, ManagerOptions options, std::source_location w
   if (options.keep < 0 || options.every < 1)
     throw ArgumentError(call_text() + ": keep is " + std::to_string(options.keep) + " and every " +
                         std::to_string(options.every) + "; keep counts from 0 (all), every from 1");
-  const Team team("checkpoint::Manager of " + tessera::quoted(dir));
+  const Team team("checkpoint::Manager of " + in_quotes(dir));
   impl_ = std::make_unique<Impl>(Impl{std::move(dir), options});
   state<Managers>().all.push_back({impl_->dir,
                                    [impl = impl_.get()](const Team& all_ranks) { impl->finish(all_ranks); },
@@ -206,7 +206,7 @@ Manager::~Manager() {
     if (is_alone)
       impl_->finish_alone();
     else
-      impl_->finish(Team("the end of the checkpoint::Manager of " + tessera::quoted(impl_->dir)));
+      impl_->finish(Team("the end of the checkpoint::Manager of " + in_quotes(impl_->dir)));
   } catch (const std::exception& error) {
     log(LogLevel::error, error.what());
     if (!is_alone) comm::owe_failure_by_exception();  // else the passing exception ends the program
@@ -215,7 +215,7 @@ Manager::~Manager() {
 
 void Manager::wait(std::source_location where) {
   const Call call("checkpoint::Manager::wait", where);
-  const Team team("checkpoint::Manager::wait for " + tessera::quoted(impl_->dir));
+  const Team team("checkpoint::Manager::wait for " + in_quotes(impl_->dir));
   impl_->finish(team);
 }
 
@@ -227,7 +227,7 @@ bool Manager::save_leaves(int step, const std::vector<Array>& leaves, const std:
   if (!is_due && impl_->under_way == nullptr) return false;
   for (const auto& x : leaves) check_usable(x);
   const Team team((now ? "checkpoint::Manager::save_now of step " : "checkpoint::Manager::save of step ") +
-                  std::to_string(step) + " to " + tessera::quoted(impl_->dir) + tree_text(leaves, structure));
+                  std::to_string(step) + " to " + in_quotes(impl_->dir) + tree_text(leaves, structure));
   if (!is_due) {
     impl_->finish_if_written(team);
     return false;
@@ -249,8 +249,7 @@ std::pair<std::optional<int>, std::vector<Array>> Manager::restore_leaves(const 
                                                                           const std::string& structure,
                                                                           const std::source_location& where) {
   const Call call("checkpoint::Manager::restore", where);
-  const Team team("checkpoint::Manager::restore from " + tessera::quoted(impl_->dir) +
-                  tree_text(like, structure));
+  const Team team("checkpoint::Manager::restore from " + in_quotes(impl_->dir) + tree_text(like, structure));
   finish_saves_in(team, impl_->dir);
   if (common_steps(team, impl_->dir).empty()) return {};
   auto restored = restore_first_whole(team, candidates(team, impl_->dir, std::nullopt), like, structure);

@@ -22,7 +22,7 @@ void make_folder(const std::string& call, const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error)
-    throw IoError(call + ": the folder " + tessera::quoted(path) + " cannot be made: " + error.message() +
+    throw IoError(call + ": the folder " + in_quotes(path) + " cannot be made: " + error.message() +
                   "; check the path and its permissions");
 }
 
@@ -86,8 +86,8 @@ void set_aside(const std::string& call, const std::string& folder) {
   std::error_code none;
   if (fs::exists(aside, none)) remove_folder(aside);
   if (uninterrupted([&] { return std::rename(folder.c_str(), aside.c_str()); }) != 0)
-    throw IoError(call + ": the damaged step " + tessera::quoted(folder) + " cannot be renamed to " +
-                  tessera::quoted(aside) + ": " + std::strerror(errno) +
+    throw IoError(call + ": the damaged step " + in_quotes(folder) + " cannot be renamed to " +
+                  in_quotes(aside) + ": " + std::strerror(errno) +
                   "; check the permissions of the folder, or remove the step");
   sync_folder_of(call, folder);
 }
@@ -100,8 +100,7 @@ StepFolder::StepFolder(std::string call, const std::string& dir, int step)
   std::error_code error;
   if (lock_->is_inherited()) remove_dead(call_, dir);
   if (fs::exists(target_, error))
-    throw IoError(call_ + ": " + tessera::quoted(target_) +
-                  " exists; remove it first, or save under another step");
+    throw IoError(call_ + ": " + in_quotes(target_) + " exists; remove it first, or save under another step");
   temporary_ = target_ + ".tmp-" + random_name();
 }
 StepFolder::~StepFolder() {
@@ -124,9 +123,8 @@ void StepFolder::commit(const Manifest& manifest) {
   sync_folder_of(call_, path);
   fault_point("renaming");
   if (uninterrupted([&] { return std::rename(temporary_.c_str(), target_.c_str()); }) != 0)
-    throw IoError(call_ + ": " + tessera::quoted(temporary_) + " cannot be renamed to " +
-                  tessera::quoted(target_) + ": " + std::strerror(errno) +
-                  "; check the permissions of the folder");
+    throw IoError(call_ + ": " + in_quotes(temporary_) + " cannot be renamed to " + in_quotes(target_) +
+                  ": " + std::strerror(errno) + "; check the permissions of the folder");
   temporary_.clear();
   fault_point("renamed");
   sync_folder_of(call_, target_);

@@ -15,7 +15,7 @@ void check_options(const CsvOptions& options) {
                      ": a CSV file has no complex numbers; load real and imaginary parts as columns");
   const char d = options.delimiter;
   if (d == '\n' || d == '\r' || d == '"' || d == '.' || d == '-' || d == '+' || (d >= '0' && d <= '9'))
-    throw ArgumentError(call_text() + ": " + quoted(std::string(1, d)) +
+    throw ArgumentError(call_text() + ": " + in_quotes(std::string(1, d)) +
                         " cannot stand between numbers; use a comma, a semicolon, a tab or a blank");
 }
 
@@ -40,9 +40,9 @@ Array load(const std::string& path, const std::optional<Sharding>& sharding, con
     return text->info();
   };
   reader.block = [&](const Box& box, std::byte* out) { text->text.read(box, out); };
-  return load_blocks(
-      quoted(path) + ", delimiter " + quoted(std::string(1, options.delimiter)) + ", " + name(options.dtype),
-      sharding, reader);
+  return load_blocks(in_quotes(path) + ", delimiter " + in_quotes(std::string(1, options.delimiter)) + ", " +
+                         name(options.dtype),
+                     sharding, reader);
 }
 
 std::string header_line(const CsvOptions& options) {
@@ -90,9 +90,10 @@ void save_csv(const std::string& path, const Array& x, const CsvOptions& options
     });
     return last - first;
   };
-  save_text(path,
-            ", delimiter " + quoted(std::string(1, options.delimiter)) + ", header " + join(options.header),
-            x, 0, writer);
+  save_text(
+      path,
+      ", delimiter " + in_quotes(std::string(1, options.delimiter)) + ", header " + join(options.header), x,
+      0, writer);
 }
 
 Array load_csv(const std::string& path, const Sharding& sharding, const CsvOptions& options,

@@ -17,7 +17,7 @@ constexpr std::int64_t most_names = std::int64_t{1} << 20;   // in a header
 constexpr const char* mend = "check the line, or the delimiter";
 
 std::string shown(std::string_view text) {
-  return text.size() <= longest_shown ? quoted(text) : quoted(text.substr(0, longest_shown)) + " ...";
+  return text.size() <= longest_shown ? in_quotes(text) : in_quotes(text.substr(0, longest_shown)) + " ...";
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -12,13 +12,13 @@ namespace {
 
 // Reads the whole text into memory after a check that it fits.
 std::string read_checked(const std::string& call, const std::string& path) {
-  check_memory(File(call, path, File::Mode::read).bytes(), call + " of " + quoted(path));
+  check_memory(File(call, path, File::Mode::read).bytes(), call + " of " + in_quotes(path));
   return read_text(call, path);
 }
 
 struct LoadedText {
   LoadedText(const std::string& call, const std::string& path)
-      : bytes(read_checked(call, path)), parsed(bytes, call + ": " + quoted(path)) {}
+      : bytes(read_checked(call, path)), parsed(bytes, call + ": " + in_quotes(path)) {}
   std::string bytes;
   MatrixMarketText parsed;
   FileInfo info() const {
@@ -36,7 +36,7 @@ Array load(const std::string& path, const std::optional<Sharding>& sharding) {
     return text->info();
   };
   reader.block = [&](const Box& box, std::byte* out) { text->parsed.read(box, out); };
-  return load_blocks(quoted(path), sharding, reader);
+  return load_blocks(in_quotes(path), sharding, reader);
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ bool contains(const EinsumLabels& labels, int label) {
 }
 std::string shown(const std::string& text) {
   constexpr std::size_t longest = 300;
-  return quoted(text.substr(0, longest)) + (text.size() > longest ? " ..." : "");
+  return in_quotes(text.substr(0, longest)) + (text.size() > longest ? " ..." : "");
 }
-std::string letter(int label) { return quoted(std::string(1, static_cast<char>(label))); }
+std::string letter(int label) { return in_quotes(std::string(1, static_cast<char>(label))); }
 
 class Parser {
  public:

@@ -62,7 +62,7 @@ class TraceFile {
   std::string finish() {  // returns the error, if any
     file_ << "\n]}\n";
     if (file_.flush()) return "";
-    return "profile: " + tessera::quoted(path_) + " cannot be written: " + std::strerror(errno) +
+    return "profile: " + in_quotes(path_) + " cannot be written: " + std::strerror(errno) +
            "; check the path and its permissions";
   }
 

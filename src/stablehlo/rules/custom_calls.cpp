@@ -36,7 +36,7 @@ Arrays renamed(OpCall& s, const std::string& target) {
   const Attribute* largest = op.attributes.find("largest");
   if (largest != nullptr && largest->text != "true") s.refuse("the smallest elements: sort them");
   const auto rule = rules().find(op.name);
-  if (rule == rules().end()) s.refuse("no counterpart of " + quoted(target));
+  if (rule == rules().end()) s.refuse("no counterpart of " + in_quotes(target));
   OpCall step{s.run, s.frame, op, s.x, s.is_lifted};
   return rule->second(step);
 }

@@ -48,7 +48,7 @@ std::string shown(std::string_view text) {
   std::string result(text.substr(0, most));
   for (char& c : result)
     if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
-  return quoted(text.size() > most ? result + "..." : result);
+  return in_quotes(text.size() > most ? result + "..." : result);
 }
 
 void Lexer::refuse(const Token& token, const std::string& text) const {

@@ -41,7 +41,7 @@ bool PartReader::accept(std::string_view text) {
 
 Token PartReader::expect(std::string_view text) {
   if (!next_is(text))
-    refuse(peek(), quoted(text) + " is expected here, and not " +
+    refuse(peek(), in_quotes(text) + " is expected here, and not " +
                        (peek().kind == TokenKind::end ? "the end of the file" : shown(peek().text)));
   return take();
 }

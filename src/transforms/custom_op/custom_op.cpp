@@ -82,7 +82,7 @@ std::string batched(const std::string& sentence, const BatchLevel& level) {
 
 void check_sentence(const CustomOpOptions& options, const RuleText& rule) {
   const auto refuse = [&](const std::string& why) {
-    throw ArgumentError(call_text() + ": the op " + quoted(options.name) + " has the sharding rule \"" +
+    throw ArgumentError(call_text() + ": the op " + in_quotes(options.name) + " has the sharding rule \"" +
                         options.rule + "\": " + why);
   };
   const auto arrow = options.rule.find("->");
@@ -96,12 +96,12 @@ void check_sentence(const CustomOpOptions& options, const RuleText& rule) {
   std::set<std::string> with_halo;
   for (const auto& halo : options.halo) {
     if (!rule.has_about(halo.dim))
-      refuse("there is a halo for " + quoted(halo.dim) + ", which no operand has as ~" + halo.dim +
+      refuse("there is a halo for " + in_quotes(halo.dim) + ", which no operand has as ~" + halo.dim +
              "; mark the dims that are read with a margin");
     if (!with_halo.insert(halo.dim).second)
-      refuse("there are two halos for " + quoted(halo.dim) + "; keep one");
+      refuse("there are two halos for " + in_quotes(halo.dim) + "; keep one");
     if (halo.before < 0 || halo.after < 0)
-      refuse("the halo of " + quoted(halo.dim) + " is (" + std::to_string(halo.before) + ", " +
+      refuse("the halo of " + in_quotes(halo.dim) + " is (" + std::to_string(halo.before) + ", " +
              std::to_string(halo.after) + "); margins are 0 or more");
   }
   for (std::size_t at = 0; (at = options.rule.find('~', at)) != std::string::npos;) {
@@ -120,14 +120,14 @@ void check_sentence(const CustomOpOptions& options, const RuleText& rule) {
 void check_kernel(const CustomOpOptions& options, const RuleText& rule) {
   const auto& signature = options.kernel.signature;
   if (!options.kernel.function)
-    throw ArgumentError(call_text() + ": the op " + quoted(options.name) + " has no kernel");
+    throw ArgumentError(call_text() + ": the op " + in_quotes(options.name) + " has no kernel");
   if (!signature.is_known) return;
   const auto check = [&](bool is_output, std::size_t given, const char* what) {
     const auto wanted = rule.operands(is_output);
     const bool fits =
         !is_output && options.rule.find('{') != std::string::npos ? given >= wanted : given == wanted;
     if (!fits)
-      throw ArgumentError(call_text() + ": the kernel of " + quoted(options.name) + " takes " +
+      throw ArgumentError(call_text() + ": the kernel of " + in_quotes(options.name) + " takes " +
                           format_count(static_cast<std::int64_t>(given), what) + ", the sharding rule \"" +
                           options.rule + "\" has " + std::to_string(wanted));
   };

@@ -45,7 +45,7 @@ std::vector<std::string> colormaps() {
 Colormap::Colormap(const std::string& name) : anchors_(nullptr) {
   const auto found = tables().find(name);
   if (found == tables().end())
-    throw ArgumentError(call_text() + ": there is no colormap " + quoted(name) +
+    throw ArgumentError(call_text() + ": there is no colormap " + in_quotes(name) +
                         did_you_mean(name, colormaps()) + "; there are " + join(colormaps()));
   anchors_ = &found->second;
 }

@@ -25,7 +25,8 @@ constexpr std::int64_t most_points = 4000;  // most points drawn of a curve
 void check_ending(const std::string& path, const std::vector<std::string>& endings) {
   for (const auto& ending : endings)
     if (path.size() > ending.size() && path.ends_with(ending)) return;
-  throw ArgumentError(call_text() + ": the path " + quoted(path) + " must end in " + join(endings, " or "));
+  throw ArgumentError(call_text() + ": the path " + in_quotes(path) + " must end in " +
+                      join(endings, " or "));
 }
 void check_between(const char* option, std::int64_t value, std::int64_t low, std::int64_t high) {
   if (value < low || value > high)
@@ -54,7 +55,7 @@ void write_on_first(const std::string& path, const std::function<std::string()>&
     std::ofstream file(path, std::ios::binary);
     file << content();
     file.close();
-    if (!file) failure = quoted(path) + " cannot be written; does its folder exist, and is there space?";
+    if (!file) failure = in_quotes(path) + " cannot be written; does its folder exist, and is there space?";
   }
   const auto first = comm::first_error(comm::world(), failure);
   if (!first.empty()) throw IoError(call_text() + ": " + first);
@@ -102,7 +103,7 @@ void draw_curves(const std::string& path, const std::vector<Curve>& curves, cons
     check_ndim(*curve.x, 1, 1, "the places of a curve have one dimension");
     check_values_are_there(*curve.x);
     if (!(curve.x->shape() == curve.y.shape()))
-      throw ShapeError(call_text() + ": the curve " + quoted(curve.label) + " has " +
+      throw ShapeError(call_text() + ": the curve " + in_quotes(curve.label) + " has " +
                        format_count(curve.y.size(), "value") + " and " +
                        format_count(curve.x->size(), "place"));
   }

@@ -26,7 +26,7 @@ struct Netcdf::State {
 
 void check_netcdf_dtype(const std::string& name, Dtype dtype) {
   if (dtype != float32 && dtype != float64 && !is_integer(dtype))
-    throw DtypeError(call_text() + ": the variable " + tessera::quoted(name) + " is " + tessera::name(dtype) +
+    throw DtypeError(call_text() + ": the variable " + in_quotes(name) + " is " + tessera::name(dtype) +
                      ", which netCDF does not have; use astype, or store real and imaginary parts");
 }
 void name_dims(const std::string& call, const std::string& path, const std::string& variable,
@@ -46,14 +46,14 @@ Array packed(const std::string& name, const Array& x, const NetcdfVariableOption
   if (!options.packed) {
     if (options.scale_factor || options.add_offset)
       throw ArgumentError(
-          call_text() + ": the variable " + tessera::quoted(name) +
+          call_text() + ": the variable " + in_quotes(name) +
           " has a scale_factor or add_offset, and no dtype that it is packed into; give packed");
     if (!options.fill || !is_floating(x.dtype())) return x;
     return where(isnan(x), full_like(x, *options.fill), x);
   }
   if (!is_integer(*options.packed) || !is_floating(x.dtype()))
-    throw DtypeError(call_text() + ": the variable " + tessera::quoted(name) + " of " +
-                     tessera::name(x.dtype()) + " cannot be packed into " + tessera::name(*options.packed) +
+    throw DtypeError(call_text() + ": the variable " + in_quotes(name) + " of " + tessera::name(x.dtype()) +
+                     " cannot be packed into " + tessera::name(*options.packed) +
                      "; floating point numbers are packed into integers");
   Array steps = (astype(x, float64) - options.add_offset.value_or(0)) / options.scale_factor.value_or(1);
   steps = where(isnan(x), full_like(steps, options.fill.value_or(0)), round(steps));
@@ -74,7 +74,7 @@ Netcdf::Netcdf(Netcdf&&) noexcept = default;
 Netcdf::State& Netcdf::open_state() const {
   if (!state_) throw ArgumentError(call_text() + ": the writer was moved to another one; use that");
   if (!state_->is_open)
-    throw ArgumentError(call_text() + ": the writer of " + tessera::quoted(state_->path) +
+    throw ArgumentError(call_text() + ": the writer of " + in_quotes(state_->path) +
                         " is closed; make a new one, which appends");
   return *state_;
 }
@@ -86,14 +86,14 @@ void take_dims(std::map<std::string, std::int64_t>& extents, const std::string& 
                const std::vector<std::string>& dims, bool grows) {
   if (dims.size() != static_cast<std::size_t>(x.ndim()))
     throw ShapeError(call_text() + ": " + format_count(std::ssize(dims), "dimension") + " for the variable " +
-                     tessera::quoted(name) + " of shape " + to_string(x.shape()));
+                     in_quotes(name) + " of shape " + to_string(x.shape()));
   auto all = extents;
   for (std::size_t d = grows ? 1 : 0; d < dims.size(); ++d) {
     const auto [at, is_new] = all.emplace(dims[d], x.shape()[d]);
     if (!is_new && at->second != x.shape()[d])
-      throw ShapeError(call_text() + ": the variable " + tessera::quoted(name) + " of shape " +
-                       to_string(x.shape()) + " has the dimension " + tessera::quoted(dims[d]) +
-                       ", which has " + std::to_string(at->second) + " elements already");
+      throw ShapeError(call_text() + ": the variable " + in_quotes(name) + " of shape " +
+                       to_string(x.shape()) + " has the dimension " + in_quotes(dims[d]) + ", which has " +
+                       std::to_string(at->second) + " elements already");
   }
   extents = std::move(all);
 }
@@ -105,7 +105,7 @@ void describe(Hdf5Writer& file, const std::string& name, const NetcdfVariableOpt
 
 // Runs `work` on the first rank, where the library has the file open.
 template <class Work> void on_file(const Hdf5Source& source, hid_t file, const Work& work) {
-  const Team team("Netcdf of " + tessera::quoted(source.path) + ", " + tessera::quoted(source.dataset));
+  const Team team("Netcdf of " + in_quotes(source.path) + ", " + in_quotes(source.dataset));
   once_quietly(team, [&] { work(source, file); });
 }
 
@@ -139,7 +139,7 @@ void Netcdf::append(const std::string& name, const Array& x, const std::vector<s
   take_dims(state.extents, name, x, dims, true);
   const auto known = state.dims.find(name);
   if (known != state.dims.end() && known->second != dims)
-    throw ShapeError(call_text() + ": the variable " + tessera::quoted(name) + " has the dimensions " +
+    throw ShapeError(call_text() + ": the variable " + in_quotes(name) + " has the dimensions " +
                      join(known->second) + ", not " + join(dims));
   const bool is_new = known == state.dims.end();
   state.file.append(name, stored, {.compression = options.compression});
@@ -175,7 +175,7 @@ void save_netcdf(const std::string& path, const std::map<std::string, Array>& va
   for (const auto& [name, x] : variables) {
     const auto found = dims.find(name);
     if (found == dims.end() && x.ndim() > 0)
-      throw ArgumentError(call_text() + ": the variable " + tessera::quoted(name) + " of shape " +
+      throw ArgumentError(call_text() + ": the variable " + in_quotes(name) + " of shape " +
                           to_string(x.shape()) + " has no names of dimensions; give them");
     out.write(name, x, found == dims.end() ? std::vector<std::string>{} : found->second);
   }

@@ -27,19 +27,19 @@ class Scales {
   }
   Handle open(const std::string& name) const {
     Handle dataset(H5Dopen2(file_, absolute_name(name).c_str(), H5P_DEFAULT), H5Dclose);
-    check(dataset.ok(), "the dimensions of " + tessera::quoted(name));
+    check(dataset.ok(), "the dimensions of " + in_quotes(name));
     return dataset;
   }
   hobj_ref_t reference(const std::string& name) const {
     hobj_ref_t reference = 0;
     check(H5Rcreate(&reference, file_, absolute_name(name).c_str(), H5R_OBJECT, -1) >= 0,
-          "a reference to " + tessera::quoted(name));
+          "a reference to " + in_quotes(name));
     return reference;
   }
   void put(hid_t object, const char* name, hid_t type, hid_t space, const void* data) const {
     if (H5Aexists(object, name) > 0) H5Adelete(object, name);
     const Handle attribute(H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-    check(attribute.ok() && H5Awrite(attribute, type, data) >= 0, "the attribute " + tessera::quoted(name));
+    check(attribute.ok() && H5Awrite(attribute, type, data) >= 0, "the attribute " + in_quotes(name));
   }
   void put_text(hid_t object, const char* name, const std::string& text) const {
     const Handle type(H5Tcopy(H5T_C_S1), H5Tclose), space(H5Screate(H5S_SCALAR), H5Sclose);
@@ -58,7 +58,7 @@ class Scales {
       const Handle made(H5Dcreate2(file_, absolute_name(dim).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT,
                                    creation, H5P_DEFAULT),
                         H5Dclose);
-      check(made.ok(), "the dimension " + tessera::quoted(dim));
+      check(made.ok(), "the dimension " + in_quotes(dim));
       char text[80];
       std::snprintf(text, sizeof text, "This is a netCDF dimension but not a netCDF variable.%10lld",
                     static_cast<long long>(extent));

@@ -11,7 +11,7 @@ namespace {
 
 [[noreturn]] void refuse(const char* name, const std::string& path, std::source_location where) {
   const Call call(name, where);
-  throw IoError(call_text() + ": " + quoted(path) +
+  throw IoError(call_text() + ": " + in_quotes(path) +
                 " needs HDF5, and this build of tessera was made without HDF5; build with HDF5 "
                 "(-D TESSERA_HDF5=ON says what is missing), or use Zarr");
 }
@@ -31,7 +31,7 @@ std::optional<NetcdfLonger> netcdf_longer(const std::string&, const std::string&
 void check_netcdf_dtype(const std::string&, Dtype) {}
 void name_dims(const std::string& call, const std::string& path, const std::string&,
                const std::vector<std::string>&) {
-  throw IoError(call + ": " + quoted(path) + " needs HDF5, and this build of tessera was made without it");
+  throw IoError(call + ": " + in_quotes(path) + " needs HDF5, and this build of tessera was made without it");
 }
 
 std::map<std::string, NetcdfVariable> netcdf_variables(const std::string& path, std::source_location where) {

@@ -35,7 +35,7 @@ void ChunkFiles::make_folders(const std::string& key) {
   std::error_code error;
   std::filesystem::create_directories(folder_ + "/" + key.substr(0, last), error);
   if (error)
-    throw IoError(call_ + ": the folder " + tessera::quoted(folder_ + "/" + key.substr(0, last)) +
+    throw IoError(call_ + ": the folder " + in_quotes(folder_ + "/" + key.substr(0, last)) +
                   " cannot be made: " + error.message() + "; check the permissions and the free space");
   for (auto slash = key.find('/'); slash != std::string::npos; slash = key.find('/', slash + 1))
     folders_.insert(folder_ + "/" + key.substr(0, slash));

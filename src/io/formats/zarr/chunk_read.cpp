@@ -69,8 +69,7 @@ class Chunks {
  private:
   // Checks large chunks only, since reading the host's free memory costs more than a small chunk.
   void check_large(std::int64_t bytes, const std::string& path) const {
-    if (bytes > std::int64_t{64} << 20)
-      check_memory(bytes, call_ + " of a chunk of " + tessera::quoted(path));
+    if (bytes > std::int64_t{64} << 20) check_memory(bytes, call_ + " of a chunk of " + in_quotes(path));
   }
 
   void read_plain(const Stored& stored, Codecs codecs, const Wanted& wanted) const {

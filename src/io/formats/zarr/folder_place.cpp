@@ -78,28 +78,28 @@ void remove_dead(const std::string& target) {
 void check_target(const std::string& call, const std::string& target) {
   std::error_code none;
   if (!fs::is_directory(parent_of(target), none))
-    throw IoError(call + ": " + tessera::quoted(target) + " cannot be created: there is no folder " +
-                  tessera::quoted(parent_of(target)) + "; make it first");
+    throw IoError(call + ": " + in_quotes(target) + " cannot be created: there is no folder " +
+                  in_quotes(parent_of(target)) + "; make it first");
   if (!is_there(target)) return;
   if (!fs::is_directory(target, none))
-    throw IoError(call + ": " + tessera::quoted(target) +
+    throw IoError(call + ": " + in_quotes(target) +
                   " is a file, and a Zarr store is a folder; give another name");
   bool is_store = fs::is_empty(target, none);
   for (const char* file : {"/zarr.json", "/.zgroup", "/.zarray"})
     is_store = is_store || is_there(target + file);
   if (!is_store)
     throw IoError(
-        call + ": " + tessera::quoted(target) +
+        call + ": " + in_quotes(target) +
         " is a folder that holds no Zarr store, and would be lost; give another name, or remove it");
   if (::access(target.c_str(), W_OK) != 0)
-    throw IoError(call + ": " + tessera::quoted(target) +
+    throw IoError(call + ": " + in_quotes(target) +
                   " is write-protected; give another name, or chmod u+w it");
 }
 
 void rename_or_fail(const std::string& call, const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) != 0)
-    throw IoError(call + ": " + tessera::quoted(from) + " cannot be renamed to " + tessera::quoted(to) +
-                  ": " + std::strerror(errno) + "; check the permissions of the directory");
+    throw IoError(call + ": " + in_quotes(from) + " cannot be renamed to " + in_quotes(to) + ": " +
+                  std::strerror(errno) + "; check the permissions of the directory");
 }
 
 // Exchanges two names atomically. False if the file system cannot; other errors show when the names are
@@ -135,8 +135,8 @@ const std::string& FolderPlace::new_temporary() {
   drop_temporary();
   const std::string made = target_ + ".tmp-" + random_name();
   if (::mkdir(made.c_str(), 0777) != 0)
-    throw IoError(call_ + ": the folder " + tessera::quoted(made) + " cannot be made: " +
-                  std::strerror(errno) + "; check the permissions of the directory and the free space");
+    throw IoError(call_ + ": the folder " + in_quotes(made) + " cannot be made: " + std::strerror(errno) +
+                  "; check the permissions of the directory and the free space");
   return temporary_ = made;
 }
 
@@ -181,7 +181,7 @@ void link_folder(const std::string& call, const std::string& from, const std::st
     fs::copy(from, to, fs::copy_options::recursive, error);
   }
   if (error)
-    throw IoError(call + ": " + tessera::quoted(from) + " cannot be copied to " + tessera::quoted(to) + ": " +
+    throw IoError(call + ": " + in_quotes(from) + " cannot be copied to " + in_quotes(to) + ": " +
                   error.message() +
                   "; free some space: a copy is kept so that a failure cannot damage the array");
 }

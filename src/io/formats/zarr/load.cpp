@@ -59,11 +59,11 @@ Array load_once(const std::string& path, const std::optional<Sharding>& sharding
   reader.header = [&] {
     zarr::recover(call_text(), path);
     meta = zarr::read_array(call_text(), path);
-    part = part_of(call_text(), tessera::quoted(path), options.slices, meta.shape);
+    part = part_of(call_text(), in_quotes(path), options.slices, meta.shape);
     return FileInfo{Shape(part.count), meta.dtype, zarr::detail_of(meta)};
   };
   reader.block = [&](const Box& box, std::byte* out) { read_part(call_text(), path, meta, part, box, out); };
-  return load_blocks(tessera::quoted(path) + slices_text(options.slices), sharding, reader);
+  return load_blocks(in_quotes(path) + slices_text(options.slices), sharding, reader);
 }
 
 // Reads again if another job replaces the array meanwhile, since the files of a folder are opened one by one.
@@ -84,7 +84,7 @@ Array load(const std::string& path, const std::optional<Sharding>& sharding, con
     if (is_steady && loaded) return *loaded;
     if (failure && (is_steady || times == most_times)) std::rethrow_exception(failure);
     if (times == most_times)
-      throw IoError(call_text() + ": " + tessera::quoted(path) +
+      throw IoError(call_text() + ": " + in_quotes(path) +
                     " is replaced by another job whenever it is read; wait for that one");
   }
 }
@@ -96,7 +96,7 @@ ZarrNode node_at(const std::string& path) {
   zarr::recover(call_text(), path);
   ZarrNode node = zarr::read_node(call_text(), path);
   if (node.kind == ZarrNode::Kind::none)
-    throw IoError(call_text() + ": " + tessera::quoted(path) +
+    throw IoError(call_text() + ": " + in_quotes(path) +
                   (std::filesystem::exists(path) ? " holds no Zarr store" : " is not there") +
                   "; check the path");
   return node;

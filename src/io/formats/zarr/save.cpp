@@ -25,7 +25,7 @@ std::string array_text(const Array& x) {
 }
 void check_name(const std::string& name) {
   if (!zarr::is_good_name(name))
-    throw ArgumentError(call_text() + ": " + tessera::quoted(name) +
+    throw ArgumentError(call_text() + ": " + in_quotes(name) +
                         " cannot be the name of an array or group; give one as in \"group/x\", without parts "
                         "that are empty or begin with \"__\" or \".z\"");
 }
@@ -38,8 +38,7 @@ void save_zarr(const std::string& path, const Array& x, const ZarrOptions& optio
   check_usable(x);
   const std::string text = call_text();
   const ArrayMeta meta = zarr::new_array(text, x.shape(), x.dtype(), x.sharding(), options);
-  const Team team("save_zarr to " + tessera::quoted(path) + zarr::options_text(options) + " of " +
-                  array_text(x));
+  const Team team("save_zarr to " + in_quotes(path) + zarr::options_text(options) + " of " + array_text(x));
   team.together([&] { eval({x}); });
   const NoSizeSignal size_is_an_error;
   std::optional<zarr::FolderPlace> place;  // on the first rank
@@ -84,11 +83,11 @@ const char* name_of(ZarrOpen mode) {
 Zarr::Zarr(const std::string& path, ZarrOpenOptions options, std::source_location where) {
   const Call call("Zarr", where);
   state_ = std::make_unique<State>(path);
-  const Team team("Zarr of " + tessera::quoted(path) + ", mode " + name_of(options.mode));
+  const Team team("Zarr of " + in_quotes(path) + ", mode " + name_of(options.mode));
   team.once([&] {
     if (options.mode == ZarrOpen::fail && std::filesystem::exists(path))
       throw IoError(
-          call_text() + ": " + tessera::quoted(path) +
+          call_text() + ": " + in_quotes(path) +
           " exists, and the mode is fail; open it with {.mode = io::ZarrOpen::append} or replace, or "
           "another one");
   });
@@ -100,7 +99,7 @@ Zarr::Zarr(Zarr&&) noexcept = default;
 // The state for a write; throws if the writer cannot be written to.
 Zarr::State& Zarr::open_state() const {
   if (!state_) throw ArgumentError(call_text() + ": the writer was moved to another one; use that");
-  const std::string what = call_text() + ": the writer of " + tessera::quoted(state_->store.path());
+  const std::string what = call_text() + ": the writer of " + in_quotes(state_->store.path());
   if (!state_->is_open) throw ArgumentError(what + " is closed; make a new one, which appends");
   if (state_->is_broken)
     throw IoError(what +
@@ -132,8 +131,8 @@ void Zarr::write(const std::string& name, const Array& x, const ZarrOptions& opt
   check_name(name);
   check_usable(x);
   const ArrayMeta meta = zarr::new_array(call_text(), x.shape(), x.dtype(), x.sharding(), options);
-  const Team team("Zarr::write to " + tessera::quoted(state.store.path()) + ", array " +
-                  tessera::quoted(name) + zarr::options_text(options) + " of " + array_text(x));
+  const Team team("Zarr::write to " + in_quotes(state.store.path()) + ", array " + in_quotes(name) +
+                  zarr::options_text(options) + " of " + array_text(x));
   team.together([&] { eval({x}); });
   guarded(state.store.is_new(), state.is_broken, [&] { state.store.make(team, name, meta, x); });
 }
@@ -141,7 +140,7 @@ void Zarr::write(const std::string& name, const Array& x, const ZarrOptions& opt
 namespace {
 
 void check_slab(const std::string& name, const ArrayMeta& meta, const Array& x) {
-  const std::string what = call_text() + ": the array " + tessera::quoted(name);
+  const std::string what = call_text() + ": the array " + in_quotes(name);
   if (meta.dtype != x.dtype())
     throw DtypeError(what + " holds " + tessera::name(meta.dtype) + ", not " + tessera::name(x.dtype()) +
                      "; use astype");
@@ -153,7 +152,7 @@ void check_append(const std::string& name, const ArrayMeta& meta, const Array& x
   check_slab(name, meta, x);
   for (std::size_t d = 0; d < meta.shape.size(); ++d)
     if (d != static_cast<std::size_t>(dim) && meta.shape[d] != x.shape()[d])
-      throw ShapeError(call_text() + ": the array " + tessera::quoted(name) + " has the shape " +
+      throw ShapeError(call_text() + ": the array " + in_quotes(name) + " has the shape " +
                        to_string(meta.shape) + ", to which " + to_string(x.shape()) +
                        " cannot be added along dimension " + std::to_string(dim));
 }
@@ -175,9 +174,8 @@ void Zarr::append(const std::string& name, const Array& x, int dim, const ZarrOp
   check_usable(x);
   const int along = checked_dim(x, dim);
   const ArrayMeta made = zarr::new_array(call_text(), x.shape(), x.dtype(), x.sharding(), options);
-  const Team team("Zarr::append to " + tessera::quoted(state.store.path()) + ", array " +
-                  tessera::quoted(name) + ", along " + std::to_string(along) + zarr::options_text(options) +
-                  " of " + array_text(x));
+  const Team team("Zarr::append to " + in_quotes(state.store.path()) + ", array " + in_quotes(name) +
+                  ", along " + std::to_string(along) + zarr::options_text(options) + " of " + array_text(x));
   team.together([&] { eval({x}); });
   const auto found = state.store.find(team, name);
   if (found) check_append(name, *found, x, along);
@@ -195,20 +193,20 @@ void Zarr::overwrite(const std::string& name, const Array& x, const std::vector<
   State& state = open_state();
   check_name(name);
   check_usable(x);
-  const Team team("Zarr::overwrite in " + tessera::quoted(state.store.path()) + ", array " +
-                  tessera::quoted(name) + ", from " + to_string(Shape(start)) + " of " + array_text(x));
+  const Team team("Zarr::overwrite in " + in_quotes(state.store.path()) + ", array " + in_quotes(name) +
+                  ", from " + to_string(Shape(start)) + " of " + array_text(x));
   team.together([&] { eval({x}); });
   const auto found = state.store.find(team, name);
   if (!found)
-    throw IoError(call_text() + ": " + tessera::quoted(state.store.path()) + " has no array " +
-                  tessera::quoted(name) + "; write it first");
+    throw IoError(call_text() + ": " + in_quotes(state.store.path()) + " has no array " + in_quotes(name) +
+                  "; write it first");
   check_slab(name, *found, x);
   bool fits = start.size() == found->shape.size();
   for (std::size_t d = 0; fits && d < start.size(); ++d)
     fits = start[d] >= 0 && start[d] <= found->shape[d] - x.shape()[d];
   if (!fits)
     throw ShapeError(call_text() + ": " + to_string(x.shape()) + " from " + to_string(Shape(start)) +
-                     " on is not within the array " + tessera::quoted(name) + " of shape " +
+                     " on is not within the array " + in_quotes(name) + " of shape " +
                      to_string(found->shape));
   guarded(state.store.is_new(), state.is_broken,
           [&] { state.store.overwrite(team, name, *found, start, x); });
@@ -218,7 +216,7 @@ void Zarr::group(const std::string& name, std::source_location where) {
   const Call call("Zarr::group", where);
   State& state = open_state();
   check_name(name);
-  const Team team("Zarr::group " + tessera::quoted(name) + " in " + tessera::quoted(state.store.path()));
+  const Team team("Zarr::group " + in_quotes(name) + " in " + in_quotes(state.store.path()));
   state.store.make_group(team, name);
 }
 
@@ -228,16 +226,16 @@ void Zarr::attribute(const std::string& name, const std::string& key, const Attr
   State& state = open_state();
   if (!name.empty()) check_name(name);
   const zarr::Json json = zarr::json_of(value);
-  const Team team("Zarr::attribute " + tessera::quoted(key) + " of " + tessera::quoted(name) + " in " +
-                  tessera::quoted(state.store.path()) + ": " + zarr::value_text(json));
+  const Team team("Zarr::attribute " + in_quotes(key) + " of " + in_quotes(name) + " in " +
+                  in_quotes(state.store.path()) + ": " + zarr::value_text(json));
   state.store.set_attributes(team, name, [&](zarr::Json& all) { all[key] = json; });
 }
 void Zarr::attributes_json(const std::string& name, const std::string& json, std::source_location where) {
   const Call call("Zarr::attributes_json", where);
   State& state = open_state();
   if (!name.empty()) check_name(name);
-  const Team team("Zarr::attributes_json of " + tessera::quoted(name) + " in " +
-                  tessera::quoted(state.store.path()) + ": " + json);
+  const Team team("Zarr::attributes_json of " + in_quotes(name) + " in " + in_quotes(state.store.path()) +
+                  ": " + json);
   const auto value = [&] {
     try {
       return zarr::parse_document(json, "the attributes");
@@ -251,13 +249,13 @@ void Zarr::attributes_json(const std::string& name, const std::string& json, std
 void Zarr::flush(std::source_location where) {
   const Call call("Zarr::flush", where);
   State& state = open_state();
-  const Team team("Zarr::flush of " + tessera::quoted(state.store.path()));
+  const Team team("Zarr::flush of " + in_quotes(state.store.path()));
   guarded(state.store.is_new(), state.is_broken, [&] { state.store.commit(team); });
 }
 void Zarr::close(std::source_location where) {
   const Call call("Zarr::close", where);
   State& state = open_state();
-  const Team team("Zarr::close of " + tessera::quoted(state.store.path()));
+  const Team team("Zarr::close of " + in_quotes(state.store.path()));
   guarded(state.store.is_new(), state.is_broken, [&] { state.store.commit(team); });
   state.store.release(team);
   state.is_open = false;

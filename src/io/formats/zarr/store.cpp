@@ -39,7 +39,7 @@ void move_chunks(const std::string& call, const std::string& from, const std::st
     if (!folders.contains(folder)) fs::create_directories(folder, none);
     for (; folders.insert(folder).second; folder = parent_name(folder)) {}
     if (std::rename((from + "/" + key).c_str(), (to + "/" + key).c_str()) != 0)
-      throw IoError(call + ": the chunk " + tessera::quoted(to + "/" + key) + " cannot be put in place: " +
+      throw IoError(call + ": the chunk " + in_quotes(to + "/" + key) + " cannot be put in place: " +
                     std::strerror(errno) + "; check the permissions of the folder");
   }
   remove_empty(to, keys.empty);
@@ -57,7 +57,7 @@ void Store::open(const Team& team, bool is_new) {
     if (is_new_) return write_document(call_, root_ + "/zarr.json", group_document(Json::object()));
     const ZarrNode node = read_node(call_, root_);
     if (node.kind != ZarrNode::Kind::group || node.format != 3)
-      throw IoError(call_ + ": " + tessera::quoted(path_) +
+      throw IoError(call_ + ": " + in_quotes(path_) +
                     (node.kind == ZarrNode::Kind::array ? " is one array, and no group that could hold others"
                      : node.format == 2 ? " is a store of version 2, which tessera reads and does not write"
                                         : " is an empty folder") +
@@ -72,7 +72,7 @@ std::optional<ArrayMeta> Store::find(const Team& team, const std::string& name) 
   team.once([&] {
     const ZarrNode node = read_node(call_, at(name));
     if (node.kind == ZarrNode::Kind::group)
-      throw IoError(call_ + ": " + tessera::quoted(path_) + " has a group " + tessera::quoted(name) +
+      throw IoError(call_ + ": " + in_quotes(path_) + " has a group " + in_quotes(name) +
                     ", where an array is wanted; choose another name");
     if (node.kind == ZarrNode::Kind::array) text = document_text(node.meta.document);
   });
@@ -151,13 +151,13 @@ void Store::make_groups(const std::string& name) {
   const ZarrNode node = read_node(call_, at(name));
   if (node.kind == ZarrNode::Kind::group) return;
   if (node.kind == ZarrNode::Kind::array)
-    throw IoError(call_ + ": " + tessera::quoted(path_) + " has an array " + tessera::quoted(name) +
+    throw IoError(call_ + ": " + in_quotes(path_) + " has an array " + in_quotes(name) +
                   ", which holds no others; choose another name");
   std::error_code error;
   fs::create_directory(at(name), error);
   if (error)
-    throw IoError(call_ + ": the folder " + tessera::quoted(at(name)) +
-                  " cannot be made: " + error.message() + "; check the permissions and the free space");
+    throw IoError(call_ + ": the folder " + in_quotes(at(name)) + " cannot be made: " + error.message() +
+                  "; check the permissions and the free space");
   replace_document(at(name), group_document(Json::object()));
   sync_folder_of(call_, at(name));
 }
@@ -167,7 +167,7 @@ void Store::set_attributes(const Team& team, const std::string& name,
   team.once([&] {
     const std::string path = at(name) + "/zarr.json";
     if (!fs::exists(path))
-      throw IoError(call_ + ": " + tessera::quoted(path_) + " has no " + tessera::quoted(name) +
+      throw IoError(call_ + ": " + in_quotes(path_) + " has no " + in_quotes(name) +
                     "; make the array or group first");
     Json document = parse_document(read_text(call_, path), "zarr.json");
     if (!document.contains("attributes")) document["attributes"] = Json::object();
@@ -183,7 +183,7 @@ void Store::replace_document(const std::string& folder, const Json& document) {
     write_document(call_, temporary, document);
     fault_point("document");
     if (std::rename(temporary.c_str(), target.c_str()) != 0)
-      throw IoError(call_ + ": " + tessera::quoted(target) + " cannot be replaced: " + std::strerror(errno) +
+      throw IoError(call_ + ": " + in_quotes(target) + " cannot be replaced: " + std::strerror(errno) +
                     "; check the permissions of the folder");
   } catch (...) {
     ::unlink(temporary.c_str());

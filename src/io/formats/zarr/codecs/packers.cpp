@@ -46,7 +46,7 @@ EncodedBytes pack_blosc(const Codec& codec, std::span<const std::byte> in, std::
       in.size(), in.data(), piece.memory.data(), most, codec.packer.c_str(),
       static_cast<std::size_t>(codec.blocksize), 1);
   if (packed <= 0)
-    throw IoError("Blosc cannot pack a chunk with " + tessera::quoted(codec.packer) +
+    throw IoError("Blosc cannot pack a chunk with " + in_quotes(codec.packer) +
                   "; choose another compression");
   piece.bytes = {piece.memory.data(), static_cast<std::size_t>(packed)};
   return piece;

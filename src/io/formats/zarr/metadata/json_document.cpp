@@ -91,7 +91,7 @@ std::string text_of(const Json& value, int indent) {
 void refuse(const std::string& facts) {
   throw IoError(facts + "; write it again, or check it against the Zarr specification");
 }
-std::string shown(const std::string& text) { return tessera::quoted(text.substr(0, 80)); }
+std::string shown(const std::string& text) { return in_quotes(text.substr(0, 80)); }
 
 Json parse_value(std::string_view text, const std::string& what) {
   if (text.size() > most_bytes) refuse("has more than 256 MiB of metadata in " + what);

@@ -17,8 +17,8 @@ void check_header(const Json& document, const char* node) {
   if (!format.is_number_integer() || format != 3)
     refuse("says zarr_format " + value_text(format).substr(0, 40) + " in zarr.json, where tessera knows 3");
   if (type != node)
-    refuse("says node_type " + value_text(type).substr(0, 40) + " in zarr.json, where " +
-           tessera::quoted(node) + " is wanted");
+    refuse("says node_type " + value_text(type).substr(0, 40) + " in zarr.json, where " + in_quotes(node) +
+           " is wanted");
 }
 
 // Refuses unknown members unless they are marked as not necessary to understand.

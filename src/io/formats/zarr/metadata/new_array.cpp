@@ -50,7 +50,7 @@ std::vector<Codec> packing(const std::string& call, const ZarrOptions& options, 
                      .shuffle = width > 1 ? 1 : 0,
                      .typesize = width});
   } else if (word != "none") {
-    refuse_option(call, "there is no compression " + tessera::quoted(word) +
+    refuse_option(call, "there is no compression " + in_quotes(word) +
                             did_you_mean(word, {"zstd", "gzip", "blosc", "none"}) +
                             "; give zstd, gzip, blosc, blosc-zstd or none");
   }

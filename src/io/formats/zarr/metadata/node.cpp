@@ -144,13 +144,13 @@ ArrayMeta read_array(const std::string& call, const std::string& folder) {
   ZarrNode node = read_node(call, folder);
   if (node.kind == ZarrNode::Kind::array) return std::move(node.meta);
   if (node.kind == ZarrNode::Kind::none)
-    throw IoError(call + ": " + tessera::quoted(folder) +
+    throw IoError(call + ": " + in_quotes(folder) +
                   (is_file(folder) ? " holds no Zarr array" : " is not there") +
                   "; check the path: it is the folder of an array, as in \"store.zarr/temperature\"");
   std::vector<std::string> names;
   for (const auto& [name, child] : nodes_below(call, folder))
-    if (child.kind == ZarrNode::Kind::array && names.size() < 20) names.push_back(tessera::quoted(name));
-  throw IoError(call + ": " + tessera::quoted(folder) + " is a group and no array; " +
+    if (child.kind == ZarrNode::Kind::array && names.size() < 20) names.push_back(in_quotes(name));
+  throw IoError(call + ": " + in_quotes(folder) + " is a group and no array; " +
                 (names.empty() ? "it has no arrays" : "give the path of one: it has " + join(names)));
 }
 
