@@ -11,6 +11,7 @@ import sys
 import types
 
 sys.path = [p for p in sys.path if pathlib.Path(p or ".").resolve() != pathlib.Path(__file__).resolve().parent]  # whose tessera lacks its module
+sys.path.insert(0, str(pathlib.Path(sys.argv[1]).resolve().parent))  # and not by PYTHONPATH, where pip lends NumPy to a build
 import tessera  # noqa: E402
 
 head = '''import builtins as _builtins
