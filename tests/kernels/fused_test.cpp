@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -477,6 +478,45 @@ template <class T> void expect_extremes_of_numbers() {
 TEST(fused_reduce, extremes_of_what_is_not_nan) {
   expect_extremes_of_numbers<float>();
   expect_extremes_of_numbers<double>();
+}
+
+// Sums of conj(a) b, and of b conj(a), against sums in long double; the bits do not depend on threads.
+template <class C> void expect_conjugate_products() {
+  using R = typename C::value_type;
+  const auto dtype = dtype_of<C>();
+  for (const Shape& shape :
+       {Shape{1}, Shape{3}, Shape{33}, Shape{511}, Shape{1025}, Shape{140001}, Shape{30, 77}}) {
+    const auto a = testing::random_values<C>(shape.elements(), 5),
+               b = testing::random_values<C>(shape.elements(), 6);
+    std::complex<long double> sum = 0;
+    long double terms = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const std::complex<long double> x(a[i].real(), a[i].imag()), y(b[i].real(), b[i].imag());
+      sum += std::conj(x) * y, terms += std::abs(x) * std::abs(y);
+    }
+    std::vector<int> axes(shape.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    const FusedOperand inputs[] = {operand(a.data()), operand(b.data())};
+    for (const auto& factors : {std::pair{2, 1}, std::pair{1, 2}}) {
+      const FusedProgram program{
+          {{dtype}, {dtype}},
+          {step("conj", dtype, {0}), step("multiply", dtype, {factors.first, factors.second})},
+          {3}};
+      C got[2];
+      for (const int team : {1, 3}) {
+        set_threads(team);
+        run_fused_reduce(program, shape, inputs, ReduceKind::sum, axes, bytes(&got[team / 3]));
+        set_threads(1);
+      }
+      EXPECT_EQ(got[0], got[1]) << to_string(shape);
+      const std::complex<long double> found(got[0].real(), got[0].imag());
+      EXPECT_LE(std::abs(found - sum), 40 * std::numeric_limits<R>::epsilon() * terms) << to_string(shape);
+    }
+  }
+}
+TEST(fused_reduce, conjugate_products) {
+  expect_conjugate_products<std::complex<float>>();
+  expect_conjugate_products<std::complex<double>>();
 }
 
 }  // namespace

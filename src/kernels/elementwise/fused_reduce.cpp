@@ -39,6 +39,7 @@ class FusedReduce {
     choose_block();
     is_sum_of_squares_ = sums_squares();
     ignores_nan_ = is_extreme_without_nan();
+    is_conjugate_product_ = sums_conjugate_products();
   }
 
   void run() {
@@ -194,6 +195,25 @@ class FusedReduce {
     if (test.fn != map<"isnan">.of(chain_dtype_) || choice.fn != map<"where">.of(chain_dtype_)) return false;
     return is_dense(x) && is_infinity(instead, is_max) && are_rows();
   }
+  // Whether conj(a) b of two dense operands is summed over all dims.
+  bool sums_conjugate_products() const {
+    const bool is_wanted = kind_ == ReduceKind::sum && is_complex(chain_dtype_) &&
+                           std::find(reduced_.begin(), reduced_.end(), false) == reduced_.end();
+    if (!is_wanted || program_.steps.size() != 2 || program_.inputs.size() != 2 || program_.outputs[0] != 3)
+      return false;
+    const auto &conjugate = program_.steps[0], &product = program_.steps[1];
+    const int a = conjugate.in[0], other = product.in[0] == 2 ? product.in[1] : product.in[0];
+    return conjugate.fn == map<"conj">.of(chain_dtype_) && product.fn == map<"multiply">.of(chain_dtype_) &&
+           (product.in[0] == 2) != (product.in[1] == 2) && other == 1 - a && is_dense(0) && is_dense(1);
+  }
+  void reduce_products(const Extents& at, std::byte* partial) const {
+    std::int64_t first = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * dense_[d];
+    const auto offset = first * static_cast<std::int64_t>(itemsize(chain_dtype_));
+    const auto a = static_cast<std::size_t>(program_.steps[0].in[0]);
+    sum_conjugate_products(chain_dtype_, inputs_[a].data + offset, inputs_[1 - a].data + offset,
+                           product(block_at(at)), partial);
+  }
   bool is_dense(int input) const {
     const auto& operand = inputs_[static_cast<std::size_t>(input)];
     return operand.parts.empty() && (operand.strides.empty() || std::ranges::equal(operand.strides, dense_));
@@ -230,6 +250,7 @@ class FusedReduce {
 
   void reduce_block(const Extents& at, std::byte* block_values, std::byte* partial) const {
     if (ignores_nan_) return reduce_numbers(at, partial);
+    if (is_conjugate_product_) return reduce_products(at, partial);
     if (is_sum_of_squares_) {
       std::int64_t first = 0;
       for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * dense_[d];
@@ -266,7 +287,7 @@ class FusedReduce {
   std::vector<bool> reduced_;
   Extents dense_, block_;
   Dtype chain_dtype_, result_dtype_;
-  bool is_sum_of_squares_ = false, ignores_nan_ = false;
+  bool is_sum_of_squares_ = false, ignores_nan_ = false, is_conjugate_product_ = false;
 };
 
 }  // namespace

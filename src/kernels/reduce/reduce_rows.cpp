@@ -213,6 +213,60 @@ template <class R> struct PairSum {
     return *this;
   }
 };
+#if HWY_TARGET != HWY_SCALAR  // which has no pairs
+// Every lane's neighbour in its pair.
+template <class D, class V> HWY_INLINE V Exchanged(D d, V v) {
+  (void)d;
+  if constexpr (sizeof(hn::TFromD<D>) == 4)
+    return hn::Shuffle2301(v);
+  else
+    return hn::Shuffle01(v);
+}
+#endif
+// The sum of conj(a) b over n complex numbers given as reals: real parts are sums of all products in place,
+// imaginary parts the even products with exchanged neighbours minus the odd ones.
+template <class R> PairSum<R> conjugate_products(const R* a, const R* b, int n) {
+  const hn::ScalableTag<R> d;
+  constexpr int lanes = 256 / static_cast<int>(sizeof(R));  // the same bits on every instruction set
+  constexpr auto width = static_cast<int>(hn::MaxLanes(hn::ScalableTag<R>()));
+  HWY_ALIGN R straight[lanes] = {}, crossed[lanes] = {};
+  int i = 0;
+  if constexpr (width > 1 && lanes % width == 0) {
+    hn::Vec<decltype(d)> s[lanes / width], c[lanes / width];
+    for (int k = 0; k < lanes / width; ++k) s[k] = hn::Zero(d), c[k] = hn::Zero(d);
+    for (; i + lanes <= 2 * n; i += lanes)
+      for (int k = 0; k < lanes / width; ++k) {
+        const auto x = hn::LoadU(d, a + i + k * width), y = hn::LoadU(d, b + i + k * width);
+        s[k] = hn::Add(s[k], hn::Mul(x, y));
+        c[k] = hn::Add(c[k], hn::Mul(x, Exchanged(d, y)));
+      }
+    for (int k = 0; k < lanes / width; ++k)
+      hn::Store(s[k], d, straight + k * width), hn::Store(c[k], d, crossed + k * width);
+  }
+  for (int l = 0; i < 2 * n; ++i, l = (l + 1) % lanes)
+    straight[l] += a[i] * b[i], crossed[l] += a[i] * b[i ^ 1];
+  for (int half = lanes / 2; half > 1; half /= 2)
+    for (int l = 0; l < half; ++l)
+      straight[l] += straight[l + half], crossed[l] += crossed[l + half];
+  return {straight[0] + straight[1], crossed[0] - crossed[1]};
+}
+template <class R> void sum_conjugate_products(const void* a, const void* b, std::int64_t n, void* out) {
+  constexpr int block = 512;  // complex numbers: 16 or 32 terms in each lane
+  const R *x = static_cast<const R*>(a), *y = static_cast<const R*>(b);
+  PairwiseBlocks<Sum, PairSum<R>> blocks;
+  std::int64_t i = 0;
+  for (; i + 2 * block <= n; i += block) blocks.add(conjugate_products(x + 2 * i, y + 2 * i, block));
+  blocks.add(conjugate_products(x + 2 * i, y + 2 * i, static_cast<int>(n - i)));
+  const auto total = blocks.result();
+  static_cast<R*>(out)[0] = total.real, static_cast<R*>(out)[1] = total.imaginary;
+}
+void ConjugateProductsOfFloats(const void* a, const void* b, std::int64_t n, void* out) {
+  sum_conjugate_products<float>(a, b, n, out);
+}
+void ConjugateProductsOfDoubles(const void* a, const void* b, std::int64_t n, void* out) {
+  sum_conjugate_products<double>(a, b, n, out);
+}
+
 // n >= lanes reals
 template <class R> PairSum<R> sum_pairs(const R* x, std::int64_t n) {
   constexpr int lanes = lanes_of<R>;
@@ -375,6 +429,8 @@ namespace tessera::kernels {
 HWY_EXPORT(FillRowTable);
 HWY_EXPORT(FindColumnCount);
 HWY_EXPORT(SquaresOfFloats);
+HWY_EXPORT(ConjugateProductsOfFloats);
+HWY_EXPORT(ConjugateProductsOfDoubles);
 HWY_EXPORT(ExtremeNumberOfFloats);
 HWY_EXPORT(ExtremeNumberOfDoubles);
 HWY_EXPORT(SquaresOfDoubles);
@@ -390,6 +446,10 @@ ColumnCountFn find_column_count(Dtype dtype) {
              : HWY_DYNAMIC_DISPATCH(FindColumnCount)(dtype);
 }
 
+void sum_conjugate_products(Dtype dtype, const void* a, const void* b, std::int64_t n, void* out) {
+  return dtype == complex64 ? HWY_DYNAMIC_DISPATCH(ConjugateProductsOfFloats)(a, b, n, out)
+                            : HWY_DYNAMIC_DISPATCH(ConjugateProductsOfDoubles)(a, b, n, out);
+}
 void extreme_number_of_row(bool max, Dtype dtype, const void* x, std::int64_t n, void* out) {
   return dtype == float32 ? HWY_DYNAMIC_DISPATCH(ExtremeNumberOfFloats)(max, x, n, out)
                           : HWY_DYNAMIC_DISPATCH(ExtremeNumberOfDoubles)(max, x, n, out);

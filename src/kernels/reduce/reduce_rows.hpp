@@ -24,6 +24,8 @@ using ColumnCountFn = void (*)(const void* x, std::int64_t step, std::int64_t ro
 ColumnCountFn find_column_count(Dtype);
 // The sums of the rows' squares (float32, float64), with the bits of squares that are summed afterwards.
 void sum_squares_of_rows(Dtype, const void* x, std::int64_t rows, std::int64_t n, void* out);
+// The sum of conj(a) b over n complex numbers (complex64, complex128), n > 0.
+void sum_conjugate_products(Dtype, const void* a, const void* b, std::int64_t n, void* out);
 // The largest (or smallest) element of a row (float32, float64) that is not NaN; -infinity (or infinity) if
 // there is none.
 void extreme_number_of_row(bool max, Dtype, const void* x, std::int64_t n, void* out);

@@ -15,7 +15,7 @@ bool may_hold_nan(const Array& x) { return is_inexact(x.dtype()); }
 Array without(const Array& x, double instead) {
   return may_hold_nan(x) ? where(isnan(x), astype(instead, x.dtype()), x) : x;
 }
-// Not isnan(x) again: each test fuses with its own reduction, where a shared mask would be written to memory.
+// A test of its own beside isnan(x): each fuses with its reduction, but a shared mask is written to memory.
 Array all_nan(const Array& x, const Axes& axes, bool keepdims) { return all(x != x, axes, keepdims); }
 Array usable(const Operand& x) {
   check_usable(x.array);
