@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/settings.hpp"
+#include "support/errors.hpp"
 
 namespace tessera {
 namespace {
@@ -19,14 +20,7 @@ std::vector<float> data_of_each(int differs_at) {
   if (process_index() == process_count() - 1) values[static_cast<std::size_t>(differs_at)] += 1;
   return values;
 }
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-    return "";
-  } catch (const DisagreementError& error) {
-    return error.what();
-  }
-}
+template <class F> std::string error_of(F&& work) { return test::error_or<DisagreementError>("", work); }
 Mesh everybody() { return make_mesh({device_count()}, {"x"}); }
 void expect_named(const std::string& text) {
   EXPECT_THAT(text, HasSubstr("array at entered_data_test.cpp:"));

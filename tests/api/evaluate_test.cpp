@@ -13,6 +13,7 @@
 #include "comm/host/direct_read.hpp"
 #include "comm/watch/traffic.hpp"
 #include "graph/node.hpp"
+#include "support/compare.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera {
@@ -90,14 +91,7 @@ Outcome random_program(unsigned seed, const Case& in) {
 }
 
 void expect_close(const Outcome& got, const Outcome& expected, const char* what, unsigned seed) {
-  ASSERT_EQ(got.size(), expected.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    ASSERT_EQ(got[i].shape(), expected[i].shape());
-    const auto a = to_vector<float>(got[i]), b = to_vector<float>(expected[i]);
-    for (std::size_t k = 0; k < a.size(); ++k)
-      ASSERT_NEAR(a[k], b[k], 1e-4f * (1 + std::fabs(b[k])))
-          << what << ", seed " << seed << ", result " << i << " element " << k;
-  }
+  test::expect_close(got, expected, 1e-4, what + (", seed " + std::to_string(seed)));
 }
 
 class RandomPrograms : public testing::TestWithParam<unsigned> {};

@@ -4,6 +4,8 @@
 #include <tessera/jit.hpp>
 #include <tessera/tessera.hpp>
 
+#include "support/errors.hpp"
+
 namespace tessera {
 namespace {
 
@@ -19,14 +21,7 @@ Mesh everybody() { return make_mesh({device_count()}, {"w"}); }
 bool is_member() { return process_index() < part().size(); }
 
 // Returns "" if there is no LinAlgError.
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-    return "";
-  } catch (const LinAlgError& error) {
-    return error.what();
-  }
-}
+template <class F> std::string error_of(F&& work) { return test::error_or<LinAlgError>("", work); }
 float total(const Array& x) { return item<float>(sum(device_put(x, everybody(), P()))); }
 
 TEST(FailedPart, what_was_computed_before_the_failure_is_kept) {

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "support/equal.hpp"
+#include "support/compare.hpp"
 #include "support/errors.hpp"
 
 namespace {

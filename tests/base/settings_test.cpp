@@ -1,4 +1,5 @@
 #include "base/settings.hpp"
+#include "support/errors.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -16,12 +17,7 @@ namespace {
 using testing::HasSubstr;
 
 std::string error_of(const std::string& name, const std::string& value) {
-  try {
-    const SettingScope scope(name, value);
-    return "";
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
+  return test::error_or<ArgumentError>("", [&] { const SettingScope scope(name, value); });
 }
 
 TEST(Settings, defaults_hold_when_nothing_is_set) {

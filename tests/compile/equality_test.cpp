@@ -8,9 +8,12 @@
 #include <cmath>
 
 #include "compile/graph.hpp"
+#include "support/text.hpp"
 
 namespace tessera {
 namespace {
+
+using test::count;
 
 struct Blunt {
   std::int32_t value;
@@ -45,11 +48,6 @@ Array shift(const Array& x, std::int32_t by) { return record(shift_op, make_para
 
 template <class F> std::string text_of(F f, const Array& x) {
   return jit(std::move(f)).lower(x).compile().as_text();
-}
-int count(const std::string& text, const std::string& word) {
-  int n = 0;
-  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
-  return n;
 }
 
 Array three() { return zeros({3}, int32); }

@@ -6,10 +6,12 @@
 
 #include "mesh/reshard.hpp"
 #include "support/errors.hpp"
+#include "support/text.hpp"
 
 namespace tessera {
 namespace {
 
+using test::count;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -24,11 +26,6 @@ template <class F, class... A> std::string text_of(F f, const A&... args) {
   return jit(std::move(f)).lower(args...).compile().as_text();
 }
 
-int count(const std::string& text, const std::string& word) {
-  int n = 0;
-  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
-  return n;
-}
 int collectives(const std::string& text) {
   return count(text, " all-gather(") + count(text, " all-reduce(") + count(text, " reduce-scatter(") +
          count(text, " all-to-all(") + count(text, " collective-permute(");

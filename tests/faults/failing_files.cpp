@@ -24,16 +24,9 @@
 #include <utility>
 #include <vector>
 
-namespace {
+#include "environment.hpp"
 
-std::string setting(const char* name) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? text : "";
-}
-int own_rank() {
-  const char* text = std::getenv("OMPI_COMM_WORLD_RANK");
-  return text != nullptr ? std::atoi(text) : 0;
-}
+namespace {
 
 const std::vector<std::pair<std::string, int>> errors = {{"EIO", EIO},       {"ESTALE", ESTALE},
                                                          {"ENOSPC", ENOSPC}, {"EACCES", EACCES},

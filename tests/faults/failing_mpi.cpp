@@ -22,18 +22,11 @@
 #include <string>
 #include <vector>
 
+#include "environment.hpp"
+
 namespace {
 
-std::string setting(const char* name) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? text : "";
-}
 int number(const char* name) { return std::atoi(setting(name).c_str()); }
-
-int own_rank() {
-  const char* text = std::getenv("OMPI_COMM_WORLD_RANK");
-  return text != nullptr ? std::atoi(text) : 0;
-}
 
 struct Plan {
   std::string kind;  // kind of the call that fails

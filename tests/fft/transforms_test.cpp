@@ -1,19 +1,12 @@
 // Transforms of split arrays compared with the definition.
 #include "base/settings.hpp"
 #include "fft/reference.hpp"
+#include "support/text.hpp"
 
 #include <gmock/gmock.h>
 
-#include <sstream>
-
 namespace tessera::test {
 namespace {
-
-std::string text_of(const auto& value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
 
 struct Case {
   Shape shape;
@@ -23,10 +16,10 @@ struct Case {
   Dtype dtype;
   std::string norm;
   std::string text() const {
-    std::string t = text_of(shape) + " dims";
+    std::string t = printed(shape) + " dims";
     for (std::size_t i = 0; i < dims.size(); ++i)
       t += " " + std::to_string(dims[i]) + (lengths.empty() ? "" : ":" + std::to_string(lengths[i]));
-    return t + " " + text_of(sharding) + " " + name(dtype) + " " + norm;
+    return t + " " + printed(sharding) + " " + name(dtype) + " " + norm;
   }
 };
 
@@ -61,29 +54,39 @@ fft::FftOptions options_of(const Case& c, RandomSource& random, Sharding& given)
   return options;
 }
 
+Sharding with_shuffled_dims(const Case& c, RandomSource& random) {
+  auto dims = c.sharding.dim_axes(c.shape.ndim());
+  std::shuffle(dims.begin(), dims.end(), random.engine);
+  return Sharding::from_dim_axes(c.sharding.mesh(), dims);
+}
+
+// The transform without a scale, its shape and its number of points.
+struct Definition {
+  Values values;
+  Shape shape;
+  double points = 1;
+};
+Definition by_definition(const Case& c, const Values& x, int sign) {
+  Definition result{x, c.shape};
+  for (std::size_t i = 0; i < c.dims.size(); ++i) {
+    auto& extent = result.shape[static_cast<std::size_t>(c.dims[i])];
+    const auto n = c.lengths.empty() ? extent : c.lengths[i];
+    result.values = naive_dft(result.values, result.shape, c.dims[i], n, sign);
+    extent = n;
+    result.points *= static_cast<double>(n);
+  }
+  return result;
+}
+
 TEST(Transforms, any_shape_axes_lengths_and_split_give_the_full_transform) {
   RandomSource random(11);
   for (int round = 0; round < 300; ++round) {
     const Case c = random_case(random);
     const bool is_forward = random.below(2) == 0;
     const Values x = random.values(c.shape, true);
-    auto given = random.sharding(c.shape.ndim());
-    given = Sharding::from_dim_axes(c.sharding.mesh(), [&] {
-      auto dims = c.sharding.dim_axes(c.shape.ndim());
-      std::shuffle(dims.begin(), dims.end(), random.engine);
-      return dims;
-    }());
+    auto given = with_shuffled_dims(c, random);
     const auto options = options_of(c, random, given);
-    Values expected = x;
-    Shape shape = c.shape;
-    double points = 1;
-    for (std::size_t i = 0; i < c.dims.size(); ++i) {
-      const auto d = static_cast<std::size_t>(c.dims[i]);
-      const auto n = c.lengths.empty() ? shape[d] : c.lengths[i];
-      expected = naive_dft(expected, shape, c.dims[i], n, is_forward ? -1 : 1);
-      shape[d] = n;
-      points *= static_cast<double>(n);
-    }
+    auto [expected, shape, points] = by_definition(c, x, is_forward ? -1 : 1);
     for (auto& v : expected) v *= scale(c.norm, is_forward, points);
     const Array split = device_put(complex_array(x, c.shape, c.dtype), c.sharding);
     const Array result = is_forward ? fft::fftn(split, options) : fft::ifftn(split, options);
@@ -95,7 +98,7 @@ TEST(Transforms, any_shape_axes_lengths_and_split_give_the_full_transform) {
       EXPECT_EQ(result.sharding(), *options.given) << c.text();
     }
     expect_close(result, expected, shape, tolerance(c.dtype),
-                 "round " + std::to_string(round) + ": " + c.text() + " -> " + text_of(result.sharding()));
+                 "round " + std::to_string(round) + ": " + c.text() + " -> " + printed(result.sharding()));
     if (testing::Test::HasFailure()) break;
   }
 }
@@ -105,22 +108,9 @@ TEST(Transforms, real_ones_keep_half) {
   for (int round = 0; round < 200; ++round) {
     Case c = random_case(random);
     const Values x = random.values(c.shape, false);
-    auto given = Sharding::from_dim_axes(c.sharding.mesh(), [&] {
-      auto dims = c.sharding.dim_axes(c.shape.ndim());
-      std::shuffle(dims.begin(), dims.end(), random.engine);
-      return dims;
-    }());
+    auto given = with_shuffled_dims(c, random);
     const auto options = options_of(c, random, given);
-    Values expected = x;
-    Shape shape = c.shape;
-    double points = 1;
-    for (std::size_t i = 0; i < c.dims.size(); ++i) {
-      const auto d = static_cast<std::size_t>(c.dims[i]);
-      const auto n = c.lengths.empty() ? shape[d] : c.lengths[i];
-      expected = naive_dft(expected, shape, c.dims[i], n, -1);
-      shape[d] = n;
-      points *= static_cast<double>(n);
-    }
+    auto [expected, shape, points] = by_definition(c, x, -1);
     const auto last = static_cast<std::size_t>(c.dims.back());
     const auto n_last = shape[last];
     expected = first_along(expected, shape, c.dims.back(), n_last / 2 + 1);
@@ -128,7 +118,7 @@ TEST(Transforms, real_ones_keep_half) {
     for (auto& v : expected) v *= scale(c.norm, true, points);
     const Array split = device_put(real_array(x, c.shape, real_dtype(c.dtype)), c.sharding);
     const Array half = fft::rfftn(split, options);
-    const auto what = "round " + std::to_string(round) + ": " + c.text() + " -> " + text_of(half.sharding());
+    const auto what = "round " + std::to_string(round) + ": " + c.text() + " -> " + printed(half.sharding());
     EXPECT_EQ(half.dtype(), c.dtype);
     expect_close(half, expected, shape, tolerance(c.dtype), what);
     if (c.lengths.empty()) {  // the inverse transform

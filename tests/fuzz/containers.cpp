@@ -8,6 +8,7 @@
 
 #include "fuzz/accepts.hpp"
 #include "fuzz/parsers.hpp"
+#include "fuzz/words.hpp"
 #include "io/archive/npz_archive.hpp"
 #include "io/archive/safetensors_header.hpp"
 #include "io/npy_file.hpp"
@@ -170,38 +171,11 @@ Parser safetensors() {
   two.metadata["format"] = "pt";
   for (const auto& header : {one, two})
     parser.seeds.push_back(io::safetensors_header_text(header) + std::string(24, '\1'));
-  parser.words = {"{",
-                  "}",
-                  "[",
-                  "]",
-                  ",",
-                  ":",
-                  "null",
-                  "-1",
-                  "0",
-                  "8",
-                  "16",
-                  "24",
-                  "1e3",
-                  "true",
-                  "9223372036854775807",
-                  "\"a\"",
-                  "\"b\"",
-                  "\"F16\"",
-                  "\"F64\"",
-                  "18446744073709551615",
-                  "\"I8\"",
-                  "\"F8_E4M3\"",
-                  "\"dtype\"",
-                  "\"shape\"",
-                  "\"data_offsets\"",
-                  "[0,24]",
-                  "\"__metadata__\"",
-                  "\"\\u001b\"",
-                  "\xff",
-                  "4611686018427387904",
-                  std::string(20, '['),
-                  "\0"s};
+  parser.words = words_of(
+      R"({|}|[|]|,|:|null|-1|0|8|16|24|1e3|true|9223372036854775807|"a"|"b"|"F16"|"F64"|18446744073709551615)"
+      R"(|"I8"|"F8_E4M3"|"dtype"|"shape"|"data_offsets"|[0,24]|"__metadata__"|"\u001b"|4611686018427387904)"
+      "|\xff|[[[[[[[[[[[[[[[[[[[[");
+  parser.words.push_back("\0"s);
   return parser;
 }
 

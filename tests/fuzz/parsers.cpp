@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "fuzz/accepts.hpp"
+#include "fuzz/words.hpp"
 #include "io/manifest.hpp"
 #include "io/matrix_market_text.hpp"
 #include "io/npy_header.hpp"
@@ -45,35 +46,12 @@ Parser npy() {
       parser.seeds.push_back(io::npy_header_text(shape, dtype));
   const std::string dict = "{'descr': '>i8', 'fortran_order': True, 'shape': (5L, 2), }\n";
   parser.seeds.push_back("\x93NUMPY\2\0"s + static_cast<char>(dict.size()) + "\0\0\0"s + dict);
-  parser.words = {"'descr'",
-                  "'fortran_order'",
-                  "'shape'",
-                  "True",
-                  "False",
-                  "(",
-                  ")",
-                  "{",
-                  "}",
-                  ",",
-                  ":",
-                  "'",
-                  "\"",
-                  "-1",
-                  "9223372036854775807",
-                  "9223372036854775808",
-                  "'|O'",
-                  "'>f8'",
-                  "'<U3'",
-                  "[('a', '<f4')]",
-                  "\x93NUMPY",
-                  "\1\0"s,
-                  "\3\0"s,
-                  "\xff\xff",
-                  "\0"s,
-                  "()",
-                  "(1,)",
-                  "1L",
-                  "\x1b[2J"};
+  parser.words =
+      words_of(R"('descr';'fortran_order';'shape';True;False;(;);{;};,;:;';";-1;9223372036854775807)"
+               R"(;9223372036854775808;'|O';'>f8';'<U3';[('a', '<f4')];();(1,);1L;)"
+               "\x93NUMPY;\xff\xff;\x1b[2J",
+               ';');
+  for (const auto& word : {"\1\0"s, "\3\0"s, "\0"s}) parser.words.push_back(word);
   return parser;
 }
 
@@ -134,44 +112,10 @@ bool parse_manifest(std::string_view text) {
 Parser manifest() {
   Parser parser{"manifest", {io::checkpoint::to_text(small_manifest())}, {}, parse_manifest};
   parser.seeds.push_back(io::checkpoint::to_text({0, "", {}, {{0, std::string(16, '0')}}}));
-  parser.words = {"[",
-                  "]",
-                  "{",
-                  "}",
-                  ",",
-                  ":",
-                  "null",
-                  "true",
-                  "-1",
-                  "0",
-                  "1",
-                  "2",
-                  "3",
-                  "4",
-                  "6",
-                  "48",
-                  "1e3",
-                  "9223372036854775807",
-                  "18446744073709551615",
-                  "\"body\"",
-                  "\"files\"",
-                  "\"leaves\"",
-                  "\"blocks\"",
-                  "\"box\"",
-                  "\"rank\"",
-                  "\"offset\"",
-                  "\"shape\"",
-                  "\"dtype\"",
-                  "\"name\"",
-                  "\"../rank_00000.bin\"",
-                  "\"big\"",
-                  "\"float64\"",
-                  "[0,4]",
-                  "[[0,4],[0,6]]",
-                  "[]",
-                  "{}",
-                  std::string(20, '['),
-                  "\"\\u001b\""};
+  parser.words = words_of(
+      R"([|]|{|}|,|:|null|true|-1|0|1|2|3|4|6|48|1e3|9223372036854775807|18446744073709551615|"body"|"files")"
+      R"(|"leaves"|"blocks"|"box"|"rank"|"offset"|"shape"|"dtype"|"name"|"../rank_00000.bin"|"big"|"float64")"
+      R"(|[0,4]|[[0,4],[0,6]]|[]|{}|[[[[[[[[[[[[[[[[[[[[|"\u001b")");
   return parser;
 }
 

@@ -1,14 +1,12 @@
 // Programs in StableHLO text.
 #include <tessera/error.hpp>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "fuzz/accepts.hpp"
 #include "fuzz/parsers.hpp"
+#include "fuzz/words.hpp"
 #include "stablehlo/text/syntax.hpp"
 #include "support/data.hpp"
+#include "support/text.hpp"
 #include "types/checked.hpp"
 
 namespace tessera::test {
@@ -35,52 +33,14 @@ bool parse_program(std::string_view text) {
   });
 }
 
-std::string text_of(const std::filesystem::path& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 }  // namespace
 
 std::vector<Parser> program_parsers() {
-  Parser parser{"stablehlo", {}, {}, parse_program};
+  Parser parser{"stablehlo", {}, stablehlo_words(), parse_program};
   for (const char* name : {"mlp_step", "newton", "branches", "layouts", "shard_map", "exported_program",
                            "argument_layouts", "bools", "real_transforms"})
     parser.seeds.push_back(
-        text_of(tests_folder() / "stablehlo" / "golden" / (std::string(name) + ".stablehlo")));
-  parser.words = {"%0",
-                  "%arg0",
-                  "#0",
-                  ":",
-                  "->",
-                  "tensor<",
-                  "xf32>",
-                  "x9223372036854775807xf32>",
-                  "dense<",
-                  "\"0x",
-                  "[",
-                  "]",
-                  "{",
-                  "}",
-                  "(",
-                  ")",
-                  "<",
-                  ">",
-                  "loc(",
-                  "{-#",
-                  "#-}",
-                  "^bb0(",
-                  "\x1b[2J",
-                  "@\"",
-                  "array<i64: ",
-                  "stablehlo.while(",
-                  "stablehlo.reduce(",
-                  "sdy.mesh @m = <[\"x\"=2]>",
-                  "return",
-                  "dense_resource<a>",
-                  "= ",
-                  "-"};
+        text_of_file(tests_folder() / "stablehlo" / "golden" / (std::string(name) + ".stablehlo")));
   return {parser};
 }
 

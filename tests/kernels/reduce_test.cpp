@@ -52,18 +52,8 @@ template <class T, class R, class F> std::vector<R> folded(const std::vector<T>&
   return out;
 }
 
-template <class T> bool nan(T x) {
-  if constexpr (testing::is_complex_type<T>)
-    return nan(x.real()) || nan(x.imag());
-  else
-    return x != x;
-}
-template <class T> bool before(T a, T b) {
-  if constexpr (testing::is_complex_type<T>)
-    return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
-  else
-    return a < b;
-}
+using testing::before;
+using testing::nan;
 
 TEST(reduce, max_and_min_over_any_axes_of_every_dtype) {
   for (const Dtype dtype : testing::all_dtypes())

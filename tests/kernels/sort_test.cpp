@@ -18,22 +18,9 @@
 namespace tessera::kernels {
 namespace {
 
+using testing::before;
 using testing::Stored;
 
-template <class T> bool nan(T x) {
-  if constexpr (testing::is_complex_type<T>)
-    return nan(x.real()) || nan(x.imag());
-  else
-    return x != x;
-}
-// NumPy's order.
-template <class T> bool before(T a, T b) {
-  if (nan(a) || nan(b)) return !nan(a) && nan(b);
-  if constexpr (testing::is_complex_type<T>)
-    return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
-  else
-    return a < b;
-}
 template <class T> bool ordered(T a, T b, SortOrder order) {
   return order.descending ? before(b, a) : before(a, b);
 }

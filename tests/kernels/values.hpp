@@ -18,6 +18,21 @@ namespace tessera::kernels::testing {
 
 using tessera::kernels::is_complex_type;
 
+template <class T> bool nan(T x) {
+  if constexpr (is_complex_type<T>)
+    return nan(x.real()) || nan(x.imag());
+  else
+    return x != x;
+}
+// NumPy's order.
+template <class T> bool before(T a, T b) {
+  if (nan(a) || nan(b)) return !nan(a) && nan(b);
+  if constexpr (is_complex_type<T>)
+    return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+  else
+    return a < b;
+}
+
 template <class T> std::vector<T> edges() {
   using L = std::numeric_limits<T>;
   if constexpr (std::is_same_v<T, bool>)

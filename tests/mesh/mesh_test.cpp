@@ -5,19 +5,15 @@
 
 #include <chrono>
 #include <regex>
-#include <sstream>
 
 #include "mesh/devices.hpp"
 #include "support/errors.hpp"
+#include "support/text.hpp"
 
 namespace tessera {
 namespace {
 
-template <class T> std::string printed(const T& value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
+using test::printed;
 
 // A job of n devices, assigned to hosts in blocks.
 class MeshTest : public testing::Test {

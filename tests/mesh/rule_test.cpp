@@ -1,4 +1,5 @@
 #include "mesh/rule.hpp"
+#include "support/errors.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,12 +17,7 @@ std::string factors(const char* sentence, std::vector<Shape> in, std::vector<Sha
 }
 std::string refusal(const char* sentence, std::vector<Shape> in = {}, std::vector<Shape> out = {{}},
                     const RuleReading& reading = {}) {
-  try {
-    (void)factors(sentence, in, out, reading);
-  } catch (const InternalError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::error_or<InternalError>("no error", [&] { (void)factors(sentence, in, out, reading); });
 }
 
 TEST(RuleText, a_group_has_as_many_dims_as_its_operand_leaves) {

@@ -4,20 +4,16 @@
 #include <tessera/sharding.hpp>
 
 #include <regex>
-#include <sstream>
 
 #include "mesh/devices.hpp"
 #include "support/errors.hpp"
+#include "support/text.hpp"
 #include "types/box.hpp"
 
 namespace tessera {
 namespace {
 
-template <class T> std::string printed(const T& value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
+using test::printed;
 
 class ShardingTest : public testing::Test {
  protected:

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "support/compare.hpp"
 #include "support/errors.hpp"
 
 namespace tessera {
@@ -19,10 +20,7 @@ using test::error_of;
 
 void expect_close(const Array& got, const std::vector<double>& wanted, double tolerance = 2e-6,
                   const std::string& what = "") {
-  const auto values = to_vector<double>(got);
-  ASSERT_EQ(values.size(), wanted.size()) << what;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    EXPECT_NEAR(values[i], wanted[i], tolerance * (1 + std::abs(wanted[i]))) << what << " element " << i;
+  test::expect_close(got, wanted, tolerance, what);
 }
 
 Mesh line() { return make_mesh({device_count()}, {"x"}); }

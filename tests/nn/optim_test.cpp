@@ -8,6 +8,8 @@
 
 #include <cmath>
 
+#include "support/compare.hpp"
+
 namespace tessera {
 namespace {
 
@@ -30,9 +32,7 @@ std::vector<double> values_of(const Parameters& p) {
 
 void expect_close(const std::vector<double>& got, const std::vector<double>& wanted,
                   const std::string& what) {
-  ASSERT_EQ(got.size(), wanted.size()) << what;
-  for (std::size_t i = 0; i < got.size(); ++i)
-    EXPECT_NEAR(got[i], wanted[i], 3e-6 * (1 + std::abs(wanted[i]))) << what << " element " << i;
+  test::expect_close(array(got), wanted, 3e-6, what);
 }
 
 // Four steps from start(), replicated and split over all ranks, compiled and not.

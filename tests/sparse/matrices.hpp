@@ -12,6 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "support/compare.hpp"
+#include "support/errors.hpp"
+
 namespace tessera::test {
 
 inline Mesh line() { return make_mesh({device_count()}, {"x"}); }
@@ -67,22 +70,5 @@ inline Array scattered_dense(std::int64_t m, std::int64_t n) {
 }
 
 inline Array wave(std::int64_t n) { return cos(arange(n) * 0.7) + astype(arange(n), float64) * 0.01; }
-
-inline void expect_close(const Array& a, const Array& b, double tolerance = 1e-12) {
-  ASSERT_EQ(a.shape(), b.shape());
-  ASSERT_EQ(a.dtype(), b.dtype());
-  const auto x = to_vector<std::complex<double>>(a), y = to_vector<std::complex<double>>(b);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    ASSERT_LE(std::abs(x[i] - y[i]), tolerance * std::max(1.0, std::abs(y[i]))) << i << ": " << x[i] << y[i];
-}
-
-template <class E, class F> std::string message_of(const F& call) {
-  try {
-    call();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 }  // namespace tessera::test

@@ -11,13 +11,13 @@
 #include <cmath>
 #include <complex>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "support/data.hpp"
+#include "support/text.hpp"
 
 namespace tessera::test {
 
@@ -26,14 +26,6 @@ struct GoldenProgram {
   nlohmann::json values;
   int devices() const { return values.value("devices", 1); }
 };
-
-inline std::string text_of_file(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  if (!in) throw std::runtime_error("no golden file " + path.string());
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 inline std::filesystem::path golden_programs() { return tests_folder() / "stablehlo" / "golden"; }
 

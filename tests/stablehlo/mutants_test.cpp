@@ -6,6 +6,7 @@
 #include <random>
 
 #include "fuzz/mutator.hpp"
+#include "fuzz/words.hpp"
 #include "golden.hpp"
 
 namespace tessera::test {
@@ -14,52 +15,6 @@ namespace {
 std::uint64_t count_of_mutants() {
   const char* asked = std::getenv("TESSERA_TEST_INPUTS");
   return asked != nullptr ? std::strtoull(asked, nullptr, 10) / 5 : 4000;
-}
-
-const std::vector<std::string>& words() {
-  static const std::vector<std::string> all{"%0",
-                                            "%arg0",
-                                            "%cst",
-                                            "#1",
-                                            ":",
-                                            "->",
-                                            "tensor<",
-                                            "tensor<2x3xf32>",
-                                            "tensor<f32>",
-                                            "xf32",
-                                            "xi1",
-                                            "xcomplex<f32>>",
-                                            "[",
-                                            "]",
-                                            "{",
-                                            "}",
-                                            "(",
-                                            ")",
-                                            "<",
-                                            ">",
-                                            ",",
-                                            "=",
-                                            "dims = [0]",
-                                            "dims = [1, 0]",
-                                            "dense<0>",
-                                            "dense<\"0x00\">",
-                                            "stablehlo.add",
-                                            "stablehlo.while",
-                                            "stablehlo.reduce",
-                                            "stablehlo.reshape",
-                                            "call @main(%arg0)",
-                                            "return",
-                                            "loc(\"x\")",
-                                            "i64",
-                                            "-1",
-                                            "0x7FC00000",
-                                            "\"",
-                                            "@",
-                                            "x [0]",
-                                            "array<i64: 1>",
-                                            "stablehlo.constant dense<1.0> : tensor<f32>",
-                                            "9223372036854775807"};
-  return all;
 }
 
 // One change that leaves a text: another number, an operation of another name, operands exchanged.
@@ -99,13 +54,14 @@ bool records(const std::string& text) {
 }
 
 TEST(StablehloMutants, are_recorded_or_refused_by_all_ranks_alike) {
+  const auto words = stablehlo_words();
   std::vector<std::string> seeds;
   for (const auto& name : golden_names())
     if (auto text = golden_program(name).text; text.size() < 6000) seeds.push_back(std::move(text));
   std::uint64_t accepted = 0;
   for (std::uint64_t n = 0; n < count_of_mutants(); ++n) {
     const auto text =
-        n % 2 == 0 ? Mutator(n).mutant(seeds, words()) : with_one_change(seeds[n / 2 % seeds.size()], n / 2);
+        n % 2 == 0 ? Mutator(n).mutant(seeds, words) : with_one_change(seeds[n / 2 % seeds.size()], n / 2);
     try {
       accepted += records(text);
     } catch (const UserError& error) {

@@ -53,6 +53,22 @@ inline void expect_close(const std::vector<Array>& got, const std::vector<Array>
     expect_close(got[i], wanted[i], tolerance, what + " [" + std::to_string(i) + "]", scale);
 }
 
+inline void expect_equal(const Array& got, const Array& wanted, const std::string& what,
+                         double tolerance = 0) {
+  expect_close(got, wanted, tolerance, what);
+}
+// Against values in row-major order.
+inline void expect_close(const Array& got, const std::vector<double>& wanted, double tolerance,
+                         const std::string& what = "") {
+  expect_close_numbers(to_vector<Number>(got), {wanted.begin(), wanted.end()}, tolerance, what);
+}
+// The dtypes must be equal, too.
+inline void expect_alike(const Array& got, const Array& wanted, double tolerance = 1e-12,
+                         const std::string& what = "") {
+  ASSERT_EQ(got.dtype(), wanted.dtype()) << what;
+  expect_close(got, wanted, tolerance, what);
+}
+
 // Integers and bools exactly; float64 to a few roundings, float32 to its own.
 inline void expect_same(const Array& got, const Array& wanted, const std::string& what) {
   ASSERT_EQ(got.dtype(), wanted.dtype()) << what;

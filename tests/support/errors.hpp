@@ -24,6 +24,16 @@ template <class E, class F> std::string error_of(F&& call) {
   return "";
 }
 
+// The text of the E that `call` throws; `otherwise` if it throws nothing.
+template <class E, class F> std::string error_or(const std::string& otherwise, F&& call) {
+  try {
+    std::forward<F>(call)();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return otherwise;
+}
+
 // Checks that `call` throws an E whose text has all the parts.
 template <class E, class F> void expect_error(F&& call, const std::vector<std::string>& parts) {
   const std::string text = error_of<E>(std::forward<F>(call));

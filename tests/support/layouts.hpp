@@ -9,7 +9,6 @@
 
 #include <functional>
 #include <random>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "compile/pipeline.hpp"
 #include "graph/node.hpp"
 #include "support/errors.hpp"
+#include "support/text.hpp"
 
 namespace tessera::test {
 
@@ -24,6 +24,15 @@ using Position = std::vector<std::int64_t>;
 
 inline int pick(std::mt19937& random, int lo, int hi) {
   return lo + static_cast<int>(random() % static_cast<unsigned>(hi - lo + 1));
+}
+
+// All devices on two axes, as square as possible; the second one is the longer one.
+inline Mesh grid() {
+  const int n = device_count();
+  int rows = 1;
+  for (int d = 2; d * d <= n; ++d)
+    if (n % d == 0) rows = d;
+  return make_mesh({rows, n / rows}, {"x", "y"});
 }
 
 // All devices, in a random order, on 1 to 3 axes.
@@ -53,11 +62,7 @@ inline Sharding random_sharding(std::mt19937& random, const Mesh& mesh, int ndim
   return Sharding::from_dim_axes(mesh, dims);
 }
 
-inline std::string text_of(const Sharding& sharding) {
-  std::ostringstream text;
-  text << sharding;
-  return text.str();
-}
+inline std::string text_of(const Sharding& sharding) { return printed(sharding); }
 
 // The array whose element at a position is f(position).
 inline Array make(const Shape& shape, Dtype dtype, const std::function<double(const Position&)>& f) {

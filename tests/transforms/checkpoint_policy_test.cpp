@@ -6,9 +6,12 @@
 
 #include <algorithm>
 
+#include "support/text.hpp"
+
 namespace tessera {
 namespace {
 
+using test::count;
 using testing::FloatNear;
 using testing::HasSubstr;
 using testing::Pointwise;
@@ -20,13 +23,6 @@ Array block(const Array& x, const Array& w) {
   const Array scores = checkpoint_name(matmul(tanh(matmul(x, w)), w), "scores");
   return sum(
       exp(einsum("bij,bjk->bik", reshape(scores, {2, 4, 8}), reshape(sin(scores), {2, 8, 4})) * 0.01f));
-}
-
-// How often a line of the plan's text names this op.
-int count(const std::string& text, const std::string& op) {
-  int n = 0;
-  for (std::size_t at = text.find(op); at != std::string::npos; at = text.find(op, at + 1)) ++n;
-  return n;
 }
 
 const Array& operand() {

@@ -13,9 +13,13 @@
 #include <cmath>
 #include <functional>
 
+#include "support/compare.hpp"
+#include "support/text.hpp"
+
 namespace {
 
 using namespace tessera;
+using test::printed;
 
 Array data(Shape shape, Dtype dtype = float64, int seed = 1) {
   std::vector<double> values;
@@ -46,17 +50,9 @@ std::vector<Array> layouts_of(const Array& x) {
 }
 
 void expect_values(const Array& got, const Array& wanted, const std::string& what, double tolerance = 1e-12) {
-  ASSERT_EQ(got.shape(), wanted.shape()) << what;
-  EXPECT_EQ(got.dtype(), wanted.dtype()) << what;
-  const auto a = to_vector<double>(got), b = to_vector<double>(wanted);
-  for (std::size_t i = 0; i < a.size(); ++i)
-    ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << what << " element " << i;
+  test::expect_alike(got, wanted, tolerance, what);
 }
-std::string layout_text(const Array& x) {
-  std::ostringstream text;
-  text << x.shape() << " " << x.sharding();
-  return text.str();
-}
+std::string layout_text(const Array& x) { return printed(x.shape()) + " " + printed(x.sharding()); }
 // The op gives wanted(x) on all layouts of x, eagerly and compiled.
 void expect_on_layouts(const std::function<Array(const Array&)>& op, const Array& x, const Array& wanted) {
   for (const Array& a : layouts_of(x)) {
@@ -151,10 +147,8 @@ TEST(CustomOp, moves_what_the_rule_says_is_whole) {
   const auto moves = explain([&](Array a) { return running(a); }, split);
   ASSERT_EQ(moves.collectives.size(), 1u);
   EXPECT_GT(moves.collectives[0].bytes, 0);
-  std::ostringstream text;
-  text << moves;
-  EXPECT_THAT(text.str(), testing::HasSubstr("running"));
-  EXPECT_THAT(text.str(), testing::HasSubstr("B.. n -> B.. n | whole n"));
+  EXPECT_THAT(printed(moves), testing::HasSubstr("running"));
+  EXPECT_THAT(printed(moves), testing::HasSubstr("B.. n -> B.. n | whole n"));
   EXPECT_TRUE(explain([&](Array a) { return running(a); }, rows).collectives.empty());
 }
 

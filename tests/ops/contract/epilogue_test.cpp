@@ -15,14 +15,6 @@
 namespace tessera::test {
 namespace {
 
-Mesh grid() {
-  const int n = static_cast<int>(devices().size());
-  int rows = 1;
-  for (int d = 2; d * d <= n; ++d)
-    if (n % d == 0) rows = d;
-  return make_mesh({rows, n / rows}, {"x", "y"});
-}
-
 // Small integers: sums are exact in any order, also in 16-bit floats.
 Array numbers(const Shape& shape, Dtype dtype, int seed) {
   return make(shape, dtype, [&](const Position& at) {
@@ -134,9 +126,7 @@ void expect_alike(const Sample& sample, Dtype dtype, unsigned seed) {
       const auto list = specs(x.ndim());
       const P& spec = list[random() % list.size()];
       put.push_back(device_put(x, grid(), spec));
-      std::ostringstream text;
-      text << " " << spec;
-      where += text.str();
+      where += " " + printed(spec);
     }
     const auto algorithm = static_cast<ProductAlgorithm>(random() % 6);
     const MatmulScope scope({algorithm, algorithm == ProductAlgorithm::automatic ? 0 : 1});

@@ -35,14 +35,6 @@ Array integers(const Shape& shape, Dtype dtype, int seed) {
   });
 }
 
-Mesh grid() {
-  const int n = static_cast<int>(devices().size());
-  int rows = 1;
-  for (int d = 2; d * d <= n; ++d)
-    if (n % d == 0) rows = d;
-  return make_mesh({rows, n / rows}, {"x", "y"});
-}
-
 std::vector<P> layouts() {
   return {P(axes("x", "y"), None),
           P(None, axes("x", "y")),
@@ -54,12 +46,6 @@ std::vector<P> layouts() {
 }
 
 std::string name_of(ProductAlgorithm algorithm) { return std::to_string(static_cast<int>(algorithm)); }
-
-std::string text_of_spec(const P& spec) {
-  std::ostringstream text;
-  text << spec;
-  return text.str();
-}
 
 struct Case {
   Shape a, b;
@@ -77,8 +63,7 @@ void expect_all_alike(const Case& c, unsigned one_in, unsigned seed) {
         if (random() % one_in != 0) continue;
         const Array product = matmul(device_put(a, grid(), of_a), device_put(b, grid(), of_b), by(algorithm));
         ASSERT_EQ(to_vector<double>(astype(product, float64)), expected)
-            << text_of_spec(of_a) << " . " << text_of_spec(of_b) << ", algorithm " << name_of(algorithm)
-            << "\n"
+            << printed(of_a) << " . " << printed(of_b) << ", algorithm " << name_of(algorithm) << "\n"
             << program_of(product);
       }
 }
@@ -121,7 +106,7 @@ TEST(Product, batches_and_matrices_split_over_different_axes) {
       for (const auto algorithm : algorithms) {
         const Array product = matmul(device_put(a, grid(), of_a), device_put(b, grid(), of_b), by(algorithm));
         ASSERT_EQ(to_vector<double>(product), expected)
-            << text_of_spec(of_a) << " . " << text_of_spec(of_b) << ", algorithm " << name_of(algorithm);
+            << printed(of_a) << " . " << printed(of_b) << ", algorithm " << name_of(algorithm);
       }
 }
 
@@ -149,7 +134,7 @@ TEST(Product, transposed_operands_are_read_where_they_lie) {
       const Array product =
           matmul(device_put(a, grid(), of_a).T(), device_put(b, grid(), P("x", "y")).T(), by(algorithm));
       ASSERT_EQ(to_vector<double>(product), expected)
-          << text_of_spec(of_a) << ", algorithm " << name_of(algorithm);
+          << printed(of_a) << ", algorithm " << name_of(algorithm);
     }
 }
 
@@ -174,7 +159,7 @@ TEST(Product, sums_of_which_ranks_keep_blocks_grow_along_a_ring) {
       const Array terms =
           matmul(device_put(a, line, c.of_a), device_put(b, line, c.of_b), {.memory_limit_bytes = 1});
       const Array kept = device_put(terms, line, c.of_c);
-      EXPECT_EQ(to_vector<double>(astype(kept, float64)), expected) << text_of_spec(c.of_c) << "\n"
+      EXPECT_EQ(to_vector<double>(astype(kept, float64)), expected) << printed(c.of_c) << "\n"
                                                                     << program_of(kept);
     }
 }
@@ -219,7 +204,7 @@ void expect_shared(const Case& c, const MatmulOptions& options) {
       for (const P& of_b : {P(), P(None, "x"), P("x", None), P("y", None)}) {
         const Array product = matmul(device_put(a, mesh, of_a), device_put(b, mesh, of_b), options);
         ASSERT_EQ(to_vector<double>(astype(product, float64)), expected)
-            << mesh << text_of_spec(of_a) << " . " << text_of_spec(of_b) << "\n"
+            << mesh << printed(of_a) << " . " << printed(of_b) << "\n"
             << program_of(product);
       }
 }
@@ -306,7 +291,7 @@ TEST(Product, panels_and_terms_of_a_shared_inner_dimension_carry_what_was_predic
         shared += predicted.calls("all-reduce") > 0;
         const debug::CommStats stats;
         EXPECT_EQ(message_bytes_of([&] { eval(f(x, y)); }), predicted.bytes("panels"))
-            << mesh << text_of_spec(of_a) << " . " << text_of_spec(of_b) << "\n"
+            << mesh << printed(of_a) << " . " << printed(of_b) << "\n"
             << predicted;
         EXPECT_EQ(stats.bytes("panels"), predicted.bytes("panels"));
         EXPECT_EQ(stats.bytes("all-reduce"), predicted.bytes("all-reduce"));
@@ -360,7 +345,7 @@ TEST(Product, what_is_read_is_what_was_predicted) {
       const std::int64_t mine = arrived() - before;
       std::int64_t most = 0;
       comm::all_reduce(comm::world(), ReduceKind::max, int64, &mine, &most, 1);
-      EXPECT_EQ(most, predicted.bytes("panels")) << text_of_spec(of_a) << " . " << text_of_spec(of_b);
+      EXPECT_EQ(most, predicted.bytes("panels")) << printed(of_a) << " . " << printed(of_b);
     }
 }
 
@@ -379,7 +364,7 @@ TEST(Product, messages_carry_what_was_predicted) {
         if (predicted.calls("panels") == 0 || predicted.calls() != predicted.calls("panels")) continue;
         ++compared;
         EXPECT_EQ(message_bytes_of([&] { eval(f(x, y)); }), predicted.bytes("panels"))
-            << text_of_spec(of_a) << " . " << text_of_spec(of_b) << ", algorithm " << name_of(algorithm);
+            << printed(of_a) << " . " << printed(of_b) << ", algorithm " << name_of(algorithm);
       }
   EXPECT_TRUE(compared > 0 || devices().size() == 1);
 }
