@@ -1,4 +1,4 @@
-"""The functions of functions.py, sciences.py, breadth.py and packages.py by JAX alone and by tj.jit: the same values, gradients included.
+"""The functions of functions.py, sciences.py, breadth.py, trial.py and packages.py by JAX alone and by tj.jit: the same values, gradients included.
 
 programs.py [--expect FILE] [--no-packages] [name ...]: what is not installed is left out and told. Arrays are split over the ranks where their first extent
 allows it. FILE keeps JAX's values: the first run with a file computes them, those with other numbers of ranks read them, so that not
@@ -17,6 +17,7 @@ import jax
 from functions import made, mesh, programs
 import sciences  # noqa: F401
 import breadth  # noqa: F401
+import trial
 from packages import packages
 
 failing = {}  # name -> the reason
@@ -74,7 +75,7 @@ def main(arguments):
     parser.add_argument("--times", action="store_true", help="tell each function's seconds")
     options = parser.parse_args(arguments)
     expected, failed, missing = Expected(options.expect), [], []
-    for package, define in ({} if options.no_packages else packages).items():  # all or none: arguments are drawn in turn
+    for package, define in () if options.no_packages else (*packages.items(), *trial.packages.items()):  # all or none: arguments are drawn in turn
         try:
             define()
         except ImportError as error:
@@ -91,7 +92,7 @@ def main(arguments):
         if options.times:
             say(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
     expected.write()
-    say(f"{len(chosen) - len(failed)} of {len(chosen)} programs have JAX's values on {ts.process_count()} ranks; not installed: {', '.join(missing) or 'nothing'}")
+    say(f"{len(chosen) - len(failed)} of {len(chosen)} programs have JAX's values on {ts.process_count()} ranks; not installed: {', '.join(dict.fromkeys(missing)) or 'nothing'}")
     for name in failing:
         if name in chosen and name not in failed:
             say(f"{name} stands in the list of failures, and does not fail")
