@@ -45,6 +45,19 @@ class Cholesky(unittest.TestCase):
         self.assertTrue(np.isnan(found[np.tril_indices(9)]).all())
 
 
+class Solve(unittest.TestCase):
+    def test_a_zero_pivot_is_divided_by(self):
+        for n in (3, 40):  # of small systems, and of LAPACK's
+            singular, sides = np.ones((n, n), "f"), np.arange(2 * n, dtype="f").reshape(n, 2)
+            found = ts.device_get(internals.solve(split(singular), split(sides)))
+            self.assertFalse(np.isfinite(found[[0, -1]]).any())
+            both = ts.device_get(internals.solve(split(np.stack([2 * np.eye(n, dtype="f"), singular])), split(np.stack([sides, sides]))))
+            np.testing.assert_array_equal(both[0], sides / 2)
+            self.assertFalse(np.isfinite(both[1, -1]).any())
+            with self.assertRaises(ts.LinAlgError):
+                ts.block_until_ready(ts.linalg.solve(split(singular), split(sides)))
+
+
 class Pivots(unittest.TestCase):
     def test_exchanges_are_the_permutation_of_their_rows(self):
         factor, pivots = ts.linalg.lu_factor(ts.asarray(np.array([[1, 2], [3, 4]], "f")))
