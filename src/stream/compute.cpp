@@ -12,7 +12,7 @@
 #include "stream/run.hpp"
 #include "stream/spill/spill_sink.hpp"
 #include "stream/stages.hpp"
-#include "stream/store.hpp"
+#include "stream/targets/store.hpp"
 #include "types/buffer.hpp"
 #include "types/other_memory.hpp"
 

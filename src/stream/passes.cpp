@@ -45,12 +45,21 @@ class Walk {
   // The values of one pass: parts to combine, and slabs to store or keep.
   struct Pass {
     std::vector<Array> partials;
-    std::vector<std::size_t> results;  // numbers of wanted values
+    std::vector<const CentredSum*> centred;  // of those that are sums of squared distances, in their order
+    std::vector<std::size_t> results;        // numbers of wanted values
+    // The values that are summed up: partial ones, then distances from the shifts.
+    std::size_t count() const { return partials.size() + centred.size(); }
+    const Array& summed(std::size_t i) const {
+      return i < partials.size() ? partials[i] : centred[i - partials.size()]->total;
+    }
   };
   Pass pass_of(int number) const {
     Pass pass;
     for (const auto& x : partials_)
-      if (program_.roles.role(x).pass == number) pass.partials.push_back(x);
+      if (program_.roles.role(x).pass == number) {
+        pass.partials.push_back(x);
+        if (const CentredSum* centred = centred_of(x)) pass.centred.push_back(centred);
+      }
     for (std::size_t i = 0; i < wanted_.size(); ++i)
       if (is_slab(wanted_[i].value) && program_.roles.role(wanted_[i].value).pass == number)
         pass.results.push_back(i);
@@ -60,8 +69,17 @@ class Walk {
   std::vector<Array> record_slab(const Pass& pass, std::int64_t length, const SlabRecorder::Cut& cut) {
     SlabRecorder recorder(program_.roles, program_.dims, wholes_, length, cut, carries_);
     std::vector<Array> roots, results;
-    for (const auto& x : pass.partials)
-      roots.push_back(stays_apart(x, length) ? recorder.parts_of_ranks(x) : shared(x, recorder.part_of(x)));
+    std::vector<Array> distances, shifts;
+    for (const auto& x : pass.partials) {
+      const bool is_apart = stays_apart(x, length);
+      if (const CentredSum* centred = centred_of(x)) {
+        shifts.push_back(shift_of(pass, *centred, roots, length));
+        recorder.set(centred->mean, shifts.back());
+        distances.push_back(distances_of(*centred, recorder, is_apart));
+      }
+      roots.push_back(is_apart ? recorder.parts_of_ranks(x) : shared(x, recorder.part_of(x)));
+    }
+    for (auto* more : {&distances, &shifts}) roots.insert(roots.end(), more->begin(), more->end());
     for (const auto i : pass.results) {
       Array slab = recorder.of(wanted_[i].value);
       if (const NodePtr& sort = wanted_[i].sorted)
@@ -102,24 +120,67 @@ class Walk {
     const int dim = has_parts_of_ranks(x) ? shared_dim(x) : -1;
     return dim < 0 ? part : device_put(part, slab_layout(x.ndim(), dim));
   }
+
+  // The values of a sum of squared distances from the mean; nullptr for other values.
+  const CentredSum* centred_of(const Array& x) const {
+    const auto found = program_.roles.centred.find(x.node().get());
+    return found == program_.roles.centred.end() ? nullptr : &found->second;
+  }
+  // The number that slabs subtract: the mean of the first one.
+  Array shift_of(const Pass& pass, const CentredSum& centred, const std::vector<Array>& roots,
+                 std::int64_t length) const {
+    if (const auto known = shifts_.find(id_of(centred.mean)); known != shifts_.end()) return known->second;
+    const auto at = std::find_if(pass.partials.begin(), pass.partials.end(),
+                                 [&](const Array& x) { return id_of(x) == id_of(centred.total); });
+    const Array total =
+        combined_by_ranks(centred.total, roots[static_cast<std::size_t>(at - pass.partials.begin())]);
+    return reshape(total / count_of(centred, length), centred.mean.shape());
+  }
+  // The elements that the total sums up in `length` indices of the streamed dim.
+  double count_of(const CentredSum& centred, std::int64_t length) const {
+    Shape shape = centred.x.shape();
+    shape[static_cast<std::size_t>(dim_of(centred.x))] = length;
+    return elements_along(shape, centred.dims);
+  }
+  // The sum of a slab's distances from the shift; with a first dim of ranks where these keep theirs apart.
+  Array distances_of(const CentredSum& centred, SlabRecorder& recorder, bool is_apart) const {
+    const Array distances = recorder.of(centred.difference);
+    if (!is_apart) return sum(distances, Axes(centred.dims));
+    const auto ranks = static_cast<std::int64_t>(device_count());
+    const int dim = dim_of(centred.x);
+    auto extents = distances.shape().vector();
+    extents[static_cast<std::size_t>(dim)] /= ranks;
+    extents.insert(extents.begin() + dim, ranks);
+    std::vector<int> dims = centred.dims;
+    for (int& d : dims) ++d;
+    return sum(moveaxis(reshape(distances, Shape(std::move(extents))), dim, 0), Axes(dims));
+  }
+
   static Array combined_by_ranks(const Array& x, const Array& parts) {
     return parts.ndim() > x.ndim() ? combined_along_first(parts_combine_by(*x.node()), parts) : parts;
   }
   void set_partials(const Pass& pass, std::vector<Array>& sums) {
     std::vector<Array> wholes;
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < sums.size(); ++i) {
+    std::vector<ValueId> places;
+    std::size_t distances = pass.partials.size();
+    for (std::size_t i = 0; i < pass.partials.size() && i < sums.size(); ++i) {
       const Array& x = pass.partials[i];
-      if (sums[i].ndim() == x.ndim()) {
+      const CentredSum* centred = centred_of(x);
+      if (centred == nullptr && sums[i].ndim() == x.ndim()) {
         wholes_.set(id_of(x), sums[i]);
         continue;
       }
-      wholes.push_back(combined_by_ranks(x, sums[i])), places.push_back(i);
+      Array whole = combined_by_ranks(x, sums[i]);
+      if (centred != nullptr)
+        whole = squares_about_mean(whole, combined_by_ranks(centred->total, sums[distances++]),
+                                   count_of(*centred, program_.extent));
+      wholes.push_back(std::move(whole)), places.push_back(id_of(x));
     }
     sums.clear();
+    shifts_.clear();
     if (wholes.empty()) return;
     const auto values = walker_.compute(wholes);
-    for (std::size_t i = 0; i < places.size(); ++i) wholes_.set(id_of(pass.partials[places[i]]), values[i]);
+    for (std::size_t i = 0; i < places.size(); ++i) wholes_.set(places[i], values[i]);
   }
 
   void one_slab(const Pass& pass, const Range& slab, std::vector<Array>& sums) {
@@ -128,7 +189,7 @@ class Walk {
     auto roots = record_slab(pass, slab.size(), [&](const Array&, int) { return std::move(leaves[next++]); });
     leaves.clear();
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      const Array& x = pass.partials[i];
+      const Array& x = pass.summed(i);
       const bool is_last_alone = roots[i].ndim() < sums[i].ndim();
       roots[i] = combined(parts_combine_by(*x.node()),
                           is_last_alone ? combined_by_ranks(x, sums[i]) : sums[i], roots[i]);
@@ -137,13 +198,14 @@ class Walk {
     carries_.clear();
     auto values = walker_.compute_slab(roots, pass.results, slab);
     roots.clear();
-    const auto partials = static_cast<std::ptrdiff_t>(pass.partials.size());
-    for (std::size_t i = 0; i < running_.size(); ++i)
-      carries_[running_[i]] = values[pass.partials.size() + i];
-    const auto first = pass.partials.size() + running_.size();
-    for (std::size_t i = 0; i < pass.results.size(); ++i)
-      if (!wanted_[pass.results[i]].is_stored) kept_[pass.results[i]].push_back(std::move(values[first + i]));
-    sums.assign(values.begin(), values.begin() + partials);
+    std::size_t at = pass.count();
+    sums.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at));
+    for (const CentredSum* centred : pass.centred) shifts_[id_of(centred->mean)] = values[at++];
+    for (const Node* node : running_) carries_[node] = values[at++];
+    for (const auto i : pass.results) {
+      if (!wanted_[i].is_stored) kept_[i].push_back(std::move(values[at]));
+      ++at;
+    }
   }
 
   Array joined(std::size_t i) {
@@ -160,6 +222,7 @@ class Walk {
   std::vector<Array> partials_;
   std::vector<const Node*> running_;  // running sums of the slab that was recorded last
   SlabRecorder::Carries carries_;
+  std::map<ValueId, Array> shifts_;       // of this pass, by the means that they stand for
   std::vector<std::vector<Array>> kept_;  // slabs of each wanted value
 };
 

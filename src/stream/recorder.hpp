@@ -53,6 +53,8 @@ class SlabRecorder {
         length_(length),
         cut_(std::move(cut)),
         carries_(carries) {}
+  // Takes a value in place of a whole one.
+  void set(const Array& x, Array value) { slabs_[id_of(x)] = std::move(value); }
   // The value's slab; the whole of a value without the streamed dim.
   Array of(const Array& x);
   // The slab's part of a partial value.

@@ -62,7 +62,18 @@ class Finder {
       refuse(node, "needs all of the dim at a time (" + reason(node) + ")");
       return {Role::whole, pass};
     }
+    if (link->is_reduced)
+      if (const auto centred = in_pass_of_total(node)) pass = *centred;
     return {link->is_reduced ? Role::partial : Role::slab, pass};
+  }
+  // The pass of the mean, if the node sums up the squared distances from it.
+  std::optional<int> in_pass_of_total(const Node& node) {
+    auto centred = centred_sum_of(node);
+    if (!centred) return std::nullopt;
+    const Role &total = roles_.role(centred->total), &x = roles_.role(centred->x);
+    if (total.kind != Role::partial || x.kind != Role::slab || x.pass > total.pass) return std::nullopt;
+    roles_.centred.emplace(&node, std::move(*centred));
+    return total.pass;
   }
   static std::string reason(const Node& node) {
     const Rule* rule = rule_of(*node.op);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "stream/dims.hpp"
+#include "stream/moments.hpp"
 
 namespace tessera::stream {
 
@@ -23,6 +24,7 @@ struct Role {
 struct Roles {
   int dim_class = -1;
   std::map<const Node*, Role> of;
+  std::map<const Node*, CentredSum> centred;  // partial values that are made in the pass of their total
   int passes = 0;
   std::string refusal;  // why the program cannot be streamed along this class; "" if it can
   const Node* refused_by = nullptr;

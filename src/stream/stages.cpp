@@ -117,7 +117,8 @@ class Search {
     };
     const auto candidates = candidates_in(graph, dims);
     for (const auto& c : candidates) add(dims.of(*c.file, 0, c.dim), c.extent);
-    if (depth > 0 && (!best || !fits(*best))) add(-1, 1);  // what is left is small
+    // Values that earlier stages left are small, and so are files of single elements.
+    if ((depth > 0 || candidates.empty()) && (!best || !fits(*best))) add(-1, 1);
     return best;
   }
 

@@ -120,6 +120,25 @@ TEST_F(Stream, a_file_is_opened_without_being_loaded_and_parts_are_read) {
   EXPECT_LT(memory_use().live_bytes, before + 4096);
 }
 
+// There is no dim to stream: the file is read, and the program runs in memory.
+TEST_F(Stream, files_of_single_elements_are_computed_with) {
+  const Array rows = numbers({9, 2});
+  io::save_npy(path("rows.npy"), rows);
+  for (const Shape& shape : {Shape{}, Shape{1, 1}}) {
+    const Array x = numbers(shape);
+    for (const auto& file : files_of(x)) expect_near(io::compute(file * 2 + 1), x * 2 + 1, file.detail());
+    const auto file = io::open(path("x.npy"));
+    EXPECT_EQ(io::explain_compute({file + 1}).bytes_read, 8);
+    for (const char* name : {"y.npy", "y.zarr"}) {
+      io::store(path(name), sqrt(file));
+      expect_near(io::open(path(name)).load(), sqrt(x), name);
+    }
+    expect_near(io::compute(io::open(path("rows.npy")) * file, {.slab = 4}), rows * x, "with rows");
+  }
+  io::save_npy(path("none.npy"), numbers({0}));
+  expect_near(io::compute(io::open(path("none.npy")) + 1), numbers({0}), "no elements");
+}
+
 TEST_F(Stream, functions_of_files_are_those_of_arrays_in_memory) {
   const Array x = numbers({23, 5});
   const auto files = files_of(x);
@@ -159,6 +178,52 @@ TEST_F(Stream, ranks_combine_large_results_once_in_a_pass) {
     expect_near(io::compute(f(numbers_file), {.slab = 4 * device_count()}), f(whole), "integers");
 }
 
+// One pass takes the distances from the first slab's mean.
+TEST_F(Stream, variances_are_as_accurate_as_in_memory) {
+  const int n = 8 * device_count() + 3;
+  const Array noise = numbers({n, 7, 3}), steps = reshape(astype(arange(n) / 5, float64), {n, 1, 1});
+  const std::vector<std::pair<Array, double>> cases = {
+      {noise + 1e8, 1e-9},           // the squares of the values have no digits of the variance
+      {noise + steps * 1e6, 1e-12},  // each slab has another mean
+      {astype(noise + 1000, float32), 1e-6},
+      {astype(noise * 100, int16), 1e-6},
+      {astype(noise, complex128) * std::complex<double>(1, -2) + 1e6, 1e-10},
+      {where(steps > 2, noise * 0 + 3, noise * 0 + 3), 1e-15}};
+  for (const auto& [x, tolerance] : cases) {
+    io::save_npy(path("x.npy"), x);
+    const auto file = io::open(path("x.npy"));
+    for (const std::vector<int>& dims : {std::vector<int>{0}, {0, 2}, {0, 1, 2}})
+      for (const std::int64_t slab : {4 * device_count(), 3 * device_count() + 1}) {
+        const auto found =
+            io::compute({var(file, Axes(dims), true, 1.), tessera::std(file, Axes(dims))}, {.slab = slab});
+        for (std::size_t i = 0; i < 2; ++i) {
+          const Array expected = i == 0 ? var(x, Axes(dims), true, 1.) : tessera::std(x, Axes(dims));
+          ASSERT_EQ(found[i].shape(), expected.shape());
+          ASSERT_EQ(found[i].dtype(), expected.dtype());
+          const auto a = to_vector<double>(astype(found[i], float64)),
+                     b = to_vector<double>(astype(expected, float64));
+          for (std::size_t k = 0; k < a.size(); ++k)
+            ASSERT_NEAR(a[k], b[k], tolerance * (1e-3 + std::abs(b[k])))
+                << name(x.dtype()) << " slab " << slab;
+        }
+      }
+  }
+  // The variance is not what these compute: they have another divisor, another array, or other dims.
+  const Array x = noise + 5;
+  io::save_npy(path("x.npy"), x);
+  for (const auto& f : std::vector<Function>{
+           [&](const Array& y) { return sum(square(y - sum(y, 0, true) / double(n + 1)), 0); },
+           [&](const Array& y) { return sum(square(y - mean(y * 2, 0, true)), 0); },
+           [&](const Array& y) {
+             return sum(square(y - mean(y, {0, 1}, true)), 0);
+           },
+           [&](const Array& y) { return sum(square(mean(y, 0, true) - y), 0); },
+           [&](const Array& y) {
+             return sum(square(y - mean(y, 0, true)), {0, 1});
+           }})
+    expect_near(io::compute(f(io::open(path("x.npy"))), {.slab = 5}), f(x), "not a variance");
+}
+
 TEST_F(Stream, results_are_stored_slab_by_slab) {
   const Array x = numbers({23, 5});
   const auto file = files_of(x)[2];
@@ -175,7 +240,7 @@ TEST_F(Stream, the_plan_is_told_before_anything_is_read) {
   io::save_npy(path("x.npy"), numbers({4000, 50}));
   const auto x = io::open(path("x.npy"));
   const std::int64_t bytes = 4000 * 50 * 8;
-  const auto plan = io::explain_compute({var(x, 0)}, {.memory_limit = 400000});
+  const auto plan = io::explain_compute({sum(abs(x - mean(x, 0)), 0)}, {.memory_limit = 400000});
   EXPECT_EQ(plan.passes, 2);
   EXPECT_GE(plan.slabs, 2);
   EXPECT_LE(plan.peak_bytes, 400000);
@@ -189,7 +254,10 @@ TEST_F(Stream, the_plan_is_told_before_anything_is_read) {
   EXPECT_EQ(stored.bytes_written, bytes);
   EXPECT_THAT(to_string(stored),
               HasSubstr("1 pass of 4 slabs of 1000\nreads 1.5 MiB, writes 1.5 MiB, spills 0 B"));
-  // One pass for several results.
+  // One pass for several results, and for what is centred by a mean of that pass.
+  for (const Array& y : {var(x, 0), tessera::std(x), var(x, 1, true), sum(square(x - mean(x, 0, true)), 0)})
+    EXPECT_EQ(io::explain_compute({y, mean(x, 0)}, {.memory_limit = 400000}).bytes_read, bytes);
+  EXPECT_EQ(io::explain_compute({sum((x - mean(x)) / tessera::std(x), 0)}).passes, 2);
   EXPECT_EQ(io::explain_compute({sum(x), max(x, 0)}, {.memory_limit = 400000}).bytes_read, bytes);
 }
 

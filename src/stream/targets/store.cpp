@@ -1,4 +1,4 @@
-#include "stream/store.hpp"
+#include "stream/targets/store.hpp"
 
 #include <tessera/io/netcdf.hpp>
 #include <tessera/io/zarr.hpp>

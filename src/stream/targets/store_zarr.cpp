@@ -12,7 +12,7 @@
 #include "io/formats/zarr/metadata/new_array.hpp"
 #include "io/formats/zarr/metadata/node.hpp"
 #include "stream/background.hpp"
-#include "stream/store.hpp"
+#include "stream/targets/store.hpp"
 
 namespace tessera::stream {
 namespace {
