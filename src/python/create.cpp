@@ -152,7 +152,7 @@ void bind_create(py::module_& m) {
              return key.data.shape()[0];
            })
       .def("__reduce__",
-           [](const random::Key& key) {
+           [](const random::Key& key) -> py::tuple {
              return py::make_tuple(py::module_::import("tessera._pickling").attr("key"),
                                    py::make_tuple(key.data));
            })

@@ -100,7 +100,8 @@ void bind_dtypes(py::module_& m) {
                return false;  // the name is not a dtype's
              }
            })
-      .def("__reduce__", [type](Dtype d) { return py::make_tuple(type, py::make_tuple(name(d))); });
+      .def("__reduce__",
+           [type](Dtype d) -> py::tuple { return py::make_tuple(type, py::make_tuple(name(d))); });
   for (int code = 0; code < dtype_count; ++code)
     m.attr(code == 0 ? "bool" : name(Dtype{code}).c_str()) = Dtype{code};
 }
@@ -113,7 +114,7 @@ void bind_devices(py::module_& m) {
       .def_property_readonly("platform", [](const Device&) { return "cpu"; })
       .def("__repr__", &printed<Device>)
       .def("__reduce__",
-           [](const Device& d) {
+           [](const Device& d) -> py::tuple {
              return py::make_tuple(py::module_::import("tessera._pickling").attr("device"),
                                    py::make_tuple(d.id));
            })
@@ -300,7 +301,7 @@ void bind_shardings(py::module_& m) {
           py::arg("global_shape"), py::arg("dtype"), py::arg("device"))
       .def("__repr__", &printed<Sharding>)
       .def("__reduce__",
-           [](const Sharding& s) {
+           [](const Sharding& s) -> py::tuple {
              return py::make_tuple(py::module_::import("tessera._pickling").attr("sharding"),
                                    py::make_tuple(s.mesh(), s.spec()));
            })

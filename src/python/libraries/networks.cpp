@@ -36,12 +36,13 @@ py::list layers_of(const nn::Mlp& network) {
 }
 
 void bind_layers(py::module_ m) {
-  m.def("dense", [](KeyValue key, std::int64_t inputs, std::int64_t outputs,
-                    std::optional<py::function> initializer, DtypeValue dtype) {
-    const auto layer = nn::dense(key.value, inputs, outputs, initializer_of(initializer, nn::lecun_normal),
-                                 dtype.value, here());
-    return py::make_tuple(layer.weight, layer.bias);
-  });
+  m.def("dense",
+        [](KeyValue key, std::int64_t inputs, std::int64_t outputs, std::optional<py::function> initializer,
+           DtypeValue dtype) -> py::tuple {
+          const auto layer = nn::dense(key.value, inputs, outputs,
+                                       initializer_of(initializer, nn::lecun_normal), dtype.value, here());
+          return py::make_tuple(layer.weight, layer.bias);
+        });
   m.def("mlp", [](KeyValue key, const std::vector<std::int64_t>& sizes,
                   std::optional<py::function> initializer, DtypeValue dtype) {
     return layers_of(
