@@ -41,11 +41,20 @@ void check_system(const LinearMap& a, const Array& b) {
                      to_string(b.shape()) + "; the first dim of b must be " + std::to_string(shape[1]));
 }
 
+namespace {
+void check_residual(const Array& x, std::int64_t rows) {
+  if (x.ndim() > 0 && x.shape()[0] == rows) return;
+  throw ShapeError(call_text() + ": the matrix has " + std::to_string(rows) + " rows, x the shape " +
+                   to_string(x.shape()) + "; the first dim of x must be " + std::to_string(rows));
+}
+}  // namespace
+
 LinearMap jacobi(const Csr& a, std::source_location where) {
   const Call call("jacobi", where);
   const Array reciprocals = 1 / diagonal(a, where);
   return [reciprocals, where](const Array& x) {
     const Call applied("jacobi", where);
+    check_residual(x, reciprocals.shape()[0]);
     auto extents = reciprocals.shape().vector();
     extents.resize(x.shape().size(), 1);
     return x * reshape(reciprocals, Shape(std::move(extents)));
@@ -62,6 +71,7 @@ LinearMap block_jacobi(const Csr& a, std::source_location where) {
   const bool is_transposed = a.is_transposed();
   return [pattern, factors, is_transposed, where](const Array& x) {
     const Call applied("block_jacobi", where);
+    check_residual(x, pattern->rows);
     return sparse_solve_lu(pattern, cast_to(factors, x.dtype()), x, is_transposed);
   };
 }

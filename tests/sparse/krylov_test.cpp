@@ -92,6 +92,15 @@ TEST(Krylov, incomplete_lu_of_a_tridiagonal_matrix_on_one_rank_is_exact) {
   expect_alike(m.transposed(wave(9))(sparse::matmul(a.T(), wave(9))), wave(9), 1e-11);
 }
 
+TEST(Krylov, preconditioners_refuse_vectors_of_other_lengths) {
+  const auto a = scattered_matrix(9, 9, by_rows());
+  const auto strong = a.with_values(a.values() + 6 * astype(a.entry_rows() == a.entry_columns(), float64));
+  for (const auto& m : {sparse::jacobi(strong), sparse::block_jacobi(strong)})
+    for (const auto& x : {wave(8), wave(1), wave(0), Array(1.0)})
+      expect_error<ShapeError>([&] { eval(m(x)); },
+                               {"the matrix has 9 rows", "the first dim of x must be 9"});
+}
+
 TEST(Krylov, gradients_of_solutions_solve_the_transposed_system) {
   const auto a = scattered_matrix(8, 8, by_rows());
   const auto strong = a.with_values(a.values() + 6 * astype(a.entry_rows() == a.entry_columns(), float64) *
