@@ -246,8 +246,7 @@ template <class R> PairSum<R> conjugate_products(const R* a, const R* b, int n) 
   for (int l = 0; i < 2 * n; ++i, l = (l + 1) % lanes)
     straight[l] += a[i] * b[i], crossed[l] += a[i] * b[i ^ 1];
   for (int half = lanes / 2; half > 1; half /= 2)
-    for (int l = 0; l < half; ++l)
-      straight[l] += straight[l + half], crossed[l] += crossed[l + half];
+    for (int l = 0; l < half; ++l) straight[l] += straight[l + half], crossed[l] += crossed[l + half];
   return {straight[0] + straight[1], crossed[0] - crossed[1]};
 }
 template <class R> void sum_conjugate_products(const void* a, const void* b, std::int64_t n, void* out) {
