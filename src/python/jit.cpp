@@ -99,8 +99,10 @@ class JitFunction {
     return trace(call);
   }
   static Program compile(const Traced& traced) {
+    Program program{nullptr, traced.result, traced.donated};  // the tree counts references: with the lock
     const py::gil_scoped_release unlocked;
-    return {detail::compile_traced(traced.core), traced.result, traced.donated};
+    program.core = detail::compile_traced(traced.core);
+    return program;
   }
   const py::function& function() const { return f_; }
 

@@ -215,7 +215,7 @@ def class_lines(name, value):
     yield f"class {name}{f'({base})' if base else ''}:"
     yield f"    {(value.__doc__ or '').strip()!r}"
     for member, what in sorted(vars(value).items()):
-        if member.startswith("_") and not (member.startswith("__") and callable(what) and member not in ("__new__", "__class__", "__repr__", "__hash__", "__doc__", "__init_subclass__")):
+        if member.startswith("_") and not (member.startswith("__") and callable(what) and member not in ("__new__", "__class__", "__repr__", "__hash__", "__doc__", "__init_subclass__", "__buffer__", "__release_buffer__", "__replace__")):
             continue
         if isinstance(what, property):
             yield f"    @property\n    def {member}(self) -> {property_type(member, what)}: ..."

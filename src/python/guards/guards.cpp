@@ -29,12 +29,9 @@ bool is_ours(py::handle value) {
 
 // ---- wrong arguments ----
 
-PyCFunctionWithKeywords dispatcher = nullptr;
-
 // Replaces the binding's error text, which lists all overloads in C++ terms, by a sentence on the wrong
-// argument and the accepted types (_mistakes.py).
-PyObject* call_in_own_words(PyObject* self, PyObject* args, PyObject* kwargs) {
-  PyObject* const result = dispatcher(self, args, kwargs);
+// argument and the accepted types (_mistakes.py). `arguments` gives the positional ones and those by name.
+template <class Arguments> PyObject* in_own_words(PyObject* result, const Arguments& arguments) {
   if (result != nullptr || PyErr_ExceptionMatches(PyExc_TypeError) == 0) return result;
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
@@ -43,9 +40,9 @@ PyObject* call_in_own_words(PyObject* self, PyObject* args, PyObject* kwargs) {
     const auto text = py::str(py::handle(value)).cast<std::string>();
     if (text.find("incompatible function arguments") != std::string::npos ||
         text.find("incompatible constructor arguments") != std::string::npos) {
+      const std::pair<py::object, py::object> given = arguments();
       const py::object sentence =
-          py::module_::import("tessera._mistakes")
-              .attr("sentence")(text, py::handle(args), kwargs == nullptr ? py::none() : py::handle(kwargs));
+          py::module_::import("tessera._mistakes").attr("sentence")(text, given.first, given.second);
       PyErr_SetObject(PyExc_TypeError, sentence.ptr());
       Py_XDECREF(type);
       Py_XDECREF(value);
@@ -59,17 +56,56 @@ PyObject* call_in_own_words(PyObject* self, PyObject* args, PyObject* kwargs) {
   return nullptr;
 }
 
+py::object borrowed(PyObject* value) {
+  return value == nullptr ? py::none() : py::reinterpret_borrow<py::object>(value);
+}
+
+// How the binding is called: with a tuple and a dict up to pybind11 3.0, with a list of values since then.
+PyCFunctionWithKeywords dispatcher = nullptr;
+PyObject* call_in_own_words(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return in_own_words(dispatcher(self, args, kwargs), [&] {
+    return std::pair{borrowed(args), borrowed(kwargs)};
+  });
+}
+
+using FastDispatcher = PyObject* (*)(PyObject* self, PyObject* const* values, Py_ssize_t count,
+                                     PyObject* names);
+FastDispatcher fast_dispatcher = nullptr;
+PyObject* call_fast_in_own_words(PyObject* self, PyObject* const* values, Py_ssize_t count, PyObject* names) {
+  return in_own_words(fast_dispatcher(self, values, count, names), [&] {
+    const Py_ssize_t positional = PyVectorcall_NARGS(static_cast<std::size_t>(count));
+    py::list args;
+    for (Py_ssize_t i = 0; i < positional; ++i) args.append(borrowed(values[i]));
+    py::dict kwargs;
+    for (Py_ssize_t i = 0; names != nullptr && i < PyTuple_GET_SIZE(names); ++i)
+      kwargs[borrowed(PyTuple_GET_ITEM(names, i))] = borrowed(values[positional + i]);
+    const py::object named = names == nullptr ? py::object(py::none()) : py::object(kwargs);
+    return std::pair<py::object, py::object>{py::tuple(args), named};
+  });
+}
+
+// A method's function, of one of the two types.
+template <class To, class From> To as_function(From* function) {
+  return reinterpret_cast<To>(reinterpret_cast<void (*)()>(function));
+}
+// Puts `own` into the method if it calls the binding's dispatcher; the first one found is that.
+template <class Function> void replace(PyMethodDef* method, Function own, Function& known) {
+  const auto found = as_function<Function>(method->ml_meth);
+  if (found == own) return;
+  if (known == nullptr) known = found;
+  if (found == known) method->ml_meth = as_function<PyCFunction>(own);
+}
+
 void speak_own_words(py::handle value) {
   PyObject* function = value.ptr();
   if (PyInstanceMethod_Check(function)) function = PyInstanceMethod_GET_FUNCTION(function);
   if (!PyCFunction_Check(function)) return;
   PyMethodDef* const method = reinterpret_cast<PyCFunctionObject*>(function)->m_ml;
   if ((method->ml_flags & METH_KEYWORDS) == 0) return;
-  const auto own = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_in_own_words));
-  if (method->ml_meth == own) return;
-  const auto found = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void (*)()>(method->ml_meth));
-  if (dispatcher == nullptr) dispatcher = found;
-  if (found == dispatcher) method->ml_meth = own;
+  if ((method->ml_flags & METH_FASTCALL) != 0)
+    replace<FastDispatcher>(method, call_fast_in_own_words, fast_dispatcher);
+  else
+    replace<PyCFunctionWithKeywords>(method, call_in_own_words, dispatcher);
 }
 
 void guard(py::handle dict) {
