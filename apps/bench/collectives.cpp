@@ -3,14 +3,13 @@
 // TESSERA_COLLECTIVES=own|mpi shows the alternatives of `auto`.
 #include "comm/collectives/collectives.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "bench.hpp"
 #include "comm/collectives/point_to_point.hpp"
 #include "comm/watch/agreement.hpp"
+#include "raw_mpi.hpp"
 
 namespace {
 
@@ -40,28 +39,21 @@ class Size {
     row(
         "all_reduce",
         [&] { comm::all_reduce(world_, ReduceKind::sum, float32, in_.data(), out_.data(), all_); },
-        "MPI_Allreduce",
-        [&] { MPI_Allreduce(in_.data(), out_.data(), all_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); });
+        "MPI_Allreduce", [&] { bench::raw::all_reduce(in_.data(), out_.data(), all_); });
     row(
         "all_gather", [&] { comm::all_gather(world_, in_.data(), block_bytes_, out_.data()); },
-        "MPI_Allgather",
-        [&] {
-          MPI_Allgather(in_.data(), block_, MPI_FLOAT, out_.data(), block_, MPI_FLOAT, MPI_COMM_WORLD);
-        });
+        "MPI_Allgather", [&] { bench::raw::all_gather(in_.data(), block_, out_.data()); });
     const std::vector<std::int64_t> counts(bench::ranks(), block_);
     const bool chooses_badly = bench::ranks() == 2 && block_bytes_ >= std::int64_t{512}
                                                                           << 10;  // Open MPI, from 1 MiB on
     row(
         "reduce_scatter",
         [&] { comm::reduce_scatter(world_, ReduceKind::sum, float32, in_.data(), out_.data(), counts); },
-        "MPI_Reduce_scatter",
-        [&] {
-          MPI_Reduce_scatter_block(in_.data(), out_.data(), block_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-        },
+        "MPI_Reduce_scatter", [&] { bench::raw::reduce_scatter(in_.data(), out_.data(), block_); },
         chooses_badly ? 1.5 : 0);
     row(
         "all_to_all", [&] { all_to_all(); }, "MPI_Alltoall",
-        [&] { MPI_Alltoall(in_.data(), block_, MPI_FLOAT, out_.data(), block_, MPI_FLOAT, MPI_COMM_WORLD); });
+        [&] { bench::raw::all_to_all(in_.data(), block_, out_.data()); });
     const int next = (bench::rank() + 1) % bench::ranks(),
               before = (bench::rank() + bench::ranks() - 1) % bench::ranks();
     const std::int64_t bytes = std::int64_t{4} * all_;
@@ -72,14 +64,10 @@ class Size {
               receive{before, reinterpret_cast<std::byte*>(out_.data()), bytes};
           comm::exchange(world_, {&send, 1}, {&receive, 1}, nullptr, "permute");
         },
-        "MPI_Sendrecv",
-        [&, next, before] {
-          MPI_Sendrecv(in_.data(), all_, MPI_FLOAT, next, 0, out_.data(), all_, MPI_FLOAT, before, 0,
-                       MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        });
+        "MPI_Sendrecv", [&] { bench::raw::shift(in_.data(), out_.data(), all_); });
     row(
         "broadcast", [&, bytes] { comm::broadcast(world_, in_.data(), bytes, 0); }, "MPI_Bcast",
-        [&] { MPI_Bcast(in_.data(), all_, MPI_FLOAT, 0, MPI_COMM_WORLD); });
+        [&] { bench::raw::broadcast(in_.data(), all_, 0); });
   }
 
  private:
@@ -136,8 +124,7 @@ void agreement_row() {
                  },
                  {{"MPI_Allreduce + 2 us",
                    [&] {
-                     for (int i = 0; i < calls; ++i)
-                       MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+                     for (int i = 0; i < calls; ++i) bench::raw::all_reduce(mine, all, 2);
                    },
                    1 / factor, 0, calls * allowance_s / factor}});
 }

@@ -4,7 +4,6 @@
 // tessera's time includes everything: from the sharding P("x", None) to the block-cyclic layout and back.
 // ScaLAPACK's matrix is already in its layout.
 #include <cblas.h>
-#include <mpi.h>
 
 #include <tessera/linalg.hpp>
 #include <tessera/random.hpp>
@@ -15,6 +14,7 @@
 #include <random>
 
 #include "bench.hpp"
+#include "raw_mpi.hpp"
 
 extern "C" {
 int sys2blacs_handle_(int* communicator);
@@ -64,7 +64,7 @@ class Scalapack {
   Scalapack(Kind kind, int n, int block, int grid_rows)
       : kind_(kind), n_(n), block_(block), grid_rows_(grid_rows) {
     const int grid_columns = bench::ranks() / grid_rows, zero = 0;
-    int handle = MPI_Comm_c2f(MPI_COMM_WORLD), row = 0, column = 0, rows_again = 0, columns_again = 0;
+    int handle = bench::raw::fortran_communicator(), row = 0, column = 0, rows_again = 0, columns_again = 0;
     context_ = sys2blacs_handle_(&handle);
     blacs_gridinit_(&context_, "R", &grid_rows, &grid_columns);
     blacs_gridinfo_(&context_, &rows_again, &columns_again, &row, &column);
@@ -228,7 +228,7 @@ class Spectrum {
   Spectrum(bool is_svd, int n)
       : is_svd_(is_svd), n_(n), grid_rows_(bench::ranks() > 4 && bench::ranks() % 2 == 0 ? 2 : 1) {
     const int grid_columns = bench::ranks() / grid_rows_, zero = 0, block = 64;
-    int handle = MPI_Comm_c2f(MPI_COMM_WORLD), row = 0, column = 0, rows_again = 0, columns_again = 0;
+    int handle = bench::raw::fortran_communicator(), row = 0, column = 0, rows_again = 0, columns_again = 0;
     context_ = sys2blacs_handle_(&handle);
     blacs_gridinit_(&context_, "R", &grid_rows_, &grid_columns);
     blacs_gridinfo_(&context_, &rows_again, &columns_again, &row, &column);

@@ -1,20 +1,19 @@
-#include <mpi.h>
-
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 
 #include "options.hpp"
+#include "raw_mpi.hpp"
 #include "report.hpp"
 
 namespace bench {
 
 double seconds_of(const Work& work) {
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double start = MPI_Wtime();
+  using Clock = std::chrono::steady_clock;
+  raw::barrier();
+  const auto start = Clock::now();
   work();
-  double mine = MPI_Wtime() - start, slowest = 0;
-  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return slowest;
+  return raw::largest(std::chrono::duration<double>(Clock::now() - start).count());
 }
 
 double median(std::vector<double> times) {
@@ -82,14 +81,9 @@ void compare(const std::string& name, const Work& ours, const std::vector<Peer>&
 }
 
 void compare_bytes(const std::string& name, double ours, const std::string& what, double asked) {
-  struct {
-    double ratio;
-    int rank;
-  } mine{asked / ours, rank()}, least{};
-  MPI_Allreduce(&mine, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD);
   double both[] = {ours, asked};
-  MPI_Bcast(both, 2, MPI_DOUBLE, least.rank, MPI_COMM_WORLD);
-  if (rank() == 0) report_bytes(name, both[0], what, both[1], least.ratio);
+  raw::broadcast(both, 2, raw::rank_of_least(asked / ours));
+  if (rank() == 0) report_bytes(name, both[0], what, both[1], both[1] / both[0]);
 }
 
 namespace {
@@ -109,7 +103,7 @@ std::pair<int, int> best_choice(const std::string& key, const std::function<std:
   const std::string full_key = key + "_" + std::to_string(ranks()) + options().suffix;
   const auto known = rank() == 0 ? read_choice(full_key) : std::pair(0, 0);
   int both[2] = {known.first, known.second};
-  MPI_Bcast(both, 2, MPI_INT, 0, MPI_COMM_WORLD);
+  raw::broadcast(both, 2, 0);
   if (both[0] != 0) return {both[0], both[1]};
   const auto found = find();
   if (rank() == 0 && !options().choices_path.empty())

@@ -1,10 +1,9 @@
 // Moving data: from rows to columns, compared with hand-written MPI.
-#include <mpi.h>
-
 #include <cstring>
 
 #include "base/settings.hpp"
 #include "bench.hpp"
+#include "raw_mpi.hpp"
 
 namespace {
 
@@ -22,22 +21,7 @@ struct RowsToColumns {
   int n, p, b;
   std::vector<double> from, to, packed;
 
-  void alltoallw() {
-    std::vector<MPI_Datatype> send, receive;
-    std::vector<int> ones(p, 1), zeros(p, 0);
-    for (int r = 0; r < p; ++r) {
-      const int whole_from[2] = {b, n}, whole_to[2] = {n, b}, part[2] = {b, b}, at_from[2] = {0, r * b},
-                at_to[2] = {r * b, 0};
-      send.emplace_back(), receive.emplace_back();
-      MPI_Type_create_subarray(2, whole_from, part, at_from, MPI_ORDER_C, MPI_DOUBLE, &send.back());
-      MPI_Type_create_subarray(2, whole_to, part, at_to, MPI_ORDER_C, MPI_DOUBLE, &receive.back());
-      MPI_Type_commit(&send.back()), MPI_Type_commit(&receive.back());
-    }
-    MPI_Alltoallw(from.data(), ones.data(), zeros.data(), send.data(), to.data(), ones.data(), zeros.data(),
-                  receive.data(), MPI_COMM_WORLD);
-    for (int r = 0; r < p; ++r) MPI_Type_free(&send[r]), MPI_Type_free(&receive[r]);
-  }
-
+  void alltoallw() { bench::raw::rows_to_columns(from.data(), n, b, to.data()); }
   void pack_alltoallv() {
     const std::size_t row = b * sizeof(double);
     double* out = packed.data();
@@ -47,8 +31,7 @@ struct RowsToColumns {
     std::vector<int> counts(p, b * b), offsets(p);
     for (int r = 0; r < p; ++r) offsets[r] = r * b * b;
     // The data from rank r are its rows of this rank's columns: already in place.
-    MPI_Alltoallv(packed.data(), counts.data(), offsets.data(), MPI_DOUBLE, to.data(), counts.data(),
-                  offsets.data(), MPI_DOUBLE, MPI_COMM_WORLD);
+    bench::raw::all_to_all(packed.data(), counts, offsets, to.data());
   }
 };
 

@@ -1,13 +1,12 @@
 #include "pdgemm.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 
 #include "bench.hpp"
+#include "raw_mpi.hpp"
 
 extern "C" {
-int Csys2blacs_handle(MPI_Comm);
+int sys2blacs_handle_(const int* communicator);
 void blacs_gridinit_(int* context, const char* order, const int* rows, const int* columns);
 void blacs_gridinfo_(const int* context, int* rows, int* columns, int* row, int* column);
 void blacs_gridexit_(const int* context);
@@ -23,7 +22,8 @@ namespace bench {
 Pdgemm::Pdgemm(ProductSize size, int block, int grid_rows)
     : size_(size), block_(block), grid_rows_(grid_rows) {
   const int grid_columns = ranks() / grid_rows;
-  context_ = Csys2blacs_handle(MPI_COMM_WORLD);
+  const int communicator = raw::fortran_communicator();
+  context_ = sys2blacs_handle_(&communicator);
   blacs_gridinit_(&context_, "R", &grid_rows, &grid_columns);
   a_ = size.transposes_a ? matrix(size.k, size.m, 0.5) : matrix(size.m, size.k, 0.5);
   b_ = matrix(size.k, size.n, 0.25);

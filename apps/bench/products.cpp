@@ -3,7 +3,6 @@
 // predicted against the measured order of the algorithms. Then the shapes of COSMA's tests, and a batch.
 #include <cblas.h>
 #include <malloc.h>
-#include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,10 +10,10 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
-#include <thread>
 
 #include "bench.hpp"
 #include "pdgemm.hpp"
+#include "raw_mpi.hpp"
 #include "types/buffer.hpp"
 
 namespace {
@@ -49,12 +48,7 @@ template <class Use> void for_each_pair(const std::string& prefix, Use&& use) {
 // Runs work on rank 0 while the others sleep: waiting inside MPI they would use its core.
 void alone(const bench::Work& work) {
   if (bench::rank() == 0) work();
-  MPI_Request request;
-  MPI_Ibarrier(MPI_COMM_WORLD, &request);
-  for (int done = 0; done == 0;) {
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (done == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
+  bench::raw::sleeping_barrier();
 }
 
 template <class T> bench::Work gemm_on_one_rank(bench::ProductSize size, int times = 1) {
