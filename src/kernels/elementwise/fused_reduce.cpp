@@ -37,9 +37,10 @@ class FusedReduce {
     dense_.assign(shape.size(), 1);
     for (std::size_t d = shape.size(); d-- > 1;) dense_[d - 1] = dense_[d] * shape[d];
     choose_block();
-    is_sum_of_squares_ = sums_squares();
-    ignores_nan_ = is_extreme_without_nan();
-    is_conjugate_product_ = sums_conjugate_products();
+    shortcut_ = sums_squares()              ? Shortcut::squares
+                : is_extreme_without_nan()  ? Shortcut::numbers
+                : sums_conjugate_products() ? Shortcut::conjugate_products
+                                            : Shortcut::none;
   }
 
   void run() {
@@ -176,9 +177,8 @@ class FusedReduce {
     const auto& step = program_.steps[0];
     const bool is_real = chain_dtype_ == float32 || chain_dtype_ == float64;
     return is_real && step.n_in == 1 && step.fn == map<"square">.of(chain_dtype_) &&
-           program_.inputs[0].dtype == chain_dtype_ && program_.outputs[0] == 1 && inputs_[0].parts.empty() &&
-           (inputs_[0].strides.empty() || std::ranges::equal(inputs_[0].strides, dense_)) &&
-           std::find(reduced_.begin(), reduced_.end(), false) == reduced_.end();
+           program_.inputs[0].dtype == chain_dtype_ && program_.outputs[0] == 1 && is_dense(0) &&
+           reduces_all();
   }
 
   // Whether the program is where(isnan(x), -infinity, x) and the largest element is wanted (or +infinity and
@@ -197,22 +197,13 @@ class FusedReduce {
   }
   // Whether conj(a) b of two dense operands is summed over all dims.
   bool sums_conjugate_products() const {
-    const bool is_wanted = kind_ == ReduceKind::sum && is_complex(chain_dtype_) &&
-                           std::find(reduced_.begin(), reduced_.end(), false) == reduced_.end();
+    const bool is_wanted = kind_ == ReduceKind::sum && is_complex(chain_dtype_) && reduces_all();
     if (!is_wanted || program_.steps.size() != 2 || program_.inputs.size() != 2 || program_.outputs[0] != 3)
       return false;
     const auto &conjugate = program_.steps[0], &product = program_.steps[1];
     const int a = conjugate.in[0], other = product.in[0] == 2 ? product.in[1] : product.in[0];
     return conjugate.fn == map<"conj">.of(chain_dtype_) && product.fn == map<"multiply">.of(chain_dtype_) &&
            (product.in[0] == 2) != (product.in[1] == 2) && other == 1 - a && is_dense(0) && is_dense(1);
-  }
-  void reduce_products(const Extents& at, std::byte* partial) const {
-    std::int64_t first = 0;
-    for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * dense_[d];
-    const auto offset = first * static_cast<std::int64_t>(itemsize(chain_dtype_));
-    const auto a = static_cast<std::size_t>(program_.steps[0].in[0]);
-    sum_conjugate_products(chain_dtype_, inputs_[a].data + offset, inputs_[1 - a].data + offset,
-                           product(block_at(at)), partial);
   }
   bool is_dense(int input) const {
     const auto& operand = inputs_[static_cast<std::size_t>(input)];
@@ -231,33 +222,33 @@ class FusedReduce {
       });
     return false;
   }
-  bool are_rows() const {
-    const bool all = std::find(reduced_.begin(), reduced_.end(), false) == reduced_.end();
-    return all || (shape_.ndim() == 2 && !reduced_[0]);
-  }
-  void reduce_numbers(const Extents& at, std::byte* partial) const {
-    const auto item = static_cast<std::int64_t>(itemsize(chain_dtype_));
-    const auto& x = inputs_[static_cast<std::size_t>(program_.steps[0].in[0])];
+  bool reduces_all() const { return std::find(reduced_.begin(), reduced_.end(), false) == reduced_.end(); }
+  bool are_rows() const { return reduces_all() || (shape_.ndim() == 2 && !reduced_[0]); }
+  // The block at a position of a dense operand.
+  const std::byte* begin_of(int input, const Extents& at) const {
     std::int64_t first = 0;
     for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * dense_[d];
+    return inputs_[static_cast<std::size_t>(input)].data +
+           first * static_cast<std::int64_t>(itemsize(chain_dtype_));
+  }
+  void reduce_directly(const Extents& at, std::byte* partial) const {
     const Extents block = block_at(at);
-    const std::int64_t rows = at.size() == 2 && !reduced_[0] ? block[0] : 1, columns = product(block) / rows;
+    const int x = program_.steps[0].in[0];
+    const std::byte* const begin = begin_of(x, at);
+    if (shortcut_ == Shortcut::squares)
+      return sum_squares_of_rows(chain_dtype_, begin, 1, product(block), partial);
+    if (shortcut_ == Shortcut::conjugate_products)
+      return sum_conjugate_products(chain_dtype_, begin, begin_of(1 - x, at), product(block), partial);
+    const auto item = static_cast<std::int64_t>(itemsize(chain_dtype_));
+    const std::int64_t rows = at.size() == 2 && !reduced_[0] ? block[0] : 1;
     for (std::int64_t r = 0; r < rows; ++r)
       extreme_number_of_row(kind_ == ReduceKind::max, chain_dtype_,
-                            x.data + (first + (rows > 1 ? r * dense_[0] : 0)) * item, columns,
+                            begin + (rows > 1 ? r * dense_[0] * item : 0), product(block) / rows,
                             partial + r * item);
   }
 
   void reduce_block(const Extents& at, std::byte* block_values, std::byte* partial) const {
-    if (ignores_nan_) return reduce_numbers(at, partial);
-    if (is_conjugate_product_) return reduce_products(at, partial);
-    if (is_sum_of_squares_) {
-      std::int64_t first = 0;
-      for (std::size_t d = 0; d < at.size(); ++d) first += at[d] * dense_[d];
-      return sum_squares_of_rows(chain_dtype_,
-                                 inputs_[0].data + first * static_cast<std::int64_t>(itemsize(chain_dtype_)),
-                                 1, product(block_at(at)), partial);
-    }
+    if (shortcut_ != Shortcut::none) return reduce_directly(at, partial);
     std::vector<FusedOperand> operands;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (!inputs_[i].parts.empty()) {
@@ -278,6 +269,9 @@ class FusedReduce {
     reduce(kind_, chain_dtype_, block_values, extents, axes_, partial);
   }
 
+  // Programs that one pass over their operands reduces without the chain.
+  enum class Shortcut { none, squares, numbers, conjugate_products };
+
   const FusedProgram& program_;
   const Shape& shape_;
   std::span<const FusedOperand> inputs_;
@@ -287,7 +281,7 @@ class FusedReduce {
   std::vector<bool> reduced_;
   Extents dense_, block_;
   Dtype chain_dtype_, result_dtype_;
-  bool is_sum_of_squares_ = false, ignores_nan_ = false, is_conjugate_product_ = false;
+  Shortcut shortcut_ = Shortcut::none;
 };
 
 }  // namespace
