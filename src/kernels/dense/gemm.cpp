@@ -1,15 +1,16 @@
 #include "kernels/dense/gemm.hpp"
 
+#include <cblas.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 
 #include "base/thresholds.hpp"
+#include "kernels/blas_types.hpp"
 #include "kernels/dense/gemm_own.hpp"
 #include "kernels/dense/symmetric_product.hpp"
-#include "kernels/factor/lapack_calls.hpp"
-#include "kernels/factor/row_major.hpp"
 #include "kernels/parallel.hpp"
 
 namespace tessera::kernels {

@@ -1,12 +1,13 @@
 #include "kernels/dense/symmetric_product.hpp"
 
+#include <cblas.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "kernels/factor/lapack_calls.hpp"
-#include "kernels/factor/row_major.hpp"
+#include "kernels/blas_types.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/parallel.hpp"
 

@@ -3,70 +3,22 @@
 #pragma once
 #include <cblas.h>
 
-#include <tessera/dtype.hpp>
 #include <tessera/error.hpp>
 
 #include <complex>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <type_traits>
 #include <vector>
 
-namespace tessera::kernels {
+#include "kernels/blas_types.hpp"
 
-using c32 = std::complex<float>;
-using c64 = std::complex<double>;
-template <class T> struct RealOf { using type = T; };
-template <class R> struct RealOf<std::complex<R>> { using type = R; };
-template <class T> using real_of = typename RealOf<T>::type;
-template <class T> inline constexpr bool complex_type = !std::is_same_v<T, real_of<T>>;
+namespace tessera::kernels {
 
 // Elements to allocate behind a matrix of this leading dimension, or behind a workspace. OpenBLAS up to
 // 0.3.23 reads one element beyond the last of a strided complex vector (zgemv, cgemv); for a matrix' last row
 // that is one more column.
 template <class T> std::int64_t looked_at_beyond(std::int64_t ld) { return complex_type<T> ? ld + 8 : 0; }
-
-// Calls f(T{}) for the four types that LAPACK supports.
-template <class F> decltype(auto) visit_inexact(Dtype dtype, F&& f) {
-  if (dtype == float32) return f(float{});
-  if (dtype == float64) return f(double{});
-  if (dtype == complex64) return f(c32{});
-  return f(c64{});
-}
-
-// The variant of a function for T; of two variants, that for real or for complex types.
-template <class T, class Single, class Double> constexpr auto variant(Single of_single, Double of_double) {
-  if constexpr (std::is_same_v<real_of<T>, float>)
-    return of_single;
-  else
-    return of_double;
-}
-template <class T, class S, class D, class C, class Z> constexpr auto variant(S s, D d, C c, Z z) {
-  if constexpr (complex_type<T>)
-    return variant<T>(c, z);
-  else
-    return variant<T>(s, d);
-}
-// BLAS takes real scalars by value and complex ones by address.
-template <class T> auto scalar(const T& x) {
-  if constexpr (complex_type<T>)
-    return &x;
-  else
-    return x;
-}
-template <class T> T conjugate(T x) {
-  if constexpr (complex_type<T>)
-    return std::conj(x);
-  else
-    return x;
-}
-template <class T> real_of<T> real_part(T x) {
-  if constexpr (complex_type<T>)
-    return x.real();
-  else
-    return x;
-}
 
 inline int lapack_int(std::int64_t n, const char* what) {
   if (n > std::numeric_limits<int>::max())

@@ -1,15 +1,13 @@
-// Typed views of untyped memory, and transposes between rows and columns, for the dense factorizations.
+// Transposes between rows and columns, for the dense factorizations.
 #pragma once
 #include <algorithm>
 #include <complex>
 #include <cstdint>
 
+#include "kernels/blas_types.hpp"
 #include "kernels/move/copy.hpp"
 
 namespace tessera::kernels {
-
-template <class T> const T* as(const void* p) { return static_cast<const T*>(p); }
-template <class T> T* as(void* p) { return static_cast<T*>(p); }
 
 // Transposes (rows, columns), with rows ld_from apart, to (columns, rows), with rows ld_to apart. On all
 // threads.
