@@ -62,7 +62,11 @@ def value_text(row, side):
 
 
 def markdown(facts, rows):
-    lines = [machine_line(facts), "", "| row | ranks | tessera | peer | peer's | ratio | goal | share of the limit |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    return f"{machine_line(facts)}\n\n{table(rows)}"
+
+
+def table(rows):
+    lines = ["| row | ranks | tessera | peer | peer's | ratio | goal | share of the limit |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
     for row in rows:
         goal = row.get("goal") or 0
         ratio = f"{row['ratio']:.2f}"

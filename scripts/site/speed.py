@@ -16,13 +16,27 @@ import results  # noqa: E402
 HEAD = "| what | ranks | tessera | peer | peer's time | ratio | goal |\n| --- | --- | --- | --- | --- | --- | --- |\n"
 
 
+# The rows of a subject, by their names: the first pattern that fits. What fits none stands last.
+SUBJECTS = [("As on a CPU without AVX-512", r"_avx2$"), ("The same bits on every number of ranks", r"^same_bits|_same_bits$"), ("Calls, plans and agreement", r"^(jit|one_op|agreement|fori)_"),
+            ("Products", r"^(product|matmul|einsum)_"), ("FFT", "^fft_"), ("Linear algebra", "^(linalg|spmv)_"), ("Networks", "^(gradient|layer)_"),
+            ("Messages and layouts", r"^(all_|reduce_|permute|broadcast|reshard)"), ("Files", "^(checkpoint|zarr)_"), ("Beside NumPy and SciPy", "^numpy_"), ("Elementwise, reductions, sorts, random numbers", "")]
+
+
 def read():
     return json.loads((site / "speed.json").read_text())
 
 
+def by_subject(machine, rows):
+    """A table for each subject, in the order of the page."""
+    of = {subject: [] for subject, _ in [*SUBJECTS[2:], *SUBJECTS[:2]]}  # other builds and settings stand last
+    for row in rows:
+        of[next(subject for subject, pattern in SUBJECTS if re.search(pattern, row["name"]))].append(row)
+    return results.machine_line(machine) + "\n\n" + "\n".join(f"### {subject}\n\n{results.table(found)}" for subject, found in of.items() if found)
+
+
 def page(figures, text):
     """The page's text with its tables."""
-    tables = {"rows": results.markdown(figures["machine"], figures["rows"])}
+    tables = {"rows": by_subject(figures["machine"], figures["rows"])}
     for name in ("products", "messages"):
         tables[name] = HEAD + "".join("| " + " | ".join(cells) + " |\n" for cells in figures[name])
     return re.sub(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", lambda found: f"{found[1]}\n{tables[found[2]]}\n", text, flags=re.S)
