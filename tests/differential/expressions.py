@@ -125,10 +125,11 @@ class Builder:
         return value
 
     def in_dtype_of(self, array, *hosts):
-        """Operands as the op computes them: in its result's dtype, halves in float32."""
+        """Operands as the op computes them: converted to its result's dtype (large integers to infinite halves), halves then to float32."""
         name = str(array.dtype)
-        name = "float32" if name in ("float16", "bfloat16") else name
-        return [host.astype(name, copy=False) for host in hosts]
+        with np.errstate(over="ignore"):
+            converted = [host.astype(name, copy=False) for host in hosts]
+        return [host.astype("float32") for host in converted] if name in ("float16", "bfloat16") else converted
 
     def results(self):
         """(name, tessera's value, NumPy's, dtypes) of what the program asks for, in a random order of evaluation."""
