@@ -40,6 +40,7 @@ if(PROJECT_IS_TOP_LEVEL)
     set(tessera_sanitizers -fsanitize=address,undefined)
     if(TESSERA_SANITIZE STREQUAL "thread")
       set(tessera_sanitizers -fsanitize=thread)
+      list(APPEND tessera_warnings -Wno-tsan)  # fences: ours order memory between processes, which the sanitizer does not follow
     endif()
     add_compile_options(${tessera_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(${tessera_sanitizers})
