@@ -1,7 +1,9 @@
 """check.py TESSERA DATA: runs the command line and compares status, output and files. Every case runs; exits 1 if one failed."""
+import atexit
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import tempfile
 
 tessera, data = map(pathlib.Path, sys.argv[1:3])
 folder = pathlib.Path(tempfile.mkdtemp(prefix="tessera-cli-"))
+atexit.register(shutil.rmtree, folder, ignore_errors=True)
 images = data / "digits/images.npy"
 failures = 0
 

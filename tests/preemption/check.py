@@ -2,11 +2,13 @@
 """check.py MPIEXEC PROGRAM TESSERA NAME | check.py --list: jobs that are asked to stop, by a signal to one of their ranks.
 
 Each ends with the status of its own, after one save, and its next start goes on to what an undisturbed run reaches."""
+import atexit
 import os
 import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +30,7 @@ class Job:
     def __init__(self, mpiexec, program, tessera):
         self.mpiexec, self.program, self.tessera = mpiexec, program, tessera
         self.folder = tempfile.mkdtemp(prefix="tessera-preemption-")
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
 
     def run(self, *words, ranks=3, **settings):
         command = [self.mpiexec, "-n", str(ranks)] if ranks else []

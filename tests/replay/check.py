@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """check.py MPIEXEC PROGRAM TESSERA NAME: records a program on four ranks and replays each rank alone."""
+import atexit
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import tempfile
 mpiexec, program, tessera, name = sys.argv[1:5]
 ranks = 4
 folder = pathlib.Path(tempfile.mkdtemp(prefix="replay-"))
+atexit.register(shutil.rmtree, folder, ignore_errors=True)
 tape = folder / "tape"
 
 

@@ -4,11 +4,13 @@ Each cell must run. With --keep its outputs are written into the notebook, witho
 value, the devices of pictures by name. --small makes the arrays smaller: then values are compared only in notebooks that it does not change.
 """
 import argparse
+import atexit
 import json
 import os
 import pathlib
 import queue
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,7 @@ TIME = re.compile(r"^\S+ \S+ ± \S+ \S+ per loop .*\n?", re.M)
 class Kernel:
     def __init__(self, tessera):
         folder = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         os.environ["JUPYTER_PATH"] = os.environ["JUPYTER_DATA_DIR"] = folder
         subprocess.run([sys.executable, "-m", "tessera.notebook", "-n", "8", "--install", "--tessera", tessera], check=True, stdout=subprocess.DEVNULL)
         self.manager = KernelManager(kernel_name="tessera-8")

@@ -2,9 +2,11 @@
 """check.py TESSERA STOPPED TRAIN NAME | check.py --list: jobs under a real SLURM of four nodes. nodes.py starts it on the head of the cluster.
 
 STOPPED is the program of tests/preemption, which counts, saves when it is asked to stop, and goes on."""
+import atexit
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -200,4 +202,5 @@ if __name__ == "__main__":
     else:
         tessera, train = sys.argv[1], sys.argv[3]
         folder = pathlib.Path(tempfile.mkdtemp(prefix="tessera-slurm-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         scenarios[sys.argv[4]](sys.argv[2])

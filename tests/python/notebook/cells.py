@@ -1,10 +1,12 @@
 """A kernel over ranks, driven as Jupyter drives it: cells.py RANKS TESSERA. Exits 77 without ipykernel."""
+import atexit
 import json
 import os
 import pathlib
 import queue
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,7 @@ def check(what, holds, seen):
 class Kernel:
     def __init__(self):
         folder = pathlib.Path(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         name = f"tessera-{ranks}"
         os.environ["JUPYTER_PATH"] = os.environ["JUPYTER_DATA_DIR"] = str(folder)
         sys.argv[1:] = ["-n", str(ranks), "--install", "--tessera", command]
@@ -88,6 +91,7 @@ class Kernel:
 def check_the_server():
     """What Jupyter gets when `tessera notebook` starts it: a kernel whose job can start under it."""
     folder = pathlib.Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "jupyter-lab").write_text("#!/bin/sh\necho \"$@\"\nls $JUPYTER_PATH/kernels\nenv\n")
     (folder / "jupyter-lab").chmod(0o755)
     environment = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")

@@ -1,11 +1,11 @@
 """tessera notebook -n 8 [--install] [words of jupyter]: Jupyter with a kernel that runs each cell on all ranks."""
 import argparse
+import hashlib
 import json
 import os
 import pathlib
 import shutil
 import sys
-import tempfile
 
 
 def kernel_words(ranks, launcher):
@@ -13,13 +13,20 @@ def kernel_words(ranks, launcher):
 
 
 def write_kernel(folder, ranks, launcher):
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = kernel_spec(ranks, launcher)
+    new = folder / f"kernel.{os.getpid()}"
+    new.write_text(spec)
+    new.replace(folder / "kernel.json")
+
+
+def kernel_spec(ranks, launcher):
     import tessera  # noqa: F401  one rank: the path of the package
 
-    folder.mkdir(parents=True, exist_ok=True)
     paths = [str(pathlib.Path(tessera.__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     spec = {"argv": kernel_words(ranks, launcher), "display_name": f"tessera ({ranks} rank{'s' if ranks > 1 else ''})", "language": "python",
             "interrupt_mode": "message", "env": {"PYTHONPATH": os.pathsep.join(paths), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}, "metadata": {"debugger": False}}
-    (folder / "kernel.json").write_text(json.dumps(spec, indent=1) + "\n")
+    return json.dumps(spec, indent=1) + "\n"
 
 
 def main():
@@ -47,7 +54,9 @@ def main():
     jupyter = next((c for c in (["jupyter-lab"], ["jupyter-notebook"]) if shutil.which(c[0])), None)
     if jupyter is None:
         sys.exit("tessera notebook: there is neither jupyter-lab nor jupyter-notebook: pip install jupyterlab, or apt-get install jupyter-notebook; or use --install")
-    shared = pathlib.Path(tempfile.mkdtemp(prefix="tessera-notebook-"))
+    # The process becomes Jupyter, which reads the folder for as long as it lives: nobody could remove a temporary one.
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    shared = cache / "tessera/jupyter" / hashlib.sha256(kernel_spec(options.n, [options.tessera]).encode()).hexdigest()[:16]
     write_kernel(shared / "kernels" / name, options.n, [options.tessera])
     os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [str(shared), os.environ.get("JUPYTER_PATH")]))
     # os.environ is of the time before MPI started in this process: with MPI's own variables the kernel's mpirun would fail.
