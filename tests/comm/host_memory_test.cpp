@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "comm/collectives/collectives.hpp"
 #include "comm/mpi/communicator.hpp"
+#include "support/no_more_files.hpp"
 
 namespace tessera::comm {
 namespace {
@@ -55,23 +55,6 @@ int open_files() {
   return count;
 }
 
-// Prevents this process from opening files until the scope ends.
-class NoMoreFiles {
- public:
-  NoMoreFiles() {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    const int lowest_free = open("/dev/null", O_RDONLY);
-    close(lowest_free);
-    rlimit none = before_;
-    none.rlim_cur = static_cast<rlim_t>(lowest_free);
-    setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
-};
-
 TEST(HostMemory, holds_one_file_however_many_blocks) {
   const int before = open_files();
   std::vector<Buffer> blocks;
@@ -81,7 +64,7 @@ TEST(HostMemory, holds_one_file_however_many_blocks) {
 
 TEST(HostMemory, is_shared_when_no_file_can_be_opened) {
   if (!everybody_shares()) GTEST_SKIP() << "no rank shares memory with this one";
-  const NoMoreFiles limit;
+  const test::NoMoreFiles limit;
   const Buffer block = allocate_on_host(bytes + 4096);
   std::memset(block.data(), world().rank() + 1, bytes);
   const auto places = addresses_of_all(block.data());

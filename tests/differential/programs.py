@@ -5,7 +5,6 @@ All ranks build program number FIRST, FIRST + 1, … from its number alone, run 
 of the same expression, computed in the dtype that tessera gives to each result. PROGRESS is a file that names the program under way: a process
 that dies has told by then which one it was. A difference prints the program as Python and ends with status 1.
 """
-import pathlib
 import sys
 
 import numpy as np
@@ -55,10 +54,14 @@ def run_program(number):
 
 
 def main():
-    first, count, progress = int(sys.argv[1]), int(sys.argv[2]), pathlib.Path(sys.argv[3])
+    first, count = int(sys.argv[1]), int(sys.argv[2])
+    # Overwritten, not truncated: on some file systems that would wait for the disk at each program, and a reader would find it empty.
+    progress = open(sys.argv[3], "w") if ts.is_main_process() else None
     for number in range(first, first + count):
-        if ts.is_main_process():
-            progress.write_text(str(number))
+        if progress:
+            progress.seek(0)
+            progress.write(f"{number:020}")
+            progress.flush()
         try:
             run_program(number)
         except Mismatch as mismatch:

@@ -6,10 +6,13 @@
 
 #include <gmock/gmock.h>
 
+#include <optional>
+
 #include "base/settings.hpp"
 #include "comm/host/host_memory.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "fft/reference.hpp"
+#include "support/no_more_files.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera::test {
@@ -139,6 +142,25 @@ TEST(OnHost, three_blocks_of_memory_at_most) {
       EXPECT_LE(memory_use().peak_bytes - others, blocks * shard + (std::int64_t{1} << 20))
           << where << " of " << shard;
     }
+  }
+}
+
+// The last rank alone has no file descriptor left: results that are kept need none, so nobody is refused.
+TEST(OnHost, results_are_kept_where_one_rank_can_open_no_file) {
+  const NamedSharding rows(make_mesh({device_count()}, {"x"}), P("x"));
+  const Array x = device_put(astype(reshape(arange(128 * 130), {128, 130}), complex128), rows);
+  eval(fft::fftn(x));  // opens what is opened once
+  std::vector<Array> kept;
+  {
+    std::optional<NoMoreFiles> limit;
+    if (process_index() + 1 == process_count()) limit.emplace();
+    for (int i = 0; i < 60; ++i) eval(kept.emplace_back(fft::fftn(x * (i + 1))));
+  }
+  const auto once = to_vector<Complex>(fft::fftn(on_one(x)));
+  for (const int i : {0, 31, 59}) {
+    auto expected = once;
+    for (auto& value : expected) value *= i + 1;
+    expect_close(kept[i], expected, x.shape(), 1e-12, "result " + std::to_string(i));
   }
 }
 
