@@ -26,20 +26,38 @@ std::optional<std::pair<double, double>> range_of(Dtype dtype, const T* values, 
   return std::pair{static_cast<double>(low), static_cast<double>(high)};
 }
 
-}  // namespace
-
-std::optional<std::pair<double, double>> known_range(const Array& x) {
+// The memory of x if every rank holds all of it, in one of the usual dtypes of real numbers; else null.
+const std::byte* held_everywhere(const Array& x) {
   const Node& node = *x.node();
   const Output& output = output_of(x);
   const bool is_everywhere = output.stored && !output.sharding && output.stored->layout.is_fully_replicated();
-  if (node.traced || node.region || output.deleted || !is_everywhere || x.size() == 0) return std::nullopt;
-  if (!is_integer(x.dtype()) && x.dtype() != float32 && x.dtype() != float64) return std::nullopt;
+  if (node.traced || node.region || output.deleted || !is_everywhere) return nullptr;
+  const bool is_usual = is_integer(x.dtype()) || x.dtype() == float32 || x.dtype() == float64;
+  return is_usual ? output.stored->buffer.data() : nullptr;
+}
+
+}  // namespace
+
+std::optional<std::pair<double, double>> known_range(const Array& x) {
+  const std::byte* const held = held_everywhere(x);
+  if (held == nullptr || x.size() == 0) return std::nullopt;
   return kernels::visit(x.dtype(), [&]<class T>(T) -> std::optional<std::pair<double, double>> {
     if constexpr (!std::is_arithmetic_v<T> || std::is_same_v<T, bool>)
       return std::nullopt;
     else
-      return range_of(x.dtype(), reinterpret_cast<const T*>(output.stored->buffer.data()), x.size());
+      return range_of(x.dtype(), reinterpret_cast<const T*>(held), x.size());
   });
+}
+
+std::optional<std::vector<double>> known_values(const Array& x) {
+  const std::byte* const held = held_everywhere(x);
+  if (held == nullptr) return std::nullopt;
+  std::vector<double> values;
+  kernels::visit(x.dtype(), [&]<class T>(T) {
+    if constexpr (std::is_arithmetic_v<T>)
+      values.assign(reinterpret_cast<const T*>(held), reinterpret_cast<const T*>(held) + x.size());
+  });
+  return values;
 }
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "graph/node.hpp"
 
@@ -10,5 +11,7 @@ namespace tessera {
 
 // The smallest and the largest value if every rank holds all values; nullopt for an empty array or a NaN.
 std::optional<std::pair<double, double>> known_range(const Array& x);
+// The values of a real array if every rank holds them all.
+std::optional<std::vector<double>> known_values(const Array& x);
 
 }  // namespace tessera

@@ -56,9 +56,20 @@ class Search {
 
   std::optional<Stages> find(const Open& open, std::int64_t held, int depth) {
     std::optional<Stages> best = in_one(open, held, depth);
-    if (best && fits(*best)) return best;
-    const Open simple{simplified(open.values, numbers_), open.results};
-    if (auto stages = in_one(simple, held, depth)) keep_better(best, std::move(*stages));
+    for (const SelectBy selection : {SelectBy::rounds, SelectBy::sorting}) {
+      if ((best && fits(*best)) || (selection == SelectBy::sorting && !has_selection(open.values))) break;
+      const Open simple{simplified(open.values, numbers_, selection), open.results};
+      if (auto stages = in_some(simple, held, depth)) keep_better(best, std::move(*stages));
+    }
+    return best;
+  }
+  const std::string& refusals() const { return refusals_; }
+  // The bytes of the operands and results of an op that was refused, on all ranks together.
+  std::int64_t needed_bytes() const { return needed_bytes_; }
+
+ private:
+  std::optional<Stages> in_some(const Open& simple, std::int64_t held, int depth) {
+    std::optional<Stages> best = in_one(simple, held, depth);
     if ((best && fits(*best)) || depth + 1 >= most_stages) return best;
     const Graph graph = collect(simple.values, false);
     const DimClasses dims(graph);
@@ -69,11 +80,6 @@ class Search {
       if (auto stages = in_panels(simple, graph, dims, held, depth)) keep_better(best, std::move(*stages));
     return best;
   }
-  const std::string& refusals() const { return refusals_; }
-  // The bytes of the operands and results of an op that was refused, on all ranks together.
-  std::int64_t needed_bytes() const { return needed_bytes_; }
-
- private:
   static std::int64_t bytes_of_operands(const Node& node) {
     std::int64_t bytes = 0;
     for (const auto& x : node.inputs) bytes += x.nbytes();

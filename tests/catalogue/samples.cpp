@@ -171,6 +171,7 @@ const std::map<std::string, std::string>& ops_tested_elsewhere() {
       {"psum_groups", "tests/ops/collective"},
       {"read_file", "an array in a file, which io::open gives: tests/stream"},
       {"read_file_at", "elements of a vector in a file, which io::compute reads: tests/stream"},
+      {"count_digits", "a round of a selection from a vector in a file: tests/stream"},
       {"effect", "what prints and calls back inside a trace: tests/debug"},
       {"host_call",
        "a function of the program, called in the middle of one: tests/python/test_jax_internals.py"},

@@ -11,6 +11,8 @@
 #include <numeric>
 #include <thread>
 
+#include "kernels/sort/count_digits.hpp"
+#include "kernels/sort/order_key.hpp"
 #include "kernels/sort/select.hpp"
 #include "kernels/threads.hpp"
 #include "kernels/values.hpp"
@@ -287,6 +289,42 @@ template <class T> void check_select_of() {
 TEST(select_rows, finds_the_very_elements_that_sorting_gives) {
   check_select_of<float>();
   check_select_of<double>();
+}
+
+// Narrows the key of the element at a position, digit by digit, as a selection does.
+template <class T> OrderKey<T> key_by_digits(const std::vector<T>& x, std::int64_t rank) {
+  std::uint64_t prefix = 0;
+  for (int shift = 8 * static_cast<int>(sizeof(T)) - digit_bits; shift >= 0; shift -= digit_bits) {
+    const std::vector<std::uint64_t> prefixes = {prefix ^ 1, prefix, prefix};
+    std::vector<std::int64_t> counts(3 * digit_count, -1);
+    count_digits(dtype_of<T>(), x.data(), std::ssize(x), prefixes, shift, counts.data());
+    const auto of = std::span(counts).subspan(digit_count, digit_count);
+    EXPECT_TRUE(std::equal(of.begin(), of.end(), counts.begin() + 2 * digit_count));
+    std::int64_t digit = 0;
+    for (; digit + 1 < digit_count && rank >= of[digit]; ++digit) rank -= of[digit];
+    prefix = prefix << digit_bits | static_cast<std::uint64_t>(digit);
+  }
+  return static_cast<OrderKey<T>>(prefix);
+}
+template <class T> void check_digits_of() {
+  for (const int team : {1, 3})
+    for (const std::int64_t n : {1, 2, 1023, 1025, 600'001}) {
+      set_threads(team);
+      auto x = testing::random_values<T>(n, 11);
+      for (std::int64_t i = 0; i < n; i += 7) x[i] = std::numeric_limits<T>::quiet_NaN();
+      for (std::int64_t i = 3; i < n; i += 7)
+        x[i] = i % 2 == 0 ? T(-0.0) : -std::numeric_limits<T>::infinity();
+      std::vector<OrderKey<T>> sorted;
+      for (const T value : x) sorted.push_back(order_key(value));
+      std::ranges::sort(sorted);
+      for (const auto rank : {std::int64_t{0}, n / 3, n / 2, n - 1})
+        EXPECT_EQ(key_by_digits(x, rank), sorted[rank]) << n << " elements, " << team << " threads";
+    }
+  set_threads(1);
+}
+TEST(count_digits, narrow_the_key_of_an_element) {
+  check_digits_of<float>();
+  check_digits_of<double>();
 }
 
 }  // namespace

@@ -378,6 +378,8 @@ class NumpysArguments(unittest.TestCase):
 
     def test_lists_of_fractions_and_spaced_numbers_have_the_precision_of_float64(self):
         x = ts.asarray(np.arange(11.0) ** 2)
+        tenths = ts.arange(10.0)  # 0.3 of 10 is 3; in float32 it would be more, and the next element
+        self.assertEqual([float(q(tenths, part, method="inverted_cdf")) for q, part in ((ts.quantile, 0.3), (ts.percentile, 30.0), (ts.nanquantile, 0.3))], [2, 2, 2])
         np.testing.assert_allclose(ts.device_get(ts.quantile(x, [0.11, 0.97])), np.quantile(np.arange(11.0) ** 2, [0.11, 0.97]), rtol=1e-15)
         np.testing.assert_allclose(ts.device_get(ts.geomspace(1, 100, 7, dtype=ts.float64)), np.geomspace(1, 100, 7), rtol=1e-14)
         np.testing.assert_allclose(ts.device_get(ts.logspace(0, 2, 5, dtype=ts.float64)), np.logspace(0, 2, 5), rtol=1e-14)

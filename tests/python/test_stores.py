@@ -75,6 +75,7 @@ class Streamed(Folder):
                       ts.open_zarr(folder / "z.zarr")[""].load(), ts.io.load_npy(os.fsencode(folder / "x.npy"))):
             np.testing.assert_array_equal(ts.device_get(found), values)
         self.assertEqual(ts.io.explain_store(folder / "y.npy", x * 2).bytes_written, 96)
+        self.assertEqual([ts.io.explain_compute(v).bytes_read for v in (ts.sum(x), [ts.sum(x)])], [96, 96])  # one array, or a list
         with ts.io.Zarr(folder / "w.zarr") as out:
             out.write("v", values)
         ts.io.checkpoint.save(folder / "steps", 1, values)

@@ -4,7 +4,8 @@
 /// **Dtypes.** Integers become float32, as in mean. **Sharding.** Remaining dims keep their splits.
 ///
 /// **Communication.** Not collective: every function here records. For a split operand each rank counts or
-/// reduces its block, and one all-reduce of the result's size combines them; quantiles sort (see sort).
+/// reduces its block, and one all-reduce of the result's size combines them; few quantiles at known
+/// fractions are selected by counts of digits, which ranks add up; others sort (see sort).
 ///
 /// **Errors.** Those of reductions; ArgumentError and ShapeError as stated. All are raised on every rank when
 /// recorded.
@@ -86,6 +87,15 @@ std::pair<Array, std::vector<Array>> histogramdd(const Operand& sample, Histogra
                                 const std::string& method = "linear", bool keepdims = false);
 /// nanquantile(x, q / 100).
 [[nodiscard]] Array nanpercentile(const Operand& x, const Operand& q, Axes axes = {},
+                                  const std::string& method = "linear", bool keepdims = false);
+/// As above; the number stays a double: 0.3 of 10 elements is 3, which float32's 0.3 exceeds.
+[[nodiscard]] Array quantile(const Operand& x, double q, Axes axes = {}, const std::string& method = "linear",
+                             bool keepdims = false);
+[[nodiscard]] Array percentile(const Operand& x, double q, Axes axes = {},
+                               const std::string& method = "linear", bool keepdims = false);
+[[nodiscard]] Array nanquantile(const Operand& x, double q, Axes axes = {},
+                                const std::string& method = "linear", bool keepdims = false);
+[[nodiscard]] Array nanpercentile(const Operand& x, double q, Axes axes = {},
                                   const std::string& method = "linear", bool keepdims = false);
 /// nanquantile(x, 0.5).
 [[nodiscard]] Array nanmedian(const Operand& x, Axes axes = {}, bool keepdims = false);

@@ -222,6 +222,15 @@ io::StoreOptions store_options(const std::string& name, std::int64_t memory_limi
   return options;
 }
 
+bool is_list(const py::object& values) {
+  return py::isinstance<py::list>(values) || py::isinstance<py::tuple>(values);
+}
+// Arrays of a list, or a single one.
+std::vector<Array> one_or_more(const py::object& values) {
+  if (!is_list(values)) return {values.cast<Value>().array};
+  return arrays_of(values.cast<std::vector<Value>>());
+}
+
 void bind_stream_plan(py::module_& part) {
   py::class_<io::StreamPlan>(part, "StreamPlan")
       .def_readonly("streamed", &io::StreamPlan::streamed)
@@ -239,8 +248,8 @@ void bind_stream_plan(py::module_& part) {
       .def("__str__", [](const io::StreamPlan& plan) { return io::to_string(plan); });
   part.def(
       "explain_compute",
-      [](const std::vector<Value>& values, std::int64_t memory_limit, std::int64_t slab) {
-        return io::explain_compute(arrays_of(values), {memory_limit, slab}, here());
+      [](const py::object& values, std::int64_t memory_limit, std::int64_t slab) {
+        return io::explain_compute(one_or_more(values), {memory_limit, slab}, here());
       },
       py::arg("values"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
   part.def(
@@ -260,12 +269,10 @@ void bind_streams(py::module_& part) {
   part.def(
       "compute",
       [](const py::object& values, std::int64_t memory_limit, std::int64_t slab) -> py::object {
-        const bool is_list = py::isinstance<py::list>(values) || py::isinstance<py::tuple>(values);
-        const auto given = is_list ? arrays_of(values.cast<std::vector<Value>>())
-                                   : std::vector<Array>{values.cast<Value>().array};
+        const auto given = one_or_more(values);
         std::vector<Array> computed;
         unlocked([&](auto where) { computed = io::compute(given, {memory_limit, slab}, where); });
-        return is_list ? py::cast(computed) : py::cast(computed.front());
+        return is_list(values) ? py::cast(computed) : py::cast(computed.front());
       },
       py::arg("values"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
   part.def(

@@ -12,6 +12,7 @@
 #include "ops/functions.hpp"
 #include "ops/sort/cumulative.hpp"
 #include "ops/sort/select.hpp"
+#include "ops/sort/select_by_rounds.hpp"
 
 namespace tessera::stream {
 namespace {
@@ -36,11 +37,14 @@ Array dim_by_dim(const Array& given, const FftParams& p) {
 }
 
 // The elements of a sorted vector, which is merged from sorted runs.
-Array from_sorted_vector(const Array& x, const SelectParams& p) {
+Array from_sorted_vector(const Array& x, const std::vector<std::int64_t>& positions) {
   const Array sorted = sort(x, 0);
   std::vector<Array> found;
-  for (const auto at : p.positions) found.push_back(sorted(slice(at, at + 1)));
+  for (const auto at : positions) found.push_back(sorted(slice(at, at + 1)));
   return concatenate(found, 0);
+}
+bool selects_from_vector(const Node& node) {
+  return node.op->name == "elements_of_sorted" && node.inputs[0].ndim() == 1;
 }
 
 // A running sum from the end is one from the start of the flipped array.
@@ -84,11 +88,12 @@ std::vector<Array> tall_factors(const Node& node, const Array& x) {
 }
 
 std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Array>& inputs,
-                                          FileNumbers& numbers, bool is_given) {
+                                          FileNumbers& numbers, SelectBy selection, bool is_given) {
   if (auto file = as_file(node, inputs, numbers)) return std::vector<Array>{*file};
-  if (node.op->name == "elements_of_sorted" && inputs[0].ndim() == 1) {
+  if (selects_from_vector(node)) {
     const OnBehalfOf call(node.called());
-    return std::vector<Array>{from_sorted_vector(inputs[0], node.params->as<SelectParams>())};
+    const auto select = selection == SelectBy::rounds ? elements_by_rounds : from_sorted_vector;
+    return std::vector<Array>{select(inputs[0], node.params->as<SelectParams>().positions)};
   }
   if (const auto running = running_of(node); running && running->reverse) {
     const OnBehalfOf call(node.called());
@@ -131,7 +136,12 @@ Array Replaced::of(const Array& x) {
   return known == known_.end() ? x : known->second;
 }
 
-std::vector<Array> simplified(const std::vector<Array>& given, FileNumbers& numbers) {
+bool has_selection(const std::vector<Array>& values) {
+  return std::ranges::any_of(collect(values, false).nodes,
+                             [](const auto& node) { return selects_from_vector(*node); });
+}
+
+std::vector<Array> simplified(const std::vector<Array>& given, FileNumbers& numbers, SelectBy selection) {
   constexpr int most_rounds = 4;  // what stands for an op may hold ops that have simpler forms
   std::vector<Array> values = given;
   for (int round = 0; round < most_rounds; ++round) {
@@ -140,7 +150,7 @@ std::vector<Array> simplified(const std::vector<Array>& given, FileNumbers& numb
     for (const auto& node : graph.nodes) {
       bool has_changed = false;
       auto inputs = mapped(node->inputs, known, has_changed);
-      auto results = simpler(*node, inputs, numbers, round == 0);
+      auto results = simpler(*node, inputs, numbers, selection, round == 0);
       if (!results && has_changed) results = record_again(*node, node->params, std::move(inputs));
       for (std::size_t i = 0; results && i < results->size(); ++i)
         known[{node.get(), static_cast<int>(i)}] = (*results)[i];

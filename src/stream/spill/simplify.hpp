@@ -22,7 +22,12 @@ class Replaced {
   std::map<ValueId, Array> known_;
 };
 
+// How elements at places of a sorted vector are found: by counts in several passes, which take 65,536 numbers
+// a place and pass, or in a sorted copy.
+enum class SelectBy { rounds, sorting };
+bool has_selection(const std::vector<Array>& values);
+
 // The same values with slices, joins, pads, rolls and flips of files as arrays in files, and FFTs dim by dim.
-std::vector<Array> simplified(const std::vector<Array>& values, FileNumbers&);
+std::vector<Array> simplified(const std::vector<Array>& values, FileNumbers&, SelectBy);
 
 }  // namespace tessera::stream

@@ -20,6 +20,25 @@ TEST(Quantile, by_every_method) {
               testing::HasSubstr("'middle'"));
 }
 
+// 10 * 0.3 is 3; with float32's 0.3 it would be above 3, and the next element.
+TEST(Quantile, of_a_fraction_is_that_of_its_double) {
+  EXPECT_EQ(item<float>(quantile(arange(10.f), 0.3, {}, "inverted_cdf")), 2.f);
+  EXPECT_EQ(item<float>(percentile(arange(10.f), 30.0, {}, "inverted_cdf")), 2.f);
+  const Array unknown = sqrt(full({}, 0.09, float64));  // sorted, not selected
+  EXPECT_EQ(item<float>(quantile(arange(10.f), unknown, {}, "inverted_cdf")), 2.f);
+}
+
+TEST(Quantile, of_known_fractions_sends_counts_and_no_values) {
+  const Array x = device_put(astype(remainder(arange(40001) * 7919, 40001), float64),
+                             NamedSharding(make_mesh({device_count()}, {"x"}), P("x")));
+  const Array found = quantile(x, array({0.0, 0.3, 0.5, 1.0}));
+  const auto text = program_of(found);
+  EXPECT_THAT(text, testing::HasSubstr("elements_of_sorted("));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("all-gather")));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr(" sort(")));
+  EXPECT_EQ(to_vector<double>(found), (std::vector<double>{0, 12000, 20000, 40000}));
+}
+
 TEST(Quantile, over_axes_and_past_nan) { EXPECT_THROW(quantile(ones({0, 3}), 0.5, 0), ShapeError); }
 
 TEST(WithoutNan, reductions) { EXPECT_EQ(to_vector<int>(nanargmin(full({2}, NAN), 0))[0], -1); }
