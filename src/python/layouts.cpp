@@ -120,8 +120,9 @@ void bind_devices(py::module_& m) {
            })
       .def("__hash__", [](const Device& d) { return d.id; })
       .def("__lt__", [](const Device& a, const Device& b) { return a < b; })
-      .def("__eq__",
-           [](const Device& a, py::handle b) { return py::isinstance<Device>(b) && b.cast<Device>() == a; });
+      .def(
+          "__eq__", [](const Device& a, const Device& b) { return a == b; },
+          py::is_operator());  // AllDevices answers for itself
   m.def(
       "devices", [](py::handle) { return devices(); }, py::arg("backend") = py::none(),
       "All of the job, by id.");

@@ -145,7 +145,12 @@ class Devices(unittest.TestCase):
     def test_one_of_several_devices_is_itself(self):
         last = ts.devices()[-1]
         x = ts.device_put(ts.arange(3.0), last)
-        self.assertEqual(x.device, last if ts.device_count() > 1 else ts.all_devices())
+        self.assertEqual(x.device, last)
+        self.assertEqual(last, x.device)
+        self.assertEqual({x.device}, {last})
+        self.assertEqual(ts.from_dlpack(np.zeros(0), device=last).device, last)
+        self.assertEqual(ts.all_devices() == last, ts.device_count() == 1)
+        self.assertNotEqual(last, 3)
         assert_same(x.to_device(ts.all_devices()), np.arange(3, dtype=np.float32))
 
     def test_from_dlpack_takes_one(self):

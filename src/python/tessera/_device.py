@@ -9,7 +9,7 @@ class AllDevices:
     """All devices of the job together: the device of every array that is not on a single device.
 
     x.device is this value for arrays of any shape and sharding, and device= takes it back: asarray(0., device=x.device). An array created with it is uncommitted,
-    so that it follows the layout of what it is used with. x.sharding says how an array is split.
+    so that it follows the layout of what it is used with. x.sharding says how an array is split. In a job of one device it equals that device.
     """
 
     platform = "cpu"
@@ -18,10 +18,10 @@ class AllDevices:
         return "AllDevices()"
 
     def __eq__(self, other):
-        return isinstance(other, AllDevices)
+        return isinstance(other, AllDevices) or (_core.device_count() == 1 and isinstance(other, _core.Device))
 
     def __hash__(self):
-        return hash(AllDevices)
+        return hash(_core.devices()[0]) if _core.device_count() == 1 else hash(AllDevices)
 
     def __reduce__(self):
         return (AllDevices, ())
