@@ -2,6 +2,7 @@
 // with one rank on several.
 #include <tessera/debug.hpp>
 #include <tessera/jit.hpp>
+#include <tessera/linalg.hpp>
 #include <tessera/ops/numpy.hpp>
 #include <tessera/ops/reproducible.hpp>
 #include <tessera/random.hpp>
@@ -275,6 +276,22 @@ void same_bits() {
                 b = floats({side / 2, side / 2}, P("x", None));
     price(
         "same_bits_product_of_columns_by_rows_f32_2048", [&] { return matmul(a, b); }, 1.15);
+  }
+  if (bench::wanted("same_bits_solve_f64_4096")) {
+    const Array a = astype(floats({side, side}, P("x")), float64),
+                b = astype(floats({side}, P("x")), float64);
+    eval(a, b);
+    price(
+        "same_bits_solve_f64_4096", [&] { return linalg::solve(a, b); }, 1.3);
+  }
+  if (bench::wanted("same_bits_cg_25_steps_2048x2048")) {
+    constexpr std::int64_t n = side / 2 * (side / 2);
+    const auto a = sparse::from_rows({n, n}, bench::split(P("x")), entries_of_laplacian);
+    const Array b = astype(floats({n}, P("x")), float64);
+    eval(b);
+    price(
+        "same_bits_cg_25_steps_2048x2048", [&] { return sparse::cg(a, b, {.tol = 0, .maxiter = 25}).x; },
+        1.1);
   }
 }
 

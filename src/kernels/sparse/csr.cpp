@@ -57,9 +57,28 @@ void multiply(CsrPart part, const CsrRows& a, const T* values, const T* x, std::
   }
 }
 
-template <class T> void multiply_in_order(const CsrRows& a, const T* values, const T* own, const T* others,
-                                          std::int64_t before, std::int64_t width, T* y) {
+bool is_among(const CsrRows& a, RowsWith which, std::int64_t r) {
+  return (a.split[r] == a.begin[r + 1]) == (which == RowsWith::own_columns);
+}
+// One element of a row is added up in a register; with several each entry is read once.
+template <class T> void multiply_vector_in_order(const CsrRows& a, RowsWith which, const T* values,
+                                                 const T* own, const T* others, std::int64_t before, T* y) {
   for (std::int64_t r = 0; r < a.rows; ++r) {
+    if (!is_among(a, which, r)) continue;
+    T sum{};
+    auto other = a.split[r];
+    for (; other < a.begin[r + 1] && a.column[other] < before; ++other)
+      sum += product(values[other], others[a.column[other]]);
+    for (auto e = a.begin[r]; e < a.split[r]; ++e) sum += product(values[e], own[a.column[e]]);
+    for (; other < a.begin[r + 1]; ++other) sum += product(values[other], others[a.column[other]]);
+    y[r] = sum;
+  }
+}
+template <class T> void multiply_in_order(const CsrRows& a, RowsWith which, const T* values, const T* own,
+                                          const T* others, std::int64_t before, std::int64_t width, T* y) {
+  if (width == 1) return multiply_vector_in_order(a, which, values, own, others, before, y);
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    if (!is_among(a, which, r)) continue;
     T* to = y + r * width;
     std::fill_n(to, width, T{});
     const auto add = [&](std::int64_t e, const T* x) {
@@ -169,10 +188,10 @@ void csr_multiply(Dtype dtype, CsrPart part, const CsrRows& a, const void* value
     multiply(part, a, v, from, width, static_cast<T*>(y));
   });
 }
-void csr_multiply_in_order(Dtype dtype, const CsrRows& a, const void* values, const void* own,
+void csr_multiply_in_order(Dtype dtype, const CsrRows& a, RowsWith which, const void* values, const void* own,
                            const void* others, std::int64_t before, std::int64_t width, void* y) {
   visit_floating(dtype, [&]<class T>(T) {
-    multiply_in_order(a, static_cast<const T*>(values), static_cast<const T*>(own),
+    multiply_in_order(a, which, static_cast<const T*>(values), static_cast<const T*>(own),
                       static_cast<const T*>(others), before, width, static_cast<T*>(y));
   });
 }

@@ -16,15 +16,17 @@ struct CsrRows {
   const std::int32_t* column = nullptr;  // of each entry, within its part
 };
 enum class CsrPart { own, others };
+// Rows whose columns are all own ones, which need no message, and the rows with a received column.
+enum class RowsWith { own_columns, received_columns };
 
 // Vectors are (elements, width), row-major; float32, float64 and their complex types. For own columns y[r] =
 // the sum of value * x[column] over the entries of row r; for received columns y[r] += the sum.
 void csr_multiply(Dtype, CsrPart, const CsrRows&, const void* values, const void* x, std::int64_t width,
                   void* y);
 // y[r] = the sum over the entries of row r in the order of their global columns: the received columns with an
-// index below `before`, then the own columns, then the remaining received ones.
-void csr_multiply_in_order(Dtype, const CsrRows&, const void* values, const void* own, const void* others,
-                           std::int64_t before, std::int64_t width, void* y);
+// index below `before`, then the own columns, then the remaining received ones. Other rows are not written.
+void csr_multiply_in_order(Dtype, const CsrRows&, RowsWith, const void* values, const void* own,
+                           const void* others, std::int64_t before, std::int64_t width, void* y);
 // x[column] += value * y[r].
 void csr_multiply_transposed(Dtype, CsrPart, const CsrRows&, const void* values, const void* y,
                              std::int64_t width, void* x);

@@ -19,7 +19,7 @@
 namespace tessera {
 namespace {
 
-using kernels::CsrPart;
+using kernels::CsrPart, kernels::RowsWith;
 
 // Records one op per example.
 Batched batch_each(const BatchArgs& args) {
@@ -227,19 +227,21 @@ void dot_together(const CommunicationArgs& args) {
 }
 
 // The product of a ReproducibleScope: adds a row in the order of its columns, whichever rank holds them.
-void dot_in_order(const KernelArgs& a, const std::byte* others) {
+void dot_in_order(const KernelArgs& a, RowsWith which, const std::byte* others) {
   const auto& plan = pattern_of(a.params).plan;
   const auto& x = a.in[1];
   const auto before =
       std::lower_bound(plan.others.begin(), plan.others.end(), x.box[0].start) - plan.others.begin();
-  kernels::csr_multiply_in_order(a.in[0].dtype, plan.view(), a.in[0].data, x.data, others, before,
+  kernels::csr_multiply_in_order(a.in[0].dtype, plan.view(), which, a.in[0].data, x.data, others, before,
                                  width_of(x.shape()), a.out[0].data);
 }
-void dot_own_in_order(const KernelArgs& a) { dot_in_order(a, nullptr); }
+void dot_own_in_order(const KernelArgs& a) { dot_in_order(a, RowsWith::own_columns, nullptr); }
 void dot_together_in_order(const CommunicationArgs& args) {
   Exchange exchange(args, element_bytes(args.local.in[1]));
-  exchange.take(args.local.in[1].data).wait();
-  dot_in_order(args.local, exchange.others());
+  auto arriving = exchange.take(args.local.in[1].data);
+  dot_own_in_order(args.local);
+  arriving.wait();
+  dot_in_order(args.local, RowsWith::received_columns, exchange.others());
 }
 
 // ---- x = a^T y ----
