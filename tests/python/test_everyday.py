@@ -381,6 +381,31 @@ class NumpysArguments(unittest.TestCase):
                 for ours, numpys in zip(found, expected):
                     np.testing.assert_allclose(np.asarray(ts.device_get(ours) if isinstance(ours, ts.Array) else ours), numpys, rtol=1e-6, atol=1e-6, err_msg=call)
 
+    def test_numbers_beside_an_array_of_float64_have_its_precision(self):
+        """0.1 and 0.3 are elements of x; rounded to float32 they would be none, and results would be 1e-8 off."""
+        x = np.array([0.05, 0.1, 0.2, 0.3, 0.7])
+        calls = ["isin(x, [0.3, 0.1])", "digitize(x, [0.1, 0.3])", "histogram(x, bins=[0.05, 0.1, 0.3, 0.7])[0]", "intersect1d(x, [0.1, 0.5])", "insert(x, 1, 0.1)", "append(x, 0.1)",
+                 "concatenate([x, [0.1]])", "stack([x, [0.1, 0.2, 0.3, 0.4, 0.5]])", "polyval([0.1, 0.2], x)", "convolve(x, [0.1, 0.3])", "cross(x[:3], [0.1, 0.2, 0.3])",
+                 "piecewise(x, [x < 0.2, x >= 0.2], [0.1, 0.3])", "polyfit(x, [0.1, 0.2, 0.3, 0.4, 0.5], 1)", "cov(x, [0.1, 0.2, 0.5, 0.3, 0.1])", "diff(x, prepend=0.3, append=0.1)",
+                 "ediff1d(x, 0.1, [0.3])", "gradient(x, [0.1, 0.2, 0.3, 0.4, 0.6])", "linalg.lstsq(stack([x, x ** 2], 1), [0.1, 0.2, 0.3, 0.4, 0.5], rcond=None)[0]"]
+        for call in calls:
+            with self.subTest(call):
+                expected = eval(call, {**vars(np), "x": x})  # noqa: S307: our own texts
+                for split in spread(x):
+                    found = ts.device_get(eval(call, {**{name: getattr(ts, name) for name in dir(ts)}, "x": split}))  # noqa: S307
+                    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(ts.device_get(ts.trapezoid(ts.asarray(x), [0.1, 0.2, 0.3, 0.4, 0.6])), 0.1475, rtol=1e-14)
+        for change, index in (([0.1, 0.3], slice(0, 2)), (0.1, 1)):
+            changed, wanted = ts.asarray(x), x.copy()
+            changed[index] = wanted[index] = change
+            np.testing.assert_array_equal(ts.device_get(changed), wanted)
+        for change in ("put(x, [1, 2], [0.1, 0.3])", "place(x, x > 0.2, [0.1])", "copyto(x, 0.1)", "fill_diagonal(x, 0.1)"):
+            ours, wanted = (ts.zeros((5, 5), dtype=ts.float64), np.zeros((5, 5))) if "diag" in change else (ts.asarray(x), x.copy())
+            eval("ts." + change, {"ts": ts, "x": ours})  # noqa: S307
+            eval("np." + change, {"np": np, "x": wanted})  # noqa: S307
+            np.testing.assert_array_equal(ts.device_get(ours), wanted)
+        self.assertEqual(ts.concatenate([ts.asarray(x, dtype=ts.float32), [0.1]]).dtype, ts.float32)
+
     def test_lists_of_fractions_and_spaced_numbers_have_the_precision_of_float64(self):
         x = ts.asarray(np.arange(11.0) ** 2)
         tenths = ts.arange(10.0)  # 0.3 of 10 is 3; in float32 it would be more, and the next element

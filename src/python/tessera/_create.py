@@ -12,8 +12,21 @@ __all__ = ["array", "asarray", "arange", "empty", "empty_like", "eye", "identity
            "zeros_like", "device_get", "copy_to_numpy", "logspace", "geomspace", "tri"]
 
 
-def _array(x):
-    return x if isinstance(x, Array) else asarray(x)
+def _array(x, *beside):
+    """x as an array. A number, or a list of numbers, has the precision of the arrays beside it: next to float64, 0.1 is not rounded to float32."""
+    if isinstance(x, Array):
+        return x
+    made = asarray(x)
+    wide = {"float32": _core.float64, "complex64": _core.complex128}.get(str(made.dtype))
+    if wide is None or not isinstance(x, (float, complex, list, tuple)) or not any(str(getattr(b, "dtype", "")) in ("float64", "complex128") for b in beside):
+        return made
+    return asarray(x, dtype=wide)
+
+
+def _arrays(values):
+    """The values as arrays beside each other."""
+    values = list(values)
+    return [_array(v, *values) for v in values]
 
 
 def refuse_out(name, out):

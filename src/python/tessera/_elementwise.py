@@ -4,7 +4,7 @@ import math
 
 from . import _core
 from ._core import Array
-from ._create import _array, refuse_out
+from ._create import _array, _arrays, refuse_out
 from ._device import placed
 from ._views import giving_views
 from ._searching import nonzero
@@ -62,7 +62,7 @@ def where(condition, x1=None, x2=None, /):
 
 def select(conditions, choices, default=0):
     """The first choice whose condition holds."""
-    return _core.select([_array(c) for c in conditions], [_array(c) for c in choices], default)
+    return _core.select([_array(c) for c in conditions], _arrays(choices), default)
 
 
 def divmod(a, b, /):

@@ -6,7 +6,7 @@ import numpy as _np
 
 from . import _core
 from ._core import Array
-from ._create import _array, arange, asarray, copy_to_numpy
+from ._create import _array, _arrays, arange, asarray, copy_to_numpy
 from ._shapes import concatenate, moveaxis, ravel, reshape, tril_indices, triu_indices
 
 __all__ = ["apply_over_axes", "around", "bitwise_count", "degrees", "delete", "diag_indices", "diag_indices_from", "ediff1d", "fabs", "fix", "fromfunction", "insert", "isneginf",
@@ -127,7 +127,7 @@ def isscalar(x):
 
 def ediff1d(x, to_end=None, to_begin=None):
     """The differences of neighbours in row-major order, between to_begin and to_end."""
-    ends = [None if e is None else ravel(_array(e)) for e in (to_begin, to_end)]
+    ends = [None if e is None else ravel(_array(e, x)) for e in (to_begin, to_end)]
     parts = [p for p in (ends[0], _core.diff(ravel(x), 1, 0), ends[1]) if p is not None]
     return concatenate(parts) if len(parts) > 1 else parts[0]
 
@@ -157,11 +157,11 @@ def delete(x, places, axis=None):
 def insert(x, places, values, axis=None):
     """x with the values inserted before the given indices, which refer to x."""
     x, axis = (ravel(x), 0) if axis is None else (_array(x), axis)
-    n = x.shape[axis]
+    n, values = x.shape[axis], _core.astype(_array(values, x), x.dtype)
     at = [(int(p) % n if p < 0 else int(p)) for p in _np.atleast_1d(_np.asarray(places))]
     if builtins.any(p > n for p in at):
         raise _core.errors.IndexError(f"insert at {_core.here()}: place {builtins.max(at)} of an axis of {n}")
-    values = moveaxis(_core.astype(_array(values), x.dtype), 0, axis) if _np.ndim(places) == 0 and _array(values).ndim > 1 else _array(values)
+    values = moveaxis(values, 0, axis) if _np.ndim(places) == 0 and values.ndim > 1 else values
     count = values.shape[axis] if len(at) == 1 and values.ndim == x.ndim else len(at)
     at = at * count if len(at) == 1 else at
     one = [count if d == axis % x.ndim else e for d, e in enumerate(x.shape)]
@@ -194,7 +194,7 @@ def piecewise(x, conditions, functions, *args, **options):
     functions = list(functions)
     if len(functions) not in (len(conditions), len(conditions) + 1):
         raise ValueError(f"piecewise at {_core.here()}: {len(conditions)} conditions and {len(functions)} functions; there must be as many, or one more")
-    value = lambda f: _core.astype(f(x, *args, **options) if callable(f) else _array(f), x.dtype)  # noqa: E731
+    value = lambda f: _core.astype(f(x, *args, **options) if callable(f) else _array(f, x), x.dtype)  # noqa: E731
     result = value(functions[-1]) if len(functions) > len(conditions) else _core.zeros((), x.dtype)
     for condition, function in zip(conditions, functions):
         result = _core.where(condition, value(function), result)
@@ -215,16 +215,16 @@ def put_along_axis(x, indices, values, axis, *, inplace=True):
     """values at x[.., indices[.., i, ..], ..]; of a flattened x with axis=None. Changes x as x[i] = v does, or gives a new array with inplace=False."""
     given, x, indices = x, _array(x), _array(indices)
     if axis is None:
-        return _put("put_along_axis", given, reshape(ravel(x).at[ravel(indices)].set(values if isinstance(values, (int, float)) else ravel(_array(values))), x.shape), inplace)
+        return _put("put_along_axis", given, reshape(ravel(x).at[ravel(indices)].set(values if isinstance(values, (int, float)) else ravel(_array(values, x))), x.shape), inplace)
     axis %= x.ndim
     places = [_core.reshape(arange(n), [n if k == d else 1 for k in range(x.ndim)]) for d, n in enumerate(indices.shape)]
     places[axis] = indices
-    return _put("put_along_axis", given, x.at[tuple(_core.broadcast_to(p, indices.shape) for p in places)].set(_array(values)), inplace)
+    return _put("put_along_axis", given, x.at[tuple(_core.broadcast_to(p, indices.shape) for p in places)].set(_array(values, x)), inplace)
 
 
-def _repeated(values, count):
-    """As many of the values as there are places, from the first again where they end."""
-    values = ravel(_array(values))
+def _repeated(values, count, x):
+    """As many of the values as there are places in x, from the first again where they end."""
+    values = ravel(_array(values, x))
     return values if values.size == count else resize(values, count)
 
 
@@ -239,26 +239,26 @@ def put(x, indices, values, mode="raise", *, inplace=True):
         indices = _core.clip(indices, 0, x.size - 1)
     else:
         raise ValueError(f"put at {_core.here()}: there is no mode '{mode}'; take raise, wrap or clip")
-    return _put("put", given, reshape(ravel(x).at[indices].set(_repeated(values, indices.size)), x.shape), inplace)
+    return _put("put", given, reshape(ravel(x).at[indices].set(_repeated(values, indices.size, x)), x.shape), inplace)
 
 
 def place(x, mask, values, *, inplace=True):
     """values, in order and repeated if there are fewer, where the mask is true. Collective: reads the number of true elements. Changes x as x[i] = v does, or gives a new array with inplace=False."""
     given, x = x, _array(x)
     places = _core.flatnonzero(_core.broadcast_to(_array(mask), x.shape))
-    return _put("place", given, reshape(ravel(x).at[places].set(_repeated(values, places.size)), x.shape), inplace)
+    return _put("place", given, reshape(ravel(x).at[places].set(_repeated(values, places.size, x)), x.shape), inplace)
 
 
 def putmask(x, mask, values, *, inplace=True):
     """values[n], repeated if there are fewer, at each index n where the mask is true. Changes x as x[i] = v does, or gives a new array with inplace=False."""
-    values = _array(values)
+    values = _array(values, x)
     fitting = values if values.shape == _array(x).shape or values.ndim == 0 else resize(values, _array(x).shape)
     return _put("putmask", x, _core.astype(_core.where(_array(mask), fitting, x), _array(x).dtype), inplace)
 
 
 def copyto(x, values, casting="same_kind", where=True):
     """x[...] = values where the condition holds. Changes x as x[i] = v does."""
-    values = _array(values)
+    values = _array(values, x)
     return _put("copyto", x, _core.broadcast_to(_core.astype(_core.where(where, values, x) if where is not True else values, x.dtype), x.shape), True)
 
 
@@ -270,7 +270,7 @@ def fill_diagonal(x, value, wrap=False, *, inplace=True):
     step = x.shape[1] + 1 if x.ndim == 2 else 1 + builtins.sum(math.prod(x.shape[:d]) for d in range(1, x.ndim))
     end = x.shape[1] ** 2 if x.ndim == 2 and not wrap else x.size
     count = -(-builtins.min(end, x.size) // step)
-    return _put("fill_diagonal", given, reshape(ravel(x).at[arange(count) * step].set(_repeated(value, count)), x.shape), inplace)
+    return _put("fill_diagonal", given, reshape(ravel(x).at[arange(count) * step].set(_repeated(value, count, x)), x.shape), inplace)
 
 
 def packbits(x, axis=None, bitorder="big"):
@@ -367,7 +367,7 @@ def poly(x):
 def polydiv(u, v):
     """(quotient, remainder) of two polynomials, the highest power first; the remainder keeps its leading zeros, as jax.numpy.polydiv's does."""
     from .lax import scan
-    u, v = (_floating(_array(p)) for p in (u, v))
+    u, v = (_floating(p) for p in _arrays([u, v]))
     u, v = (_core.astype(p, _core.add(u[:1], v[:1]).dtype) for p in (u, v))
     if v.size > u.size:
         return u[:0], u

@@ -3,7 +3,7 @@ import collections
 import functools
 
 from . import _core
-from ._create import _array, asarray
+from ._create import _array, _arrays, asarray
 from ._searching import histogram_bin_edges
 from ._shapes import ravel
 
@@ -17,7 +17,8 @@ def _taking_lists(name):
 
     @functools.wraps(function)
     def call(*args, **options):
-        return function(*(_array(a) if isinstance(a, (list, tuple)) else a for a in args[:arrays]), *args[arrays:], **options)
+        given = args[:arrays]
+        return function(*(_array(a, *given) if isinstance(a, (list, tuple)) else a for a in given), *args[arrays:], **options)
     return call
 
 

@@ -2,7 +2,7 @@
 import builtins
 
 from . import _core
-from ._create import _array
+from ._create import _array, _arrays
 from ._dtypes import result_type
 from ._reductions import sum
 from ._shapes import broadcast_arrays, concatenate, moveaxis
@@ -46,13 +46,13 @@ def vecmat(x, a, /):
 
 def cross(x1, x2, /, *, axis=-1):
     """The vector product of 3-D vectors along an axis."""
-    x1, x2 = broadcast_arrays(_array(x1), _array(x2))
+    x1, x2 = broadcast_arrays(x1, x2)
     return _core.cross(x1, x2) if axis in (-1, x1.ndim - 1) else moveaxis(_core.cross(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)), -1, axis)
 
 
 def _variables(x, y, rowvar):
     """x, and y's variables behind it, each a row."""
-    parts = [_array(v) for v in (x, y) if v is not None]
+    parts = _arrays(v for v in (x, y) if v is not None)
     parts = [_core.expand_dims(v, 0) if v.ndim < 2 else v if rowvar else v.T for v in parts]
     return parts[0] if len(parts) == 1 else concatenate(parts)
 
@@ -70,8 +70,13 @@ def corrcoef(x, y=None, rowvar=True):
 
 def diff(x, /, n=1, axis=-1, prepend=None, append=None):
     """x[1:] - x[:-1] along an axis, n times."""
-    ends = [e for e in (prepend, x, append) if e is not None]
-    return _core.diff(ends[0] if len(ends) == 1 else concatenate(ends, axis), n, axis)
+    x = _array(x)
+
+    def end(value):  # a number stands for one element of each line
+        value = _array(value, x)
+        return _core.broadcast_to(value, [1 if d == axis % x.ndim else e for d, e in enumerate(x.shape)]) if value.ndim == 0 else value
+    parts = [x if e is x else end(e) for e in (prepend, x, append) if e is not None]
+    return _core.diff(parts[0] if len(parts) == 1 else concatenate(parts, axis), n, axis)
 
 
 def gradient(x, *spacing, axis=None):
@@ -81,7 +86,7 @@ def gradient(x, *spacing, axis=None):
     steps = list(spacing) * len(axes) if len(spacing) == 1 else list(spacing) or [1.0] * len(axes)
     if len(steps) != len(axes):
         raise ValueError(f"gradient at {_core.here()}: {len(steps)} spacings for {len(axes)} axes; give one, or one for each")
-    slopes = [_core.gradient(x, _array(h), a) if getattr(h, "ndim", 0) or isinstance(h, (list, tuple)) else _core.gradient(x, a, float(h)) for a, h in zip(axes, steps)]
+    slopes = [_core.gradient(x, _array(h, x), a) if getattr(h, "ndim", 0) or isinstance(h, (list, tuple)) else _core.gradient(x, a, float(h)) for a, h in zip(axes, steps)]
     return slopes[0] if len(slopes) == 1 else slopes
 
 

@@ -195,7 +195,7 @@ def square_sum(x, axis=None, keepdims=False):
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """The integral by the trapezoidal rule."""
-    return _core.trapezoid(y, dx, axis) if x is None else _core.trapezoid(y, _array(x), axis)
+    return _core.trapezoid(y, dx, axis) if x is None else _core.trapezoid(y, _array(x, y), axis)
 
 
 def trace(x, /, offset=0, axis1=0, axis2=1, dtype=None):

@@ -4,7 +4,7 @@ import collections
 import math
 
 from . import _core
-from ._create import _array, asarray
+from ._create import _array, _arrays, asarray
 from ._shapes import moveaxis, ravel
 
 __all__ = ["argsort", "bincount", "histogram", "histogram_bin_edges", "isin", "nonzero", "searchsorted", "sort", "take", "take_along_axis",
@@ -130,7 +130,7 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
 
 def isin(x1, x2, /, *, assume_unique=False, invert=False, kind=None):
     """Whether each element of x1 is among those of x2; NaN never is."""
-    x1, x2 = _array(x1), _array(x2)
+    x1, x2 = _arrays([x1, x2])
     if "c" not in x1.dtype.kind + x2.dtype.kind:
         return _core.isin(x1, x2, invert)
     found = _core.any(_core.equal(_core.expand_dims(x1, x1.ndim), ravel(x2)), -1)
@@ -148,9 +148,9 @@ def bincount(x, weights=None, minlength=0, length=None):
 def histogram(x, bins=10, range=None, density=False, weights=None):  # noqa: A002
     """(counts, edges) for bins of equal width, or between ascending edges."""
     options = {"range": range, "weights": weights, "density": density}
-    return _core.histogram(x, bins=bins, **options) if isinstance(bins, int) else _core.histogram(x, _array(bins), **options)
+    return _core.histogram(x, bins=bins, **options) if isinstance(bins, int) else _core.histogram(x, _array(bins, x), **options)
 
 
 def histogram_bin_edges(x, bins=10, range=None, weights=None):  # noqa: A002
     """The edges of histogram's bins."""
-    return _core.histogram_bin_edges(x, bins=bins, range=range, weights=weights) if isinstance(bins, int) else _array(bins)
+    return _core.histogram_bin_edges(x, bins=bins, range=range, weights=weights) if isinstance(bins, int) else _array(bins, x)

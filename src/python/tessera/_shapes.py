@@ -6,7 +6,7 @@ import numpy as _np
 
 from . import _core
 from ._core import Array
-from ._create import _array, asarray, words_of
+from ._create import _array, _arrays, asarray, words_of
 from ._views import giving_views, linked
 
 __all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat",
@@ -123,13 +123,13 @@ def broadcast_shapes(*shapes):
 
 def broadcast_arrays(*arrays):
     """The arrays in their common shape."""
-    arrays = [_array(a) for a in arrays]
+    arrays = _arrays(arrays)
     return tuple(linked(b, a) for a, b in zip(arrays, _core.broadcast_arrays(arrays)))
 
 
 def concatenate(arrays, /, axis=0, dtype=None):
     """The arrays joined along an axis; with axis=None their flattened elements."""
-    arrays = [_array(a) for a in arrays]
+    arrays = _arrays(arrays)
     if axis is None:
         arrays, axis = [_core.reshape(a, (-1,)) for a in arrays], 0
     joined = _core.concatenate(arrays, axis)
@@ -143,7 +143,7 @@ def concat(arrays, /, axis=0, *, dtype=None):
 
 def stack(arrays, /, axis=0, *, dtype=None):
     """Arrays of one shape, stacked along a new axis."""
-    stacked = _core.stack([_array(a) for a in arrays], axis)
+    stacked = _core.stack(_arrays(arrays), axis)
     return stacked if dtype is None else _core.astype(stacked, dtype)
 
 

@@ -4,7 +4,7 @@ https://data-apis.org/array-api/2024.12. Behaviour that the standard leaves open
 dtypes are promoted as in expressions, indices out of range are clamped.
 """
 from . import _dtypes, _elementwise, _more, _numeric, _products, _reductions, _searching, _shapes
-from ._create import _array  # noqa: F401
+from ._create import _array, _arrays  # noqa: F401
 
 _rooms = (_elementwise, _reductions, _shapes, _searching, _products, _dtypes, _numeric, _more)
 __all__ = [name for room in _rooms for name in room.__all__]

@@ -10,7 +10,7 @@ import sys
 
 from . import _core
 from ._core import Array
-from ._create import asarray
+from ._create import _array, asarray
 
 _link, _is_linked = _core._link_view, _core._is_linked
 _numbers = (builtins.bool, int, float, complex)
@@ -92,7 +92,7 @@ def _setitem(self, index, value):
     if _has_living_views(self):
         raise TypeError(f"x[i] = v at {_core.here()}: x is a view, made by indexing or reshaping an array that is still used, or such a view of x is; NumPy would change both, "
                         "but arrays do not share memory here. Write x = x.at[i].set(v), or del the other one, or take x = tessera.copy(x) first")
-    value = value if isinstance(value, (Array, *_numbers)) else asarray(value)
+    value = value if isinstance(value, (Array, *_numbers)) else _array(value, self)
     if isinstance(value, Array) and value.dtype.kind == "c" and self.dtype.kind != "c":
         raise TypeError(f"x[i] = v at {_core.here()}: complex values do not fit into {self.dtype}; take tessera.real(v)")
     replaced = _replaced(self, index, value)

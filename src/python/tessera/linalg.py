@@ -119,7 +119,7 @@ def lstsq(a, b, rcond=None):
     residuals are |a x - b|^2 of each column of b where a has more rows than columns, whatever its rank; s are the singular values of a, of which those
     up to rcond times the largest count as 0 (None: machine precision times the larger extent).
     """
-    a, b = _standard._array(a), _standard._array(b)
+    a, b = _standard._arrays([a, b])
     s = _l.svdvals(a)
     smallest = _standard.finfo(s.dtype).eps * max(a.shape) if rcond is None or rcond < 0 else rcond
     x = _l.lstsq(a, b) if rcond is None or rcond < 0 else matmul(pinv(a, rtol=rcond), b)
