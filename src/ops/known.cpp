@@ -4,6 +4,7 @@
 
 #include "kernels/reduce/reduce_rows.hpp"
 #include "kernels/visit.hpp"
+#include "ops/create/scalar.hpp"
 
 namespace tessera {
 namespace {
@@ -50,6 +51,8 @@ std::optional<std::pair<double, double>> known_range(const Array& x) {
 }
 
 std::optional<std::vector<double>> known_values(const Array& x) {
+  if (const auto number = scalar_value(x); number && !is_complex(x.dtype()))  // as written, not in its dtype
+    return std::vector{number->is_integer ? static_cast<double>(number->integer) : number->floating.real()};
   const std::byte* const held = held_everywhere(x);
   if (held == nullptr) return std::nullopt;
   std::vector<double> values;

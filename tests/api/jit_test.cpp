@@ -11,6 +11,15 @@
 namespace tessera::test {
 namespace {
 
+// As where nothing is compiled: rounded to float32, 0.1 would be 1e-9 off.
+TEST(Jit, numbers_beside_arrays_of_float64_are_float64) {
+  const auto times = jit([](const Array& x, const Array& c) { return x * c; });
+  const Array x = array({0.1, 0.3});
+  EXPECT_EQ(to_vector<double>(times(x, 0.1)), (std::vector<double>{0.1 * 0.1, 0.3 * 0.1}));
+  EXPECT_EQ(times(astype(x, float32), 0.1).dtype(), float32);
+  EXPECT_EQ(jit([](const Array& c) { return c; })(0.1).dtype(), float32);
+}
+
 TEST(Jit, a_compiled_function_places_uncommitted_arguments_and_refuses_committed_ones_elsewhere) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const Array x = device_put(arange(12), mesh, P("x"));

@@ -405,6 +405,13 @@ class NumpysArguments(unittest.TestCase):
             eval("np." + change, {"np": np, "x": wanted})  # noqa: S307
             np.testing.assert_array_equal(ts.device_get(ours), wanted)
         self.assertEqual(ts.concatenate([ts.asarray(x, dtype=ts.float32), [0.1]]).dtype, ts.float32)
+        times = ts.jit(lambda a, b: a["x"] * b)
+        for a, b in ((x, 0.1), (x * 1j, 0.1), (x, 0.1j)):
+            np.testing.assert_array_equal(ts.device_get(times({"x": ts.asarray(a)}, b)), a * b)
+        self.assertEqual(times({"x": ts.asarray(x, dtype=ts.float32)}, 0.1).dtype, ts.float32)
+        self.assertEqual(ts.jit(lambda b: b)(0.1).dtype, ts.float32)
+        np.testing.assert_array_equal(ts.device_get(ts.asarray([[ts.asarray(x)[1], 0.3], [0.1, 0.2]])), [[0.1, 0.3], [0.1, 0.2]])
+        self.assertTrue(ts.array_equal(ts.asarray(x), [0.05, 0.1, 0.2, 0.3, 0.7]))
 
     def test_lists_of_fractions_and_spaced_numbers_have_the_precision_of_float64(self):
         x = ts.asarray(np.arange(11.0) ** 2)

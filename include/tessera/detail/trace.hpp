@@ -74,6 +74,8 @@ Explanation with_hint(Explanation, const std::vector<Leaf>& leaves, const PlanOf
 // A text that is equal for calls that may share a compiled program: shapes, dtypes, shardings, committed or
 // not.
 void signature_of(const TraceRequest&, std::string& key);
+// Numbers beside arrays of float64 or complex128 get that precision, which they have where nothing is traced.
+void widen_numbers(std::vector<Array>& leaves);
 // Whether an array belongs to an enclosing trace (grad, vmap, shard_map, jit): an inner jit is then a plain
 // call.
 bool inside_trace(const std::vector<Array>& leaves);
@@ -121,6 +123,7 @@ TraceRequest request_of(const Tuple& args, const JitOptions& options, std::sourc
      ...);
   }
   (std::make_index_sequence<std::tuple_size_v<Tuple>>{});
+  widen_numbers(request.leaves);
   return request;
 }
 

@@ -88,15 +88,6 @@ std::pair<Array, std::vector<Array>> histogramdd(const Operand& sample, Histogra
 /// nanquantile(x, q / 100).
 [[nodiscard]] Array nanpercentile(const Operand& x, const Operand& q, Axes axes = {},
                                   const std::string& method = "linear", bool keepdims = false);
-/// As above; the number stays a double: 0.3 of 10 elements is 3, which float32's 0.3 exceeds.
-[[nodiscard]] Array quantile(const Operand& x, double q, Axes axes = {}, const std::string& method = "linear",
-                             bool keepdims = false);
-[[nodiscard]] Array percentile(const Operand& x, double q, Axes axes = {},
-                               const std::string& method = "linear", bool keepdims = false);
-[[nodiscard]] Array nanquantile(const Operand& x, double q, Axes axes = {},
-                                const std::string& method = "linear", bool keepdims = false);
-[[nodiscard]] Array nanpercentile(const Operand& x, double q, Axes axes = {},
-                                  const std::string& method = "linear", bool keepdims = false);
 /// nanquantile(x, 0.5).
 [[nodiscard]] Array nanmedian(const Operand& x, Axes axes = {}, bool keepdims = false);
 /// @}

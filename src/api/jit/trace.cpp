@@ -7,6 +7,7 @@
 #include "api/jit/core.hpp"
 #include "base/session.hpp"
 #include "ops/collective/prefix.hpp"
+#include "ops/create/scalar.hpp"
 #include "ops/effect/effect.hpp"
 #include "ops/functions.hpp"
 #include "ops/place/automatic.hpp"
@@ -88,6 +89,18 @@ std::optional<Sharding> chosen_layout(const char* of, std::size_t number, const 
 void note_layouts(TracedCore& traced, std::vector<ChosenLayout> layouts, std::string reason) {
   traced.layouts = std::move(layouts);
   traced.layouts_reason = std::move(reason);
+}
+
+void widen_numbers(std::vector<Array>& leaves) {
+  const auto has = [](const Array& x, Dtype a, Dtype b) {
+    return x.node() && (output_of(x).type.dtype == a || output_of(x).type.dtype == b);
+  };
+  if (std::ranges::none_of(leaves, [&](const Array& x) { return has(x, float64, complex128); })) return;
+  for (Array& x : leaves) {
+    if (!has(x, float32, complex64) || !output_of(x).type.weak) continue;
+    if (const auto number = scalar_value(x))
+      x = make_scalar(*number, output_of(x).type.dtype == float32 ? float64 : complex128, true);
+  }
 }
 
 bool inside_trace(const std::vector<Array>& leaves) {

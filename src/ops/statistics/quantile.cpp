@@ -196,8 +196,6 @@ Array quantiles(const Array& x, const Array& q, const Axes& axes, const Question
   return reshape(result, Shape(std::move(extents)));
 }
 
-Array of_double(double q) { return array(std::vector<double>{q}, Shape{}); }
-
 }  // namespace
 
 Array quantile(const Operand& x, const Operand& q, Axes axes, const std::string& method, bool keepdims) {
@@ -205,41 +203,29 @@ Array quantile(const Operand& x, const Operand& q, Axes axes, const std::string&
   check_parts(x.array, q.array, 1);
   return quantiles(x.array, q.array, axes, {method, false}, keepdims);
 }
-Array quantile(const Operand& x, double q, Axes axes, const std::string& method, bool keepdims) {
-  return quantile(x, Operand(of_double(q), x.where), std::move(axes), method, keepdims);
-}
 Array median(const Operand& x, std::vector<int> axes, bool keepdims) {
   const Call call("median", x.where);
   check_usable(x.array);
-  return quantiles(x.array, of_double(0.5), std::move(axes), {"midpoint", false}, keepdims);
+  return quantiles(x.array, 0.5, std::move(axes), {"midpoint", false}, keepdims);
 }
 Array percentile(const Operand& x, const Operand& q, Axes axes, const std::string& method, bool keepdims) {
   const Call call("percentile", x.where);
   check_parts(x.array, q.array, 100);
   return quantiles(x.array, q.array, axes, {method, false, 100}, keepdims);
 }
-Array percentile(const Operand& x, double q, Axes axes, const std::string& method, bool keepdims) {
-  return percentile(x, Operand(of_double(q), x.where), std::move(axes), method, keepdims);
-}
 Array nanquantile(const Operand& x, const Operand& q, Axes axes, const std::string& method, bool keepdims) {
   const Call call("nanquantile", x.where);
   check_parts(x.array, q.array, 1);
   return quantiles(x.array, q.array, axes, {method, true}, keepdims);
-}
-Array nanquantile(const Operand& x, double q, Axes axes, const std::string& method, bool keepdims) {
-  return nanquantile(x, Operand(of_double(q), x.where), std::move(axes), method, keepdims);
 }
 Array nanpercentile(const Operand& x, const Operand& q, Axes axes, const std::string& method, bool keepdims) {
   const Call call("nanpercentile", x.where);
   check_parts(x.array, q.array, 100);
   return quantiles(x.array, q.array, axes, {method, true, 100}, keepdims);
 }
-Array nanpercentile(const Operand& x, double q, Axes axes, const std::string& method, bool keepdims) {
-  return nanpercentile(x, Operand(of_double(q), x.where), std::move(axes), method, keepdims);
-}
 Array nanmedian(const Operand& x, Axes axes, bool keepdims) {
   const Call call("nanmedian", x.where);
-  return quantiles(x.array, of_double(0.5), axes, {"linear", true}, keepdims);
+  return quantiles(x.array, 0.5, axes, {"linear", true}, keepdims);
 }
 
 }  // namespace tessera

@@ -92,7 +92,7 @@ def asarray(obj, /, dtype=None, *, device=None, copy=None, sharding=None):
         elif copy:
             x = _core.copy(x)
     elif isinstance(obj, (list, tuple)) and _has_arrays(obj):
-        x = _core.stack([asarray(v) for v in obj])
+        x = _core.stack(_arrays([asarray(v) if isinstance(v, (list, tuple)) and _has_arrays(v) else v for v in obj]))
         if dtype is not None:
             x = _core.astype(x, dtype)
     else:

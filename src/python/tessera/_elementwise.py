@@ -102,7 +102,7 @@ def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 def array_equal(a, b, equal_nan=False):
     """Whether shapes and elements are the same, NaN too with equal_nan. Collective: reads the answer."""
-    a, b = _array(a), _array(b)
+    a, b = _arrays([a, b])
     if a.shape != b.shape:
         return False
     same = _core.equal(a, b)

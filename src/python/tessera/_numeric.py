@@ -27,12 +27,12 @@ for _name in __all__:
 
 
 def _of_fractions(name):
-    """Fractions that are numbers or lists are float64: 0.3 of 10 elements is 3, and float32's 0.3 would be the next one."""
+    """Fractions in a list are float64, as a number is: 0.3 of 10 elements is 3, and float32's 0.3 would be the next one."""
     function = getattr(_core, name)
 
     @functools.wraps(function)
     def call(x, q, *args, **options):
-        if isinstance(q, (list, tuple, float)):
+        if isinstance(q, (list, tuple)):
             q = asarray(q, dtype=_core.float64)
         return function(_array(x), q, *args, **options)
     return call

@@ -3,7 +3,7 @@ import functools
 import re
 
 from . import _core
-from ._create import _array
+from ._create import _array, _arrays
 from ._shapes import broadcast_shapes, expand_dims, reshape
 from ._transforms import vmap
 from .tree_util import tree_map
@@ -86,7 +86,7 @@ def vectorize(pyfunc=None, *, excluded=(), signature=None):
     def call(*args, **options):
         places = [n for n in range(len(args)) if n not in excluded]
         names = [name for name in options if name not in excluded]
-        arguments, extents = [_array(args[n]) for n in places] + [_array(options[name]) for name in names], {}
+        arguments, extents = _arrays([*(args[n] for n in places), *(options[name] for name in names)]), {}
         cores = form.cores(arguments, extents)
 
         def at_one_place(*values):
