@@ -170,7 +170,7 @@ class JitFunction {
         add(call, value, static_names_.contains(name), name);
       }
     }
-    detail::widen_numbers(call.request.leaves);
+    detail::widen_numbers(call.request);
     return call;
   }
 
@@ -387,7 +387,7 @@ void bind_jit(py::module_& m) {
     Arguments arguments;
     for (const auto argument : args) arguments.add(argument, Numbers::leaves);
     detail::TraceRequest request{arguments.leaves, {}, {}, here()};
-    detail::widen_numbers(request.leaves);
+    detail::widen_numbers(request);
     detail::TreeShape shape;
     for (std::size_t i = 0; i < arguments.trees.size(); ++i) {
       shape.children.push_back(shape_of(arguments.trees[i]));

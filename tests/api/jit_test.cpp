@@ -18,6 +18,10 @@ TEST(Jit, numbers_beside_arrays_of_float64_are_float64) {
   EXPECT_EQ(to_vector<double>(times(x, 0.1)), (std::vector<double>{0.1 * 0.1, 0.3 * 0.1}));
   EXPECT_EQ(times(astype(x, float32), 0.1).dtype(), float32);
   EXPECT_EQ(jit([](const Array& c) { return c; })(0.1).dtype(), float32);
+  const auto sum_of = jit([](const Array& x, const Array& c) { return x + c; });
+  constexpr std::int64_t large = 3'000'000'000;
+  EXPECT_EQ(to_vector<std::int64_t>(sum_of(array({large, std::int64_t{1}}), large)),
+            (std::vector<std::int64_t>{2 * large, large + 1}));
 }
 
 TEST(Jit, a_compiled_function_places_uncommitted_arguments_and_refuses_committed_ones_elsewhere) {

@@ -413,6 +413,20 @@ class NumpysArguments(unittest.TestCase):
         np.testing.assert_array_equal(ts.device_get(ts.asarray([[ts.asarray(x)[1], 0.3], [0.1, 0.2]])), [[0.1, 0.3], [0.1, 0.2]])
         self.assertTrue(ts.array_equal(ts.asarray(x), [0.05, 0.1, 0.2, 0.3, 0.7]))
 
+    def test_integers_beyond_int32_beside_an_array_of_int64(self):
+        large = 3_000_000_000
+        n = np.array([1, large, 5 * large])
+        for call in ("isin(x, [large])", "append(x, large)", "insert(x, 1, [large])", "concatenate([x, [large]])", "digitize(x, [0, large, 4 * large])"):
+            found = ts.device_get(eval("ts." + call, {"ts": ts, "x": ts.asarray(n), "large": large}))  # noqa: S307
+            np.testing.assert_array_equal(found, eval("np." + call, {"np": np, "x": n, "large": large}), call)  # noqa: S307
+        add = ts.jit(lambda a, b: a + b)
+        np.testing.assert_array_equal(ts.device_get(add(ts.asarray(n), large)), n + large)
+        np.testing.assert_array_equal(ts.device_get(add(ts.asarray([1.0, 2.0], dtype=ts.float64), large)), [large + 1.0, large + 2.0])
+        self.assertEqual(int(ts.jit(lambda b: b)(large)), large)
+        self.assertEqual(add(ts.arange(3), 1).dtype, ts.int32)
+        with self.assertRaisesRegex(ValueError, "does not fit int32"):
+            add(ts.arange(3), large)
+
     def test_lists_of_fractions_and_spaced_numbers_have_the_precision_of_float64(self):
         x = ts.asarray(np.arange(11.0) ** 2)
         tenths = ts.arange(10.0)  # 0.3 of 10 is 3; in float32 it would be more, and the next element

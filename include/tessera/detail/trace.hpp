@@ -74,8 +74,9 @@ Explanation with_hint(Explanation, const std::vector<Leaf>& leaves, const PlanOf
 // A text that is equal for calls that may share a compiled program: shapes, dtypes, shardings, committed or
 // not.
 void signature_of(const TraceRequest&, std::string& key);
-// Numbers beside arrays of float64 or complex128 get that precision, which they have where nothing is traced.
-void widen_numbers(std::vector<Array>& leaves);
+// Numbers beside arrays of float64 or complex128 get that precision, and integers beyond int32 are int64, as
+// where nothing is traced. ArgumentError for an integer that fits no integer array among the arguments.
+void widen_numbers(TraceRequest&);
 // Whether an array belongs to an enclosing trace (grad, vmap, shard_map, jit): an inner jit is then a plain
 // call.
 bool inside_trace(const std::vector<Array>& leaves);
@@ -123,7 +124,7 @@ TraceRequest request_of(const Tuple& args, const JitOptions& options, std::sourc
      ...);
   }
   (std::make_index_sequence<std::tuple_size_v<Tuple>>{});
-  widen_numbers(request.leaves);
+  widen_numbers(request);
   return request;
 }
 

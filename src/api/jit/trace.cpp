@@ -91,15 +91,27 @@ void note_layouts(TracedCore& traced, std::vector<ChosenLayout> layouts, std::st
   traced.layouts_reason = std::move(reason);
 }
 
-void widen_numbers(std::vector<Array>& leaves) {
-  const auto has = [](const Array& x, Dtype a, Dtype b) {
-    return x.node() && (output_of(x).type.dtype == a || output_of(x).type.dtype == b);
+void widen_numbers(TraceRequest& request) {
+  const auto has = [&](auto&& is_wanted) {
+    return std::ranges::any_of(request.leaves, [&](const Array& x) {
+      return x.node() && !output_of(x).type.weak && is_wanted(output_of(x).type.dtype);
+    });
   };
-  if (std::ranges::none_of(leaves, [&](const Array& x) { return has(x, float64, complex128); })) return;
-  for (Array& x : leaves) {
-    if (!has(x, float32, complex64) || !output_of(x).type.weak) continue;
-    if (const auto number = scalar_value(x))
-      x = make_scalar(*number, output_of(x).type.dtype == float32 ? float64 : complex128, true);
+  const bool has_double = has([](Dtype d) { return d == float64 || d == complex128; }),
+             has_long = has([](Dtype d) { return d == int64 || d == uint64; }),
+             has_int = has([](Dtype d) { return is_integer(d); });
+  for (Array& x : request.leaves) {
+    if (!x.node() || !output_of(x).type.weak) continue;
+    const auto number = scalar_value(x);
+    const Dtype dtype = output_of(x).type.dtype;
+    if (!number) continue;
+    if (dtype == int32 && number->integer != static_cast<std::int32_t>(number->integer)) {
+      const Call call("jit", request.where);
+      if (has_int && !has_long) make_scalar(*number, int32, false);  // throws: it does not fit
+      x = make_scalar(*number, int64, true);
+    } else if (has_double && (dtype == float32 || dtype == complex64)) {
+      x = make_scalar(*number, dtype == float32 ? float64 : complex128, true);
+    }
   }
 }
 

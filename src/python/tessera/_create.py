@@ -13,10 +13,15 @@ __all__ = ["array", "asarray", "arange", "empty", "empty_like", "eye", "identity
 
 
 def _array(x, *beside):
-    """x as an array. A number, or a list of numbers, has the precision of the arrays beside it: next to float64, 0.1 is not rounded to float32."""
+    """x as an array. A number, or a list of numbers, has the precision of the arrays beside it: next to float64, 0.1 is not rounded to float32, and next to int64 2**40 is no overflow."""
     if isinstance(x, Array):
         return x
-    made = asarray(x)
+    try:
+        made = asarray(x)
+    except OverflowError:
+        if not any(str(getattr(b, "dtype", "")) in ("int64", "uint64", "float64", "complex128") for b in beside):
+            raise
+        return asarray(x, dtype=_core.int64)
     wide = {"float32": _core.float64, "complex64": _core.complex128}.get(str(made.dtype))
     if wide is None or not isinstance(x, (float, complex, list, tuple)) or not any(str(getattr(b, "dtype", "")) in ("float64", "complex128") for b in beside):
         return made
