@@ -5,6 +5,8 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <tessera/ops/products.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
