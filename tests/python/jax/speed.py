@@ -1,6 +1,6 @@
 """Twenty programs of JAX, by JAX with its threads and by tj.jit on the ranks of this job, in turns: speed.py [--rounds 7] [--seconds 0] [--json FILE] [name ...].
 
-The first rank runs JAX, while the others sleep. Medians of the rounds; the ratio is the median of the rounds' own ratios, so that a load from
+The first rank runs JAX, while the others sleep, and its threads are idle before the ranks' turn. Medians of the rounds; the ratio is the median of the rounds' own ratios, so that a load from
 outside falls on both. Minima are over all rounds: on a loaded machine they are closest to the times of an idle one, if a program has rounds
 enough (--seconds: more rounds than --rounds until that much time has passed). CPU seconds are the medians of those of all threads (JAX), and of all
 ranks (tessera; what waits for messages polls, and is counted).
@@ -200,8 +200,19 @@ def alone(work):
     try:
         return work()
     finally:
+        until_idle()
         with open(path, "w"):
             pass
+
+
+def until_idle(limit_s=2.0):
+    """Until no thread of this process computes: OpenBLAS's poll for up to 90 ms after their last call, on a core that the next turn needs."""
+    until = time.monotonic() + limit_s
+    while time.monotonic() < until:
+        used = time.process_time()
+        time.sleep(0.01)
+        if time.process_time() - used < 0.001:
+            return
 
 
 def timed(call, arguments, wait):
