@@ -3,8 +3,13 @@
 //
 //   before:  z = full f32[2048,2048] 0      y = where(m, g, z)
 //   after:   z = full f32[] 0               y = where(m, g, z)        16 MiB less to write and to read
+#include <algorithm>
+#include <cstring>
 #include <map>
+#include <optional>
+#include <tuple>
 
+#include "compile/graph.hpp"
 #include "compile/passes.hpp"
 #include "graph/elementwise_row.hpp"
 #include "ops/create/scalar.hpp"
@@ -60,7 +65,31 @@ class Shrinking {
   std::map<int, int> elements_;           // constant -> its one element
 };
 
+// A scalar's dtype and bits; nullopt for other leaves.
+using ScalarBits = std::tuple<int, std::uint64_t, std::uint64_t>;
+std::optional<ScalarBits> scalar_bits(const Array& leaf) {
+  const auto& output = output_of(leaf);
+  if (!is_small_constant(output) || output.type.shape.ndim() > 0) return std::nullopt;
+  std::uint64_t bits[2] = {};
+  std::memcpy(bits, output.stored->buffer.data(), std::min(sizeof bits, output.stored->buffer.bytes()));
+  return ScalarBits{output.type.dtype.code, bits[0], bits[1]};
+}
+
 }  // namespace
+
+Program unite_equal_scalars(Program program, const std::vector<Array>& leaves) {
+  std::map<ScalarBits, int> first;
+  std::map<int, int> equal;  // value -> the first one with these bits
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    if (const auto bits = scalar_bits(leaves[i])) {
+      const auto [known, is_new] = first.try_emplace(*bits, program.inputs[i]);
+      if (!is_new) equal[program.inputs[i]] = known->second;
+    }
+  for (auto& instruction : program.instructions)
+    for (int& v : instruction.inputs)
+      if (const auto found = equal.find(v); found != equal.end()) v = found->second;
+  return program;
+}
 
 Program shrink_constants(Program program) {
   return Shrinking(on_parts(std::move(program), shrink_constants)).run();

@@ -9,7 +9,8 @@
 namespace tessera {
 namespace {
 
-constexpr std::size_t max_chain_operands = 24;
+// The most arrays that a chain reads at a time, each a stream of memory. Scalars stay in the cache.
+constexpr std::ptrdiff_t max_chain_arrays = 24;
 // The most pieces of a view, which a chain searches linearly for every piece that it reads.
 constexpr std::size_t max_pieces_of_view = 8;
 // The largest size of a view's sources relative to the view, since it keeps them alive until the chain runs.
@@ -112,7 +113,7 @@ class Fuser {
         auto after = operands;
         after.erase(v);
         after.insert(producer.inputs.begin(), producer.inputs.end());
-        if (after.size() > max_chain_operands) continue;
+        if (arrays_among(after) > max_chain_arrays) continue;
         inside.insert(p);
         operands = std::move(after);
         grew = true;
@@ -122,6 +123,11 @@ class Fuser {
     for (const int n : inside) owner_[n] = root;
     members_[root] = {inside.begin(), inside.end()};
     find_views(root, operands, inside);
+  }
+
+  std::ptrdiff_t arrays_among(const std::set<int>& operands) const {
+    return std::count_if(operands.begin(), operands.end(),
+                         [&](int v) { return value(v).type.shape.ndim() > 0; });
   }
 
   // Shifts, slices, pads and concatenations that only this chain reads, directly or through other local ones:

@@ -1,5 +1,7 @@
 // Passes: Program -> Program. They take the program over: one of a thousand ops is copied nowhere.
 #pragma once
+#include <vector>
+
 #include "program/program.hpp"
 
 namespace tessera {
@@ -13,6 +15,10 @@ Program schedule(Program);
 
 // Shrinks constant arrays that elementwise ops read to one element, read through strides of 0.
 Program shrink_constants(Program);
+
+// Reads one of several equal scalars among the leaves (the program's inputs), so that equal computations on
+// them are shared.
+Program unite_equal_scalars(Program, const std::vector<Array>& leaves);
 
 // Computes equal instructions on equal inputs once.
 Program share_common(Program);

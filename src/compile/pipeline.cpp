@@ -29,7 +29,7 @@ void dump(int number, const char* stage, const std::string& text) {
 }  // namespace
 
 Program compile(const Graph& graph, const Layouts& layouts,
-                const std::vector<std::optional<Sharding>>& root_layouts) {
+                const std::vector<std::optional<Sharding>>& root_layouts, Scalars scalars) {
   static int number = 0;  // number of the dump, never reused, so that a second runtime adds files
   ++number;
   const bool dumps = !settings().dump.empty();
@@ -41,6 +41,7 @@ Program compile(const Graph& graph, const Layouts& layouts,
     return program;
   };
   Program program = next(partition(graph, layouts, root_layouts), "2-partitioned");
+  if (scalars == Scalars::constants) program = unite_equal_scalars(std::move(program), graph.leaves);
   program = next(choose_algorithms(share_common(std::move(program))), "3-shared");
   program = next(sink_reductions(merge_loops(std::move(program))), "4-loops");
   program = next(fuse(shrink_constants(std::move(program))), "5-fused");

@@ -69,6 +69,33 @@ TEST(Jit, an_array_that_left_its_function_is_an_error_when_it_is_printed_or_read
                                testing::HasSubstr("Return it from the function")));
 }
 
+// How often the text of the compiled function names what is looked for.
+int count_in_plan(const std::function<Array(Array)>& f, const Array& x, const std::string& wanted) {
+  const std::string text = jit(f).lower(x).compile().as_text();
+  int found = 0;
+  for (auto at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1)) ++found;
+  return found;
+}
+
+TEST(Jit, computes_once_what_two_formulas_compute_with_equal_numbers) {
+  const Array x = arange(4.f);
+  const auto twice = [](Array a) { return exp(a * 0.5) + cos(exp(a * 0.5)); };
+  EXPECT_EQ(count_in_plan(twice, x, "exp"), 1);
+  EXPECT_EQ(count_in_plan([](Array a) { return exp(a * 0.0) + cos(exp(a * -0.0)); }, x, "exp"), 2);
+  EXPECT_EQ(to_vector<float>(jit(twice)(x)), to_vector<float>(twice(x)));
+}
+
+TEST(Jit, a_chain_of_many_different_numbers_is_one_fusion) {
+  const auto f = [](Array a) {
+    for (int n = 1; n <= 40; ++n) a = a * (1 + 0.01 * n);
+    return a;
+  };
+  const Array x = arange(4.f);
+  EXPECT_EQ(count_in_plan(f, x, "fusion["), 1);
+  EXPECT_EQ(count_in_plan(f, x, " multiply("), 0);
+  EXPECT_EQ(to_vector<float>(jit(f)(x)), to_vector<float>(f(x)));
+}
+
 TEST(Jit, keeps_the_signatures_that_were_used_last) {
   int traces = 0;
   const auto f = jit([&](Array a) {

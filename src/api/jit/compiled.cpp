@@ -19,7 +19,7 @@ CompiledPtr compile_traced(const TracedPtr& traced) {
     core->plan_key = mix(core->plan_key, layout ? layout->hash() : 0);
   core->participants = participants(traced->graph);
   const auto layouts = propagate_backward(traced->graph, traced->root_layouts);
-  core->program = compile(traced->graph, layouts, traced->root_layouts);
+  core->program = compile(traced->graph, layouts, traced->root_layouts, Scalars::constants);
   for (const auto& leaf : traced->graph.leaves) {
     int source = -1;
     for (std::size_t i = 0; i < traced->placeholders.size(); ++i)

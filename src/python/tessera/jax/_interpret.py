@@ -112,8 +112,8 @@ def _evaluate(jaxpr, consts, operands):
     def read(v):
         if not is_literal(v):
             return known[v]
-        key = (id(v.val), str(v.aval))
-        if key not in literals:
+        key = _values.literal_key(v.val, v.aval)
+        if key not in literals:  # equal ones are one array: what is computed from them is computed once, in a loop's body too
             literals[key] = _values.literal(v.val, v.aval)
         return literals[key]
 

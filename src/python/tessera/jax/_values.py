@@ -70,6 +70,13 @@ def literal(value, aval):
     return scalar(number[()], aval.dtype)
 
 
+def literal_key(value, aval):
+    """The same for constants of a jaxpr with the same bits and type."""
+    if not hasattr(aval, "dtype") or is_key(aval) or np.ndim(value) or aval.dtype == dtypes.float0:
+        return id(value), str(aval)
+    return np.asarray(value, aval.dtype).tobytes(), str(aval)
+
+
 def scalar(number, of):
     """A number as an array without dims."""
     to = dtype(of)
