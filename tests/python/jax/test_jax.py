@@ -55,6 +55,40 @@ class Jit(unittest.TestCase):
         f(split(rows[:, :2]))
         self.assertEqual(len(traces), 2)
 
+    def test_an_array_of_jax_is_copied_at_its_first_call_alone(self):
+        copied, of_numpy = [], tj._values.of_numpy
+        tj._values.of_numpy = lambda host: copied.append(1) or of_numpy(host)
+        self.addCleanup(setattr, tj._values, "of_numpy", of_numpy)
+        x, f = jnp.asarray(rows), tj.jit(lambda x: x * 2)
+        for _ in range(3):
+            same(f(x), rows * 2)
+        same(tj.jit(lambda x: x + 1)(x), rows + 1)
+        self.assertEqual(len(copied), 1)
+        same(f(jnp.asarray(rows)), rows * 2)  # another array of the same values
+        self.assertEqual(len(copied), 2)
+        x.delete()
+        self.assertRaises(RuntimeError, f, x)
+
+    def test_a_donated_array_of_jax_is_copied_each_time(self):
+        x, f = jnp.asarray(rows), tj.jit(lambda x: x * 2, donate_argnums=0)
+        for _ in range(3):
+            same(f(x), rows * 2)
+        kept = tj.jit(lambda x: x)(x)
+        same(ts.jit(lambda y: y + 1, donate_argnums=0)(kept), rows + 1)
+        same(tj.jit(lambda x: x)(x), rows)
+
+    def test_an_array_under_the_id_of_a_dropped_one_is_not_taken_for_it(self):
+        f, kept = tj.jit(lambda x: x * 1), tj._values._converted
+        for n in range(100):
+            same(f(jnp.full((7,), float(n), jnp.float32)), np.full(7, n, "f"))
+        self.assertLess(len(kept), 50)  # what was dropped is forgotten
+        x, y = jnp.zeros(7, jnp.float32), jnp.ones(7, jnp.float32)
+        f(x)
+        kept[id(y)] = kept[id(x)]
+        del x
+        same(f(y), np.ones(7, "f"))
+        same(f(y), np.ones(7, "f"))
+
     def test_a_compiled_function_is_called_with_arguments_of_its_types_alone(self):
         lowered = tj.jit(lambda x, n: x * n, static_argnums=1).lower(jax.ShapeDtypeStruct((12, 5), np.float32), 3)
         compiled = lowered.compile()

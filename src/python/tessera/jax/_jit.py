@@ -46,6 +46,8 @@ class Jit:
         self._recent = {}  # (tree, context) -> the program for leaves that are all arrays of tessera
         self._has_statics = bool(self._static_numbers or self._static_names)
         self._inlines = False  # a function that holds mutable references is JAX's own jit, whose call is evaluated here
+        # A donated array's memory is overwritten, so that no copy is kept.
+        self._array_of = _values.array_of if self._donated or self._donated_names else _values.array_of_argument
         self._wraps = wraps  # whether results are JAX's arrays: in programs that the runner runs
         functools.update_wrapper(self, fun, updated=())
 
@@ -144,7 +146,7 @@ class Jit:
             elif isinstance(leaf, jax.core.Tracer) or is_reference(leaf):
                 return None, None
             else:
-                note, leaves[n] = _note_of(leaf), _values.array_of(leaf)
+                note, leaves[n] = _note_of(leaf), self._array_of(leaf)
             if note is not None:
                 types = types or [None] * len(leaves)
                 types[n] = note

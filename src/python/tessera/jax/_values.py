@@ -1,5 +1,6 @@
 """Values on their way in and out: JAX's types of arrays, NumPy's arrays, numbers and keys as tessera's arrays."""
 import functools
+import weakref
 
 import jax
 import numpy as np
@@ -126,6 +127,30 @@ def array_of(value):
         return _core.random.key_data(value)
     host = np.asarray(value)
     return of_numpy(host.astype(dtypes.canonicalize_dtype(host.dtype)) if host.dtype != dtypes.float0 else host)
+
+
+_converted = {}  # id of an array of JAX -> (weak reference to it, the array that it became)
+
+
+def array_of_argument(value):
+    """array_of for arguments that a call only reads: an array of JAX, which does not change, is copied at its first call alone.
+
+    The copy lives as long as JAX's array, and its memory with it.
+    """
+    if not isinstance(value, jax.Array) or isinstance(value, core.Tracer) or hasattr(value, "__tessera_array__") or value.is_deleted():
+        return array_of(value)
+    at = id(value)
+    reference, array = _converted.get(at, (None, None))
+    if reference is not None and reference() is value and not array.is_deleted():  # not another array under the id of a dropped one
+        return array
+    array = array_of(value)
+    _converted[at] = (weakref.ref(value, lambda gone: _forget(at, gone)), array)
+    return array
+
+
+def _forget(at, reference):
+    if _converted.get(at, (None,))[0] is reference:
+        del _converted[at]
 
 
 def stand_in(leaf):
