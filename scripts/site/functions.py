@@ -10,6 +10,21 @@ def rows_module(root):
     return rows
 
 
+# JAX's functions whose calls cannot stand in the catalogue's cells: collectives need an axis, the others have other parameters or dtypes there.
+# tests/python/jax/test_primitives.py looks each of them up.
+JAX_NAMES = {
+    **{f"fft::{name}": f"jax.scipy.fft.{name}" for name in ("dct", "idct", "dctn", "idctn")},
+    **{name: f"jax.lax.{name}" for name in ("psum", "pmean", "pmax", "pmin", "all_gather", "psum_scatter", "all_to_all", "ppermute", "pbroadcast", "conv_transpose")},
+    **{name: f"jax.numpy.{name}" for name in ("unique_all", "intersect1d", "setdiff1d", "setxor1d", "bartlett", "blackman", "hamming", "hanning", "kaiser")},
+    **{name: f"jax.ops.{name}" for name in ("segment_sum", "segment_prod", "segment_max", "segment_min")},
+    **{f"random::{name}": f"jax.random.{name}" for name in ("wrap_key_data", "binomial", "multinomial")},
+    **{f"sparse::{name}": f"jax.scipy.sparse.linalg.{name}" for name in ("cg", "gmres", "bicgstab")},
+    "checkpoint": "jax.checkpoint", "device_put": "jax.device_put", "fft::convolve": "jax.scipy.signal.fftconvolve", "fft::correlate": "jax.scipy.signal.correlate",
+    "linalg::cholesky_solve": "jax.scipy.linalg.cho_solve", "linalg::svd": "jax.numpy.linalg.svd", "linalg::schur": "jax.scipy.linalg.schur",
+    "linalg::sqrtm": "jax.scipy.linalg.sqrtm", "linalg::qr_pivoted": "jax.scipy.linalg.qr", "nn::exact_gelu": "jax.nn.gelu",
+}
+
+
 class Catalogue:
     """The first row of each function, in the sections of the tables: a line `# Title. ...` begins one."""
 
@@ -30,6 +45,8 @@ class Catalogue:
         call = re.sub(r"\b(?:regular|hermitian|definite|stop_gradient|with_nan)\((\w)(?:, \d)?\)", r"\1", call)
         if column == "tessera":
             return call if call.startswith((row.function + "(", row.function.split("::")[-1] + "(")) or re.match(r"a\W", call) else row.function
+        if column == "jax" and row.function in JAX_NAMES:
+            return JAX_NAMES[row.function]
         if "ts." in call or re.match(r"\w+\(", call) or not re.search(r"\b(np|sp|special|jnp|jax|jsp)\.", call):
             return ""
         return re.sub(r"\b(jsp|sp|special)\.", lambda found: {"jsp": "jax.scipy.", "sp": "scipy.", "special": "scipy.special."}[found[1]], call)

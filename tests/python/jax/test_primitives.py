@@ -1,5 +1,6 @@
 """Every primitive of JAX's own modules has a rule or a reason; and the rarer ones have JAX's values."""
-import importlib
+import importlib.util
+import pathlib
 import pkgutil
 import unittest
 import warnings
@@ -238,6 +239,16 @@ class Values(unittest.TestCase):
         host = np.arange(2.0 * n, dtype="f")
         found = tj.jit(jax.shard_map(lambda x: lax.pbroadcast(x, "x", n - 1), mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False))(host)
         np.testing.assert_array_equal(ts.device_get(found), np.tile(host[-2:], n))
+
+
+class Pages(unittest.TestCase):
+    def test_the_names_that_the_page_of_functions_gives_are_jax_s(self):
+        spec = importlib.util.spec_from_file_location("functions", pathlib.Path(__file__).parents[3] / "scripts/site/functions.py")
+        functions = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(functions)
+        for name in functions.JAX_NAMES.values():
+            module, function = name.rsplit(".", 1)
+            self.assertTrue(callable(getattr(importlib.import_module(module), function, None)), name)
 
 
 if __name__ == "__main__":
