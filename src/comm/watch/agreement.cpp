@@ -63,8 +63,10 @@ std::vector<std::string> gather_texts(const Communicator& comm, const std::strin
   return texts;
 }
 
-std::string list_by_text(const std::vector<std::string>& text_of_rank, const std::vector<int>& device_ids) {
+std::string list_by_text(const std::vector<std::string>& text_of_rank, const std::vector<int>& device_ids,
+                         std::size_t most) {
   std::string list;
+  std::size_t listed = 0;
   for (std::size_t first = 0; first < text_of_rank.size(); ++first) {
     std::vector<int> same;
     bool seen_before = false;
@@ -74,6 +76,8 @@ std::string list_by_text(const std::vector<std::string>& text_of_rank, const std
         same.push_back(device_ids[r]);
       }
     if (seen_before) continue;
+    if (listed++ == most)
+      return list + "\n  and other texts, the next on rank " + std::to_string(device_ids[first]);
     if (!list.empty()) list += "\n";
     list += "  " + std::string(same.size() == 1 ? "rank " : "ranks ") + format_ids(same) + ": " +
             text_of_rank[first];
@@ -116,9 +120,20 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// The first line that is not the same on all ranks, since programs are pages long. "" if it is the very first
-// line, which the list begins with anyway.
-std::string first_difference(const std::vector<std::string>& texts, const std::vector<int>& device_ids) {
+// Lines [first, first + count) of a text, with the numbers of those before and behind.
+std::string excerpt(const std::vector<std::string>& lines, std::size_t first, std::size_t count) {
+  const std::size_t begin = std::min(first, lines.size()), end = std::min(lines.size(), begin + count);
+  const auto left_out = [](std::size_t n) {
+    return n == 0 ? std::string() : "  (" + format_count(static_cast<std::int64_t>(n), "line") + ")\n";
+  };
+  std::string text = left_out(begin);
+  for (std::size_t n = begin; n < end; ++n) text += lines[n] + "\n";
+  return text + left_out(lines.size() - end);
+}
+
+// The first line that is not the same on all ranks, since programs are pages long, and the lines around it.
+std::string differing_lines(const std::vector<std::string>& texts, const std::vector<int>& device_ids) {
+  constexpr std::size_t lines_before = 3, lines_shown = 12, most_texts = 8;
   std::vector<std::vector<std::string>> lines;
   for (const auto& text : texts) lines.push_back(lines_of(text));
   const auto line_of = [&](std::size_t rank, std::size_t n) {
@@ -132,22 +147,23 @@ std::string first_difference(const std::vector<std::string>& texts, const std::v
     return true;
   };
   while (n < longest && all_same()) ++n;
-  if (n == 0 || n == longest) return "";
+  std::vector<std::string> around;
+  for (const auto& one : lines) around.push_back(excerpt(one, n - std::min(n, lines_before), lines_shown));
+  if (n == 0 || n == longest) return ":\n" + list_by_text(around, device_ids, most_texts);
   std::vector<std::string> differing;
   for (std::size_t rank = 0; rank < lines.size(); ++rank) {
     const auto line = line_of(rank, n);
     differing.push_back(line.substr(std::min(line.size(), line.find_first_not_of(' '))));
   }
-  return "first in line " + std::to_string(n + 1) + ":\n" + list_by_text(differing, device_ids) +
-         "\nThe whole:\n";
+  return ", first in line " + std::to_string(n + 1) + ":\n" +
+         list_by_text(differing, device_ids, most_texts) + "\nThe lines around it:\n" +
+         list_by_text(around, device_ids, most_texts);
 }
 
 [[noreturn]] void disagree(const Communicator& channel, const std::string& text) {
   const auto texts = gather_texts(channel, text);
-  const auto first = first_difference(texts, channel.device_ids());
   throw DisagreementError(
-      "the ranks disagree on what comes next" + (first.empty() ? ":\n" : ", " + first) +
-      list_by_text(texts, channel.device_ids()) +
+      "the ranks disagree on what comes next" + differing_lines(texts, channel.device_ids()) +
       "\nEvery rank must build and evaluate the same arrays in the same order, from the same "
       "data; look for a branch that depends on the rank, for data that only one of them has "
       "read, or for an exception that one of them has caught.");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -75,7 +76,9 @@ void check_collective(const Communicator& comm, const char* what,
 // Every rank's text, by rank, on every rank. For reports: not for data.
 std::vector<std::string> gather_texts(const Communicator& comm, const std::string& mine);
 
-// "ranks 0, 2: text a\n  rank 1: text b": equal texts once, in the order of the lowest rank that has them.
-std::string list_by_text(const std::vector<std::string>& text_of_rank, const std::vector<int>& device_ids);
+// "ranks 0, 2: text a\n  rank 1: text b": equal texts once, in the order of the lowest rank that has
+// them; at most `most` texts.
+std::string list_by_text(const std::vector<std::string>& text_of_rank, const std::vector<int>& device_ids,
+                         std::size_t most = std::numeric_limits<std::size_t>::max());
 
 }  // namespace tessera::comm
