@@ -2,7 +2,11 @@
 #include <tessera/error.hpp>
 #include <tessera/preemption.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "python/convert.hpp"
@@ -33,6 +37,63 @@ PyObject* python_type_of(const Error& error) {
   for (auto kind = known.rbegin(); kind != known.rend(); ++kind)
     if (kind->first(&error)) return kind->second;
   return PyExc_RuntimeError;
+}
+
+// "true" -> "True", "io::Hdf5Mode::append" -> "\"append\""
+std::string value_in_python(std::string_view value) {
+  if (const auto scope = value.rfind("::"); scope != std::string_view::npos)
+    return '"' + std::string(value.substr(scope + 2)) + '"';
+  if (value == "true" || value == "false") return value == "true" ? "True" : "False";
+  return std::string(value);
+}
+
+// The fields of an options struct as keyword arguments: ".size = 4, .axis = 0" -> "size=4, axis=0"
+std::string keywords(std::string_view fields) {
+  std::string text;
+  while (!fields.empty()) {
+    const auto end = std::min(fields.find(", ."), fields.size());
+    const auto field = fields.substr(0, end);
+    const auto equals = field.find(" = ");
+    text += (text.empty() ? "" : ", ") + std::string(field.substr(1, equals - 1)) + "=" +
+            value_in_python(field.substr(equals + 3));
+    fields.remove_prefix(end == fields.size() ? end : end + 2);
+  }
+  return text;
+}
+
+// Whether a brace opens an options struct of one level: "{.mode = io::Hdf5Mode::append}".
+bool is_options(std::string_view inside) {
+  return inside.starts_with('.') && inside.find(" = ") != std::string_view::npos &&
+         inside.find('{') == std::string_view::npos;
+}
+
+// Whether the text ends in the name of a namespace that is a module in Python.
+bool ends_in_module(std::string_view text) {
+  constexpr std::array modules = {"debug", "fft",    "io",     "linalg", "multihost",
+                                  "nn",    "random", "sparse", "viz"};
+  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  return std::any_of(modules.begin(), modules.end(), [&](std::string_view module) {
+    return text.ends_with(module) &&
+           (text.size() == module.size() || !is_letter(text[text.size() - module.size() - 1]));
+  });
+}
+
+// An error's text in Python's spelling: options as keyword arguments, linalg::solve as linalg.solve.
+std::string in_python(std::string_view text) {
+  std::string found;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto end = text[at] == '{' ? text.find('}', at) : std::string_view::npos;
+    if (end != std::string_view::npos && is_options(text.substr(at + 1, end - at - 1))) {
+      found += keywords(text.substr(at + 1, end - at - 1));
+      at = end;
+    } else if (text.substr(at, 2) == "::" && ends_in_module(text.substr(0, at))) {
+      found += '.';
+      ++at;
+    } else {
+      found += text[at];
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -77,7 +138,7 @@ void bind_errors(py::module_& m) {
       std::rethrow_exception(raised);
     } catch (const Error& error) {
       PyObject* type = python_type_of(error);
-      py::object made = py::handle(type)(error.what());
+      py::object made = py::handle(type)(in_python(error.what()));
       made.attr("exit_status") = error.exit_status();
       PyErr_SetObject(type, made.ptr());
     }

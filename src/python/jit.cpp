@@ -16,6 +16,13 @@
 namespace tessera::python {
 namespace {
 
+// The table without the line end that print() adds.
+std::string printed(const Explanation& e) {
+  std::string text = to_string(e);
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
 ShardingTree sharding_tree(py::handle from) {
   if (from.is_none()) return {};
   ShardingValue sharding;
@@ -301,8 +308,8 @@ void bind_explanation(py::module_& m) {
             return self.cast<const Explanation&>().limit_bytes(budget), self;
           },
           py::arg("budget"))
-      .def("__str__", [](const Explanation& e) { return to_string(e); })
-      .def("__repr__", [](const Explanation& e) { return to_string(e); });
+      .def("__str__", &printed)
+      .def("__repr__", &printed);
 }
 
 }  // namespace

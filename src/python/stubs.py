@@ -107,7 +107,7 @@ parameter_types = {
 }
 # Where a name means something else.
 parameters_of = {
-    ("dot_product_attention", "key"): "ArrayLike", ("dot_product_attention", "bias"): "ArrayLike", ("update", "name"): "str", ("update", "value"): "object", ("key", "seed"): "int",
+    ("load_safetensors", "tensor"): "None", ("dot_product_attention", "key"): "ArrayLike", ("dot_product_attention", "bias"): "ArrayLike", ("update", "name"): "str", ("update", "value"): "object", ("key", "seed"): "int",
     ("Dense.__init__", "bias"): "ArrayLike", ("LayerNorm.__init__", "shift"): "ArrayLike", ("finfo.__init__", "type"): "Union[DtypeLike, Array]", ("iinfo.__init__", "type"): "Union[DtypeLike, Array]",
     ("dtypes", "kind"): "Union[str, Tuple[str, ...]]", ("isdtype", "kind"): "Union[str, DtypeLike, Tuple[Union[str, DtypeLike], ...]]", ("ShapeDtypeStruct.__init__", "shape"): "Sequence[int]",
     ("result_type", "values"): "Union[ArrayLike, DtypeLike]", ("full", "value"): "ArrayLike", ("scan", "init"): "_T", ("switch", "operands"): "object", ("cond", "operands"): "object",
@@ -156,7 +156,7 @@ results = {
 # Of methods and functions whose name stands for something else elsewhere.
 results_of = {
     "Dense.__call__": "Array", "LayerNorm.__call__": "Array", "Embedding.__call__": "Array", "Batches.__getitem__": "Any", "config.update": "None", "tree_util.map": "_T", "Array.flatten": "Array",
-    "_shapes.split": "List[Array]", "Adam.start": "AdamState", "Sgd.start": "SgdState", "Adam.update": "Tuple[_T, AdamState]", "Sgd.update": "Tuple[_T, SgdState]", "random.split": "Union[List[Key], Key]",
+    "_shapes.split": "List[Array]", "io.load_safetensors": "Dict[str, Array]", "Adam.start": "AdamState", "Sgd.start": "SgdState", "Adam.update": "Tuple[_T, AdamState]", "Sgd.update": "Tuple[_T, SgdState]", "random.split": "Union[List[Key], Key]",
 }
 
 
@@ -164,7 +164,7 @@ def typed(p, name):
     """A parameter with its type, and without a default that would need names."""
     is_tree = name in functions_of_trees and p.name == "x" or name == "clip_by_global_norm" and p.name == "gradients"
     kind = "_T" if is_tree else "object" if name.endswith("__eq__") else parameters_of.get((name, p.name)) or parameter_types.get(p.name, "Any")
-    if p.default is None and kind not in ("Any", "Axes", "object"):
+    if p.default is None and kind not in ("Any", "Axes", "None", "object"):
         kind = f"Optional[{kind}]"
     if p.kind is p.VAR_POSITIONAL and p.name == "shape":
         kind = "Union[int, Sequence[int]]"
@@ -185,10 +185,16 @@ def own_signature(value, name):
     return f"{text} -> {known or ('Array' if value.__module__ in array_modules else 'Any')}"
 
 
+# Functions of Python's that take what a binding takes, and more.
+extended = {tessera.io.load_safetensors: tessera._core.io.load_safetensors}
+
+
 def function_lines(name, value, indent="", owner=""):
     value = inspect.unwrap(value)  # with the signatures of the binding that it stands for
     is_own = isinstance(value, types.FunctionType)
     signatures = [(own_signature(value, owner + name), inspect.getdoc(value) or "")] if is_own else bound_signatures(value.__name__, value)
+    if is_own and value in extended:
+        signatures = bound_signatures(name, extended[value]) + signatures
     signatures = list({signature: (signature, doc) for signature, doc in reversed(signatures)}.values())[::-1]
     for signature, doc in signatures:
         if len(signatures) > 1:
@@ -207,7 +213,7 @@ property_types = {"device": "object", "ndim": "int", "mT": "Array", "real": "Arr
 def property_type(member, what):
     signature = re.search(r"\) -> (.+)", what.fget.__doc__ or "") if not isinstance(what.fget, types.FunctionType) else None
     found = plain(signature.group(1)) if signature else "Any"
-    return property_types.get(member, "Any") if found in ("Any", "object", "tuple", "handle", "List[Any]") else found
+    return property_types.get(member, "Any") if found.lower() in ("any", "object", "tuple", "handle", "list[any]") else found
 
 
 def class_lines(name, value):

@@ -23,6 +23,36 @@ class Types(unittest.TestCase):
                                (ts.AxisNameError, NameError), (ts.IoError, OSError), (ts.LinAlgError, ArithmeticError), (ts.TesseraMemoryError, MemoryError)):
             self.assertTrue(issubclass(kind, built_in) and issubclass(kind, ts.Error), kind)
 
+    def test_the_names_that_errors_print_are_attributes(self):
+        for kind in (getattr(ts, name) for name in dir(ts) if isinstance(getattr(ts, name), type) and issubclass(getattr(ts, name), ts.Error)):
+            self.assertEqual(kind.__module__, "tessera")
+            self.assertIs(getattr(ts, kind.__name__), kind)
+        self.assertIs(ts.MemoryError, ts.TesseraMemoryError)
+        self.assertFalse({"MemoryError", "IndexError", "SystemError"} & set(ts.__all__))  # `from tessera import *` hides none of Python's
+
+    def test_texts_are_in_python_s_spelling(self):
+        with self.assertRaisesRegex(ts.ArgumentError, r"Say how large it may get, size=n, or"):
+            ts.jit(lambda x: ts.nonzero(x))(ts.ones(3))
+        with self.assertRaisesRegex(ts.UserError, r"Pass full_matrices=False"):
+            ts.device_get(ts.grad(lambda x: ts.sum(ts.linalg.svd(x, full_matrices=True)[0]))(ts.ones((4, 2))))
+        with self.assertRaisesRegex(ts.ShapeError, r"^viz\.plot at test_errors.py:"):
+            ts.viz.plot("a.svg", ts.ones((3, 4)))
+
+    @unittest.skipIf(ts.process_count() == 1, "one rank agrees with itself")
+    def test_ranks_that_disagree_are_told_the_difference_and_what_is_around_it(self):
+        x = ts.ones(3)
+        for n in range(40):
+            x = ts.sin(x) * (n + (0.5 if n == 20 and ts.process_index() == 1 else 0.0))
+        with self.assertRaises(ts.DisagreementError) as raised:
+            ts.device_get(x)
+        text = str(raised.exception)
+        self.assertRegex(text, r"^the ranks disagree on what comes next, first in line \d+:\n  ranks? 0[^:]*: .* = 20(\.0)?\b.*\n  rank 1: .* = 20\.5\b")
+        self.assertIn("The lines around it:", text)
+        self.assertLess(text.count("\n"), 40)  # the program has 120 lines
+
+    def test_a_plan_is_printed_without_an_empty_line(self):
+        self.assertFalse(str(ts.explain(lambda x: x + 1, ts.ones(3))).endswith("\n"))
+
     def test_shapes(self):
         with self.assertRaisesRegex(ts.ShapeError, r"add at test_errors.py:\d+.*\(2,\).*\(3,\)|\(2\).*\(3\)"):
             ts.ones(2) + ts.ones(3)

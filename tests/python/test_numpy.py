@@ -356,7 +356,20 @@ class Pictures(Folder):
             self.assertEqual(shown != "", ts.is_main_process())
             ts.multihost.sync_global_devices("read")
         self.assertRaises(ValueError, lambda: ts.viz.image(self.path("a.gif"), ts.asarray(real)))
-        self.assertRaises(TypeError, lambda: ts.viz.plot(self.path("b.svg"), ts.asarray(real[0]), colour="red"))
+        for arguments, options, wanted in (
+                (([1.0, 2.0, ts.ones(3)],), {}, "y is a list of numbers and other values"), ((ts.asarray(real[0]),), {"colour": "red"}, "no option 'colour'; the options are title"),
+                ((ts.asarray(real[0]),), {"title": 3}, r"'title' is 3 \(int\); it takes a text"), (([ts.ones(3), ts.ones(3)],), {"labels": ["a"]}, "2 curves, 2 arrays of x and 1 label;")):
+            with self.assertRaisesRegex((TypeError, ValueError), rf"^viz\.plot at test_numpy.py:\d+: .*{wanted}"):
+                ts.viz.plot(self.path("b.svg"), *arguments, **options)
+        with self.assertRaisesRegex(TypeError, "the path of the .svg first"):
+            ts.viz.plot(ts.ones(3), ts.ones(3))
+
+    def test_of_lists_of_numbers(self):
+        ts.viz.plot(self.path("d.svg"), [1, 4, 9], [0.0, 0.5, 1.0], labels="squares")
+        ts.multihost.sync_global_devices("written")
+        with open(self.path("d.svg")) as file:
+            self.assertIn("squares", file.read())
+        ts.multihost.sync_global_devices("read")
 
 
 class Archives(Folder):
@@ -373,6 +386,12 @@ class Archives(Folder):
                 self.assertEqual(ts.io.load_npz(self.path("a.npz"), "a", x.sharding).sharding, x.sharding)
             self.assertEqual({k: v.shape for k, v in ts.io.npz_info(self.path("a.npz")).items()}, {"a": (5, 4), "b": (5, 4)})
             self.assertEqual(ts.io.safetensors_metadata(self.path("a.safetensors")), {"made": "here"})
+            for place in ((), (x.sharding,)) if x.committed else ((),):
+                whole = ts.io.load_safetensors(self.path("a.safetensors"), None, *place)
+                self.assertEqual(list(whole), ["a", "b"])
+                assert_same(whole["a"], real)
+                assert_same(whole["b"], repeated)
+                self.assertEqual(whole["a"].committed, bool(place))
             ts.multihost.sync_global_devices("read")
 
     def test_tables(self):

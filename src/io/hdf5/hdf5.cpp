@@ -181,10 +181,9 @@ bool can_be_overwritten(hid_t dataset, const Array& x) {
 Handle dataset_for(const Maker& maker, hid_t file, const Array& x, Hdf5Mode mode) {
   if (maker.is_there(file)) {
     if (mode != Hdf5Mode::replace)
-      maker.source.fail(
-          "has a dataset " + in_quotes(maker.full_name()) + " already",
-          "save with {.mode = io::Hdf5Mode::replace} (in Python mode=\"replace\"), or choose another "
-          "name or file");
+      maker.source.fail("has a dataset " + in_quotes(maker.full_name()) + " already",
+                        "save with {.mode = io::Hdf5Mode::replace}, or choose another "
+                        "name or file");
     Handle old(H5Dopen2(file, maker.full_name().c_str(), H5P_DEFAULT), H5Dclose);
     if (old.ok() && can_be_overwritten(old, x)) return old;
     maker.check(H5Ldelete(file, maker.full_name().c_str(), H5P_DEFAULT) >= 0, "removal");

@@ -20,6 +20,7 @@ from ._core import (  # noqa: F401
 from ._core.errors import (  # noqa: F401
     ArgumentError, AxisNameError, CommError, DisagreementError, DtypeError, Error, FailedJobError, InternalError, IoError, LinAlgError, NanError,
     Preempted, ShapeError, ShardingError, ThreadError, UserError)
+from ._core.errors import IndexError, MemoryError, SystemError  # noqa: A004,F401  as they print; not in __all__, since Python has these names
 from ._core.errors import IndexError as TesseraIndexError, MemoryError as TesseraMemoryError, SystemError as TesseraSystemError  # noqa: F401
 from ._ops import *  # noqa: F401,F403
 from ._create import *  # noqa: F401,F403
