@@ -75,20 +75,67 @@ std::optional<ScalarBits> scalar_bits(const Array& leaf) {
   return ScalarBits{output.type.dtype.code, bits[0], bits[1]};
 }
 
+template <class T> ScalarBits bits_of(Dtype dtype, T number) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &number, sizeof number);
+  return {dtype.code, bits, 0};
+}
+bool is_number(const ScalarBits& bits, double number) {
+  return bits == bits_of(float32, static_cast<float>(number)) || bits == bits_of(float64, number);
+}
+
+// The operand that the op returns bit by bit beside a scalar: x of x - 0, x / 1, x * 1 and 1 * x; -1: none.
+// Not of x + 0, which is 0 for -0.
+int unchanged_operand(const Instruction& i, const std::map<int, ScalarBits>& scalars) {
+  const auto is = [&](std::size_t operand, double number) {
+    const auto found = scalars.find(i.inputs[operand]);
+    return found != scalars.end() && is_number(found->second, number);
+  };
+  if (!reads_elements(i) || i.inputs.size() != 2) return -1;
+  if (i.op->name == "subtract") return is(1, 0) ? 0 : -1;
+  if (i.op->name == "divide") return is(1, 1) ? 0 : -1;
+  if (i.op->name == "multiply") return is(1, 1) ? 0 : is(0, 1) ? 1 : -1;
+  return -1;
+}
+
+bool is_same_value(const ProgramValue& a, const ProgramValue& b) {
+  return a.type == b.type && a.layout == b.layout && a.partial_axes == b.partial_axes &&
+         a.region == b.region && a.everywhere == b.everywhere;
+}
+
+// Reads x instead of x - 0, x / 1 and x * 1.
+Program skip_identities(Program program, std::map<int, ScalarBits> scalars) {
+  std::map<int, int> same;  // value -> the equal one that is read instead
+  for (auto& instruction : program.instructions) {
+    for (int& v : instruction.inputs)
+      if (const auto found = same.find(v); found != same.end()) v = found->second;
+    if (instruction.is<Bitcast>())
+      if (const auto scalar = scalars.find(instruction.inputs[0]); scalar != scalars.end())
+        scalars.emplace(instruction.outputs[0], scalar->second);
+    const int operand = unchanged_operand(instruction, scalars);
+    if (operand < 0) continue;
+    const int x = instruction.inputs[static_cast<std::size_t>(operand)], result = instruction.outputs[0];
+    if (is_same_value(program.values[x], program.values[result])) same[result] = x;
+  }
+  return program;
+}
+
 }  // namespace
 
-Program unite_equal_scalars(Program program, const std::vector<Array>& leaves) {
+Program simplify_scalars(Program program, const std::vector<Array>& leaves) {
   std::map<ScalarBits, int> first;
   std::map<int, int> equal;  // value -> the first one with these bits
+  std::map<int, ScalarBits> scalars;
   for (std::size_t i = 0; i < leaves.size(); ++i)
     if (const auto bits = scalar_bits(leaves[i])) {
       const auto [known, is_new] = first.try_emplace(*bits, program.inputs[i]);
       if (!is_new) equal[program.inputs[i]] = known->second;
+      scalars.emplace(program.inputs[i], *bits);
     }
   for (auto& instruction : program.instructions)
     for (int& v : instruction.inputs)
       if (const auto found = equal.find(v); found != equal.end()) v = found->second;
-  return program;
+  return skip_identities(std::move(program), std::move(scalars));
 }
 
 Program shrink_constants(Program program) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "compile/passes.hpp"
 #include "graph/elementwise_row.hpp"
@@ -15,6 +16,17 @@ constexpr std::ptrdiff_t max_chain_arrays = 24;
 constexpr std::size_t max_pieces_of_view = 8;
 // The largest size of a view's sources relative to the view, since it keeps them alive until the chain runs.
 constexpr std::int64_t max_elements_per_element_read = 4;
+
+// The most ops that a chain computes again instead of reading their stored results.
+constexpr std::size_t max_repeated = 16;
+
+// Whether the op takes less time than its result takes to be stored and read.
+bool is_cheap(const OpDef& op) {
+  static const std::set<std::string_view> names = {"abs",           "add",       "equal",      "greater",
+                                                   "greater_equal", "less",      "less_equal", "multiply",
+                                                   "negative",      "not_equal", "subtract"};
+  return names.contains(op.name);
+}
 
 bool is_elementwise(const Instruction& i) { return i.is<KernelCall>() && elementwise_row(*i.op) != nullptr; }
 
@@ -66,8 +78,12 @@ class Fuser {
   Program run() {
     for (std::size_t n = program_.instructions.size(); n-- > 0;)
       if (live_[n] && owner_[n] < 0 && is_elementwise(program_.instructions[n]) &&
-          !is_broadcast(*program_.instructions[n].op))
-        grow(static_cast<int>(n));
+          !is_broadcast(*program_.instructions[n].op)) {
+        if (is_repeated_everywhere(static_cast<int>(n)))
+          live_[n] = false;
+        else
+          grow(static_cast<int>(n));
+      }
     for (std::size_t n = 0; n < program_.instructions.size(); ++n)
       if (live_[n]) end_in_reduction(static_cast<int>(n));
     for (std::size_t n = 0; n < program_.instructions.size(); ++n)
@@ -121,8 +137,63 @@ class Fuser {
       }
     }
     for (const int n : inside) owner_[n] = root;
-    members_[root] = {inside.begin(), inside.end()};
+    auto members = inside;
+    repeat_cheap_operands(root, operands, members);
+    members_[root] = {members.begin(), members.end()};
     find_views(root, operands, inside);
+  }
+
+  // Computes operands again which one cheap op makes of what the chain reads anyway: masks, absolute values,
+  // products with numbers, which a gradient reads as the forward pass does. If all readers compute it, the
+  // result is not stored.
+  void repeat_cheap_operands(int root, std::set<int>& operands, std::set<int>& members) {
+    std::size_t repeated = 0;
+    for (bool grew = true; grew && repeated < max_repeated;) {
+      grew = false;
+      for (const int v : operands) {
+        if (!can_be_repeated(v, root, operands, members)) continue;
+        const int p = uses_.producer[v];
+        operands.erase(v);
+        for (const int read : program_.instructions[p].inputs) {
+          if (!members.contains(uses_.producer[read])) operands.insert(read);
+          uses_.consumers[read].push_back(root);
+        }
+        members.insert(p);
+        repeated_by_[p].insert(root);
+        ++repeated;
+        grew = true;
+        break;
+      }
+    }
+  }
+
+  bool can_be_repeated(int v, int root, const std::set<int>& operands, const std::set<int>& members) const {
+    const int p = uses_.producer[v];
+    if (p < 0 || !live_[p] || owner_[p] >= 0 || uses_.is_output[v]) return false;
+    const auto& producer = program_.instructions[p];
+    if (!is_elementwise(producer) || !is_cheap(*producer.op) ||
+        !same_block_shapes(value(v), value(program_.instructions[root].outputs[0])))
+      return false;
+    int added = 0;
+    for (const int read : producer.inputs) {
+      if (value(read).type.shape.ndim() == 0 || operands.contains(read) ||
+          members.contains(uses_.producer[read]))
+        continue;
+      const bool is_kept = uses_.producer[read] < 0;  // an argument, which lives as long as the program
+      if (!is_kept || ++added > 1 || itemsize(value(read).type.dtype) > itemsize(value(v).type.dtype))
+        return false;
+    }
+    return true;
+  }
+
+  // Whether every chain that reads the result computes it itself.
+  bool is_repeated_everywhere(int n) const {
+    const auto by = repeated_by_.find(n);
+    const int v = program_.instructions[n].outputs[0];
+    if (by == repeated_by_.end() || uses_.is_output[v]) return false;
+    const auto& readers = uses_.consumers[v];
+    return std::all_of(readers.begin(), readers.end(),
+                       [&](int r) { return !live_[r] || by->second.contains(owner_[r]); });
   }
 
   std::ptrdiff_t arrays_among(const std::set<int>& operands) const {
@@ -203,7 +274,8 @@ class Fuser {
   void follow_kernel(int root) {
     if (reduced_chains_.contains(root) || views_.contains(root)) return;
     const auto& members = members_[root];
-    const std::set<int> inside(members.begin(), members.end());
+    std::set<int> inside(members.begin(), members.end());
+    std::erase_if(inside, [&](int n) { return owner_[n] != root; });  // others run at their own place, too
     const auto& result = value(program_.instructions[root].outputs[0]);
     int last = -1;
     for (const int n : members)
@@ -293,10 +365,11 @@ class Fuser {
   Program program_;
   Uses uses_;
   std::vector<bool> live_;
-  std::vector<int> owner_;  // instruction -> root of its chain
-  std::map<int, std::vector<int>> members_;
-  std::map<int, std::vector<int>> views_;  // root of a chain -> values that it reads through views
-  std::map<int, int> reductions_;          // reduction -> root of the chain that ends in it
+  std::vector<int> owner_;                    // instruction -> root of its chain
+  std::map<int, std::vector<int>> members_;   // root -> instructions, with those that it repeats
+  std::map<int, std::set<int>> repeated_by_;  // instruction -> roots of the chains that compute it again
+  std::map<int, std::vector<int>> views_;     // root of a chain -> values that it reads through views
+  std::map<int, int> reductions_;             // reduction -> root of the chain that ends in it
   std::set<int> reduced_chains_;
   std::map<int, int> epilogues_;  // root of a chain -> the kernel whose epilogue it becomes
   std::set<int> followed_kernels_;

@@ -17,8 +17,8 @@ Program schedule(Program);
 Program shrink_constants(Program);
 
 // Reads one of several equal scalars among the leaves (the program's inputs), so that equal computations on
-// them are shared.
-Program unite_equal_scalars(Program, const std::vector<Array>& leaves);
+// them are shared, and x instead of x - 0, x / 1 and x * 1.
+Program simplify_scalars(Program, const std::vector<Array>& leaves);
 
 // Computes equal instructions on equal inputs once.
 Program share_common(Program);

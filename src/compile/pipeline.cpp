@@ -41,7 +41,7 @@ Program compile(const Graph& graph, const Layouts& layouts,
     return program;
   };
   Program program = next(partition(graph, layouts, root_layouts), "2-partitioned");
-  if (scalars == Scalars::constants) program = unite_equal_scalars(std::move(program), graph.leaves);
+  if (scalars == Scalars::constants) program = simplify_scalars(std::move(program), graph.leaves);
   program = next(choose_algorithms(share_common(std::move(program))), "3-shared");
   program = next(sink_reductions(merge_loops(std::move(program))), "4-loops");
   program = next(fuse(shrink_constants(std::move(program))), "5-fused");

@@ -1,4 +1,6 @@
 // Compiled functions called with arguments in other layouts.
+#include <tessera/ops.hpp>
+#include <tessera/random.hpp>
 #include <tessera/runtime.hpp>
 #include <tessera/transforms.hpp>
 
@@ -93,6 +95,43 @@ TEST(Jit, a_chain_of_many_different_numbers_is_one_fusion) {
   const Array x = arange(4.f);
   EXPECT_EQ(count_in_plan(f, x, "fusion["), 1);
   EXPECT_EQ(count_in_plan(f, x, " multiply("), 0);
+  EXPECT_EQ(to_vector<float>(jit(f)(x)), to_vector<float>(f(x)));
+}
+
+TEST(Jit, x_minus_0_and_x_divided_by_1_are_x_bit_by_bit) {
+  const Array x = array({-0.f, 0.f, 1.5f, -2.f});
+  const auto f = [](Array a) { return copysign(1.0, (a - 0.0) / 1.0 * 1.0) + (a + 0.0); };
+  EXPECT_EQ(count_in_plan(f, x, "divide"), 0);
+  EXPECT_EQ(count_in_plan(f, x, "subtract"), 0);
+  EXPECT_EQ(to_vector<float>(jit(f)(x)), (std::vector<float>{-1, 1, 2.5, -3}));
+  const auto same = [](Array a) { return a / 1.0; };
+  EXPECT_EQ(to_vector<float>(jit(same)(x)), to_vector<float>(x));
+  EXPECT_EQ(jit(same)(arange(3)).dtype(), float32);
+}
+
+// A function whose gradient reads |x| and a mask of the forward pass.
+Array with_gradient(const Array& x) {
+  const auto f = [](Array v) { return sum(where(abs(v) < 1.0, exp(abs(v) * 0.5), cos(abs(v)))); };
+  return grad(f)(x) + f(x);
+}
+
+TEST(Jit, masks_and_absolute_values_that_two_chains_read_are_computed_in_both) {
+  const Array x = random::normal(random::key(3), {11, 7});
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  for (const Array& operand : {x, device_put(x, mesh, P("x"))}) {
+    EXPECT_EQ(count_in_plan(with_gradient, operand, " abs("), 0);
+    EXPECT_EQ(count_in_plan(with_gradient, operand, " less("), 0);
+    EXPECT_EQ(to_vector<float>(jit(with_gradient)(operand)), to_vector<float>(with_gradient(operand)));
+  }
+}
+
+TEST(Jit, a_result_that_is_asked_for_or_that_another_op_reads_is_computed_once) {
+  const Array x = random::normal(random::key(4), {6, 6});
+  const auto f = [](Array v) {
+    const Array size = abs(v);
+    return sum(exp(size)) * matmul(size, size) + cos(size);
+  };
+  EXPECT_EQ(count_in_plan(f, x, " abs("), 1);
   EXPECT_EQ(to_vector<float>(jit(f)(x)), to_vector<float>(f(x)));
 }
 
