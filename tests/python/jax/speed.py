@@ -1,8 +1,8 @@
 """Twenty programs of JAX, by JAX with its threads and by tj.jit on the ranks of this job, in turns: speed.py [--rounds 7] [--seconds 0] [--json FILE] [name ...].
 
-The first rank runs JAX, while the others sleep, and its threads are idle before the ranks' turn. Medians of the rounds; the ratio is the median of the rounds' own ratios, so that a load from
-outside falls on both. Minima are over all rounds: on a loaded machine they are closest to the times of an idle one, if a program has rounds
-enough (--seconds: more rounds than --rounds until that much time has passed). CPU seconds are the medians of those of all threads (JAX), and of all
+The first rank runs JAX, while the others sleep, and its threads are idle before the ranks' turn. Medians of the rounds; the ratio is the median
+of the rounds' own ratios, so that a load from outside falls on both. Minima are over all rounds: on a loaded machine they are closest to the
+times of an idle one, if a program has rounds enough (--seconds: more rounds than --rounds until that much time has passed). CPU seconds are the medians of those of all threads (JAX), and of all
 ranks (tessera; what waits for messages polls, and is counted).
 """
 import argparse
