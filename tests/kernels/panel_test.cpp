@@ -10,6 +10,7 @@
 
 #include "kernels/dense/panel_product.hpp"
 #include "kernels/factor/panel_factor.hpp"
+#include "kernels/factor/panel_solve.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -193,6 +194,28 @@ TYPED_TEST(Panels, triangular_systems_from_both_sides) {
       solve_adjoint_right(many, n, l.data(), l.ld, y.data(), y.ld);
       EXPECT_LE(distance(times(y, adjoint(lower)), right), 50 * eps<T>() * static_cast<double>(n))
           << n << ", " << many;
+    }
+}
+
+TYPED_TEST(Panels, rows_of_a_system_do_not_depend_on_their_position) {
+  using T = TypeParam;
+  if constexpr (!complex_value<T>)
+    for (const std::int64_t n : {1, 7, 30, 64}) {
+      const std::int64_t many = 101;
+      Columns<T> l(n, n, 2, 6);
+      for (std::int64_t j = 0; j < n; ++j) l(j, j) = T(3);
+      const Columns<T> given(many, n, 1, 8);
+      Columns<T> all = given;
+      all(50, n / 2) = std::numeric_limits<T>::quiet_NaN();
+      solve_adjoint_right(many, n, l.data(), l.ld, all.data(), all.ld);
+      for (const std::int64_t row : {0, 1, 49, 51, 100}) {
+        Columns<T> one(1, n);
+        for (std::int64_t j = 0; j < n; ++j) one(0, j) = given(row, j);
+        solve_transposed_right(1, n, l.data(), l.ld, one.data(), one.ld);
+        for (std::int64_t j = 0; j < n; ++j)
+          EXPECT_EQ(all(row, j), one(0, j)) << n << ": " << row << ", " << j;
+      }
+      EXPECT_TRUE(std::isnan(all(50, n - 1))) << n;
     }
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/dense/panel_product.hpp"
 #include "kernels/factor/lapack_calls.hpp"
 #include "kernels/factor/ordered_columns.hpp"
+#include "kernels/factor/panel_solve.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 constexpr std::int64_t narrow = 16;  // columns that LAPACK factors
 constexpr std::int64_t corner = 32;  // rows of triangular systems that BLAS solves
 constexpr std::int64_t few = 8;      // columns, or rows of systems, that plain loops work on
+constexpr std::int64_t in_vectors =
+    64;  // columns of real systems whose strips of rows stay in the first-level cache
 
 int to_int(std::int64_t n) { return static_cast<int>(n); }
 
@@ -84,6 +87,8 @@ template <class T> void solve_adjoint_right(std::int64_t m, std::int64_t n, cons
                                             T* b, std::int64_t ldb, SumOrder order) {
   const bool is_fixed = order == SumOrder::fixed;
   if (is_fixed && n <= few) return ordered::solve_adjoint_right(m, n, l, ldl, b, ldb);
+  if constexpr (!complex_type<T>)
+    if (!is_fixed && n <= in_vectors) return solve_transposed_right(m, n, l, ldl, b, ldb);
   if (!is_fixed && (n <= corner || m < 8))
     return lapack::trsm_right(true, 'C', false, to_int(m), to_int(n), l, to_int(ldl), b, to_int(ldb));
   const std::int64_t left = (n / 2 + 7) / 8 * 8;
