@@ -113,6 +113,23 @@ TEST(UnusualNumbers, triangles_of_nan_keep_their_zeros_and_exchange_no_rows) {
   }
 }
 
+// The places differ in where a factorization by blocks meets them: the diagonal, a diagonal block, below it.
+TEST(UnusualNumbers, cholesky_finds_what_is_not_finite_anywhere_in_its_triangle) {
+  constexpr int n = 140;
+  for (const auto& layout : all_layouts())
+    for (const auto& [row, column] : {std::pair{0, 0}, {139, 139}, {3, 1}, {139, 138}, {139, 0}, {70, 60}})
+      for (const double bad : {nan, inf, -inf}) {
+        auto a = identity<double>(n);
+        a(row, column) = bad;
+        a(n / 2, n / 2) = -1;  // NaN is found first
+        const auto l = matrix_of<double>(linalg::cholesky(device_put(a.array(), layout)));
+        for (int i = 0; i < n; ++i)
+          for (int j = 0; j < n; ++j)
+            ASSERT_TRUE(i >= j ? std::isnan(l(i, j)) : l(i, j) == 0)
+                << bad << " at " << row << ", " << column << " on " << text_of(layout);
+      }
+}
+
 TEST(UnusualNumbers, what_stands_above_the_diagonal_of_a_hermitian_matrix_is_not_read) {
   for (const auto& layout : all_layouts())
     for (const std::int64_t n : {12, 70}) {

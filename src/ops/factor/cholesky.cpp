@@ -68,16 +68,15 @@ template <class T, class Args> void factor_together(const Args& args) {
   const std::int64_t n = a.global.back();
   const Tiles in = team.tiles_of(args, false, 0), out = team.tiles_of(args, true, 0);
   const BlockCyclic layout = layout_of(how, n, team.ranks(), team.order);
+  const auto is_finite = [&](const T* matrix) {
+    return magnitude_of(grid, in, matrix, Part::lower).is_finite();
+  };
   std::int64_t bad_matrix = -1, bad_pivot = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
-    if (!magnitude_of(grid, in, MatrixGroup::matrix<T>(a, i), Part::lower).is_finite()) {
-      fill_nan(grid, out, MatrixGroup::matrix<T>(l, i), Part::lower);
-      continue;
-    }
     GridMatrix<T> matrix(grid, layout, 0, true);
     load(grid, in, MatrixGroup::matrix<T>(a, i), layout, matrix.values.data(), matrix.ld, Part::lower);
     const std::int64_t bad = cholesky(grid, matrix);
-    if (bad >= 0 && gives_nan(local)) {
+    if (bad >= 0 && (gives_nan(local) || !is_finite(MatrixGroup::matrix<T>(a, i)))) {
       fill_nan(grid, out, MatrixGroup::matrix<T>(l, i), Part::lower);
       continue;
     }

@@ -5,6 +5,7 @@
 //                                  the rows whose index is one of its columns
 //   update, lower triangle:        A_ij -= L_ik L_jk^H
 #include <algorithm>
+#include <cmath>
 
 #include "comm/collectives/collectives.hpp"
 #include "kernels/dense/panel_product.hpp"
@@ -51,17 +52,17 @@ template <class T> class Cholesky {
   }
 
  private:
-  // Message: [status: first pivot that is not positive, or -1][the rows of L below the diagonal block that
-  // this grid row holds]
+  // Message: [the rows of L below the diagonal block that this grid row holds][status: the first pivot that
+  // is not positive and finite, or -1]
   struct Panel {
     std::int64_t start = 0, width = 0, first_below = 0, rows_below = 0;
-    std::vector<T> values;
+    Pooled<T> values;
     std::vector<T> matching;  // rows of L for my columns, one column of L after the other
     std::int64_t first_column = 0, matched = 0;
     kernels::PackedPanel<T> packed;
     comm::Pending arrival;
-    T& status() { return values[0]; }
-    T* below() { return values.data() + 1; }
+    T& status() { return values[rows_below * width]; }
+    T* below() { return values.data(); }
     std::int64_t ld() const { return std::max<std::int64_t>(rows_below, 1); }
   };
 
@@ -75,10 +76,28 @@ template <class T> class Cholesky {
     }
   }
 
-  // Factors a diagonal block in place.
+  // The first diagonal element of a block that is infinite or NaN, or -1.
+  std::int64_t not_finite(std::int64_t width, const T* block) const {
+    for (std::int64_t j = 0; j < width; ++j)
+      if (!is_finite(block[j + j * a_.ld])) return j;
+    return -1;
+  }
+  static bool is_finite(T value) {
+    if constexpr (complex_type<T>)
+      return std::isfinite(value.real()) && std::isfinite(value.imag());
+    else
+      return std::isfinite(value);
+  }
+
+  // Factors a diagonal block in place. An infinity or NaN anywhere in the lower triangle reaches the diagonal
+  // element of its row, before or in the factorization of that row's block, whichever LAPACK factors it.
   std::int64_t bad_pivot_of(std::int64_t width, T* block) const {
-    if (grid_.order == kernels::SumOrder::fixed) return kernels::ordered::cholesky_block(width, block, a_.ld);
-    return lapack::potrf('L', static_cast<int>(width), block, static_cast<int>(a_.ld)) - 1;
+    if (const std::int64_t bad = not_finite(width, block); bad >= 0) return bad;
+    const std::int64_t bad =
+        grid_.order == kernels::SumOrder::fixed
+            ? kernels::ordered::cholesky_block(width, block, a_.ld)
+            : lapack::potrf('L', static_cast<int>(width), block, static_cast<int>(a_.ld)) - 1;
+    return bad >= 0 ? bad : not_finite(width, block);
   }
 
   void make(std::int64_t start, std::int64_t width, Panel& panel) {
