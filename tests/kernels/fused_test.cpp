@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string>
 
+#include "base/thresholds.hpp"
 #include "kernels/elementwise/chain_code.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/values.hpp"
@@ -294,7 +295,7 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
 
 // Results too large for the cache take two further code paths: aligned to cache lines, or not.
 TEST(fused, large_outputs_are_complete) {
-  const std::int64_t n = (std::int64_t{3} << 20) + 17;
+  const std::int64_t n = (std::int64_t{5} << 20) + 17;
   std::vector<float> x(n), memory(x.size() + 64);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 1000);
   FusedProgram program{{{float32}}, {step("square", float32, {0}), step("add", float32, {1, 0})}, {2}};
@@ -309,6 +310,56 @@ TEST(fused, large_outputs_are_complete) {
     EXPECT_EQ(out[-1], -1);
     EXPECT_EQ(out[n], -1);
   }
+}
+
+// A program of one step, for two arrays and for a number on either side, by its function and by code; low
+// thresholds let it bypass the cache.
+TEST(fused, one_step_gives_the_bits_of_its_function) {
+  const auto check = [&]<class T>(T, std::int64_t n, std::size_t off_line) {
+    const Dtype dtype = dtype_of<T>();
+    auto a = testing::random_values<T>(n, 1), b = testing::random_values<T>(n, 2);
+    const T special[] = {T(0), T(-0.0), std::numeric_limits<T>::quiet_NaN(),
+                         std::numeric_limits<T>::infinity(), std::numeric_limits<T>::denorm_min()};
+    for (std::size_t e = 0; e < 500; ++e) a[e * 7] = special[e % 5], b[e * 11] = special[e % 4];
+    const std::int64_t dense[] = {1}, scalar[] = {0};
+    const auto run = [&](const char* name, std::vector<const std::vector<T>*> of) {
+      FusedProgram program{{}, {}, {static_cast<int>(of.size())}};
+      std::vector<FusedOperand> inputs;
+      std::vector<std::vector<T>> whole;
+      for (const auto* values : of) {
+        program.inputs.push_back({dtype});
+        inputs.push_back(operand(values->data(), values->size() == 1 ? std::span(scalar) : std::span(dense)));
+        whole.push_back(values->size() == 1 ? std::vector<T>(a.size(), values->front()) : *values);
+      }
+      program.steps = {of.size() == 1 ? step(name, dtype, {0}) : step(name, dtype, {0, 1})};
+      std::vector<T> expected(a.size()), memory(a.size() + 64, T(-1));
+      const void* in[] = {whole[0].data(), whole.back().data()};
+      program.steps[0].fn(in, expected.data(), n);
+      const auto in_line = reinterpret_cast<std::uintptr_t>(memory.data()) % 64 / sizeof(T);
+      T* const out = memory.data() + 32 - in_line + off_line;
+      std::byte* outputs[] = {bytes(out)};
+      run_fused(program, Shape{n}, inputs, outputs);
+      for (std::size_t e = 0; e < expected.size(); ++e)
+        ASSERT_TRUE(testing::same(out[e], expected[e])) << name << " of " << n << ": element " << e;
+      EXPECT_EQ(out[-1], -1) << name;
+      EXPECT_EQ(out[n], -1) << name;
+    };
+    for (const char* name : {"add", "subtract", "multiply", "divide", "maximum", "minimum"}) {
+      run(name, {&a, &b});
+      for (const T number : {T(1.5), T(-0.0), std::numeric_limits<T>::quiet_NaN()}) {
+        const std::vector<T> one = {number};
+        run(name, {&a, &one});
+        run(name, {&one, &b});
+      }
+    }
+    for (const char* name : {"negative", "abs", "square", "reciprocal", "relu"}) run(name, {&a});
+  };
+  for (const std::int64_t n : {9000, (1 << 16) - 1, (1 << 16) + 77})
+    for (const std::size_t off_line : {0, 1}) {
+      check(float{}, n, off_line), check(double{}, n, off_line);
+      const LowThresholds low(256);
+      check(float{}, n, off_line), check(double{}, n, off_line);
+    }
 }
 
 // One loop over memory that is both operand and result, with a few elements beyond its last group.

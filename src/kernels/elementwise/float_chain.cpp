@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/thresholds.hpp"
+
 namespace tessera::kernels {
 namespace {
 
@@ -24,6 +26,7 @@ struct Range {
   bool is_read_after(int r, int step) const { return last_use[r] > step; }
   std::vector<int> prefetched() const {
     std::vector<int> found;
+    if (last - first == 1) return found;  // one operation reads as fast as the hardware fetches
     for (int i = 0; i < static_cast<int>(inputs.size()); ++i)
       if (inputs[i].prefetched_by >= first && inputs[i].prefetched_by < last) found.push_back(i);
     return found;
@@ -138,6 +141,8 @@ class RecipeWriter {
 };
 
 constexpr int most_steps_of_code = 128;
+// Code of one step keeps a number in a register and can bypass the cache. The step's function starts sooner.
+constexpr std::int64_t single_step_from_elements = 1 << 16;
 
 FloatChain chain_of(const Range& range, std::int64_t elements) {
   FloatChain chain{range.first, range.last, range.dtype(), range.prefetched(), nullptr, {}, {}, {}, {}, {}};
@@ -169,7 +174,9 @@ std::vector<FloatChain> find_chains(const FusedProgram& program, std::span<const
     const Dtype dtype = dtype_if_known(first);
     int last = first + 1;
     while (last < steps && dtype_if_known(last) == dtype) ++last;
-    if (dtype != bool_ && last - first > 1)
+    const bool is_worthwhile =
+        last - first > 1 || (steps == 1 && elements >= threshold(single_step_from_elements));
+    if (dtype != bool_ && is_worthwhile)
       chains.push_back(chain_of({program, inputs, ops, last_use, first, last, streams}, elements));
     first = last;
   }

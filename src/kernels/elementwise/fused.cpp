@@ -110,7 +110,6 @@ class FusedRun : FusedPlan {
         run_chain(*chain, at, n);
         s = static_cast<std::size_t>((chain++)->last);
       } else {
-        prefetch_next(at, n, static_cast<int>(s));
         run_step(s++, at, 0, n);
       }
     }
@@ -141,17 +140,6 @@ class FusedRun : FusedPlan {
       return const_cast<std::byte*>(in_place);
     pack_parts(operand.parts, box, item, buffer);
     return buffer;
-  }
-
-  // Prefetches, while this piece is computed, the next piece of the operands that step s is the first to
-  // read.
-  [[gnu::noinline]] void prefetch_next(const std::vector<std::byte*>& at, std::int64_t n, int s) const {
-    asm volatile("");  // compilers would drop a call that only prefetches as free of effects
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (prefetched_[i] != s) continue;
-      const std::size_t bytes = static_cast<std::size_t>(n) * itemsize(program_.inputs[i].dtype);
-      for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(at[i] + bytes + line);
-    }
   }
 
   // Runs a step's function on elements [from, n) of a piece.

@@ -8,7 +8,10 @@ namespace tessera::kernels {
 namespace {
 
 // Outputs of this size leave the cache before they are read again.
-constexpr std::int64_t stream_from_bytes = std::int64_t{8} << 20;
+constexpr std::int64_t stream_from_bytes = std::int64_t{16} << 20;
+// Steps' functions do not stream: a second loop copies what they wrote, which costs more than it saves up to
+// this size.
+constexpr std::int64_t stream_steps_from_bytes = std::int64_t{128} << 20;
 // Operands of this size are not in the L1 cache.
 constexpr std::int64_t prefetch_from_bytes = std::int64_t{128} << 10;
 // Smaller programs finish before a chain would be compiled.
@@ -31,14 +34,21 @@ FusedPlan::FusedPlan(const FusedProgram& program, const Shape& shape, std::span<
   std::size_t output_bytes = 0;
   for (const int r : program.outputs)
     output_bytes += static_cast<std::size_t>(shape.elements()) * itemsize(dtype_of_register(r));
-  streams_ = runs == Runs::once && static_cast<std::int64_t>(output_bytes) >= threshold(stream_from_bytes);
+  const auto streams_from = [&](std::int64_t least) {
+    return runs == Runs::once && static_cast<std::int64_t>(output_bytes) >= threshold(least);
+  };
+  streams_ = streams_from(stream_from_bytes);
   classify_inputs();
   choose_prefetches(shape.elements());
   const std::int64_t elements = shape.elements();
   is_one_loop_ = elements >= threshold(chains_from_elements) && prepare_one_loop(elements);
   if (!is_one_loop_) {
-    if (elements >= threshold(chains_from_elements) && (streams_ || chains_.empty()))
+    const bool is_long = elements >= threshold(chains_from_elements);
+    if (program.steps.size() == 1)
+      chains_.clear();
+    else if (is_long && (streams_ || chains_.empty()))
       chains_ = chains_for(elements, false);
+    streams_ = streams_from(stream_steps_from_bytes);
     assign_registers(elements);
   }
   if (is_one_loop_) group_ = chains_[0].group();

@@ -44,7 +44,7 @@ class FusedPlan {
   FusedRegisters registers_;
   std::vector<FloatChain> chains_;
   std::size_t buffer_bytes_ = 0;
-  std::vector<int> prefetched_;  // per input: the step that fetches its next piece, or -1
+  std::vector<int> prefetched_;  // per input: the step whose chain fetches its next piece, or -1
   bool streams_ = false;         // outputs bypass the cache
   bool is_one_loop_ = false;
   bool rest_only_ = false;  // buffers hold only the elements of the last, partial group
@@ -56,7 +56,7 @@ class FusedPlan {
   // many enough to make a call per step worthwhile. Whole strips, so that chains have no remainder.
   std::int64_t piece_elements() const;
   void classify_inputs();
-  // Operands too large for the L1 cache are prefetched one piece ahead.
+  // Chains prefetch operands too large for the L1 cache one piece ahead.
   void choose_prefetches(std::int64_t elements);
   std::vector<FloatChain> chains_for(std::int64_t elements, bool streams) const;
   // Runs the whole program as machine code, if every operand is memory or a number. The code writes the
