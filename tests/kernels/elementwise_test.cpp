@@ -133,6 +133,21 @@ TEST(integer_maps, power_wraps_and_negative_exponents_give_zero_except_of_one) {
   });
 }
 
+TEST(integer_maps, powers_by_one_number_equal_those_among_others) {
+  for_integers([]<class T>(T) {
+    const std::vector<T> a = testing::random_values<T>(300, 1);
+    for (const int exponent : {0, 1, 2, 3, 4}) {
+      std::vector<T> n(a.size(), static_cast<T>(exponent)), by_one(a.size()), among_others(a.size());
+      const void* in[] = {a.data(), n.data()};
+      map<"power">.of(dtype_of<T>())(in, by_one.data(), 300);
+      n.back() = 5;
+      map<"power">.of(dtype_of<T>())(in, among_others.data(), 300);
+      by_one.pop_back(), among_others.pop_back();
+      EXPECT_EQ(by_one, among_others) << exponent;
+    }
+  });
+}
+
 TEST(integer_maps, the_rest) {
   for_integers([]<class T>(T) {
     expect_binary<T, T>("maximum", [](T a, T b) { return std::max(a, b); });

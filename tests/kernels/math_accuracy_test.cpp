@@ -197,6 +197,40 @@ TEST(math_accuracy, powers_of_special_numbers) {
   expect_powers_of_special_numbers<double>();
 }
 
+// Squares, cubes, roots ...: as accurate as others, and the same bits whether or not all exponents are equal.
+template <class T> void expect_powers_by_one_number() {
+  auto x = testing::random_values<T>(4099, 1);
+  const T limits[] = {std::numeric_limits<T>::infinity(),           -std::numeric_limits<T>::infinity(),
+                      std::numeric_limits<T>::quiet_NaN(),          T(-0.0),
+                      std::numeric_limits<T>::denorm_min(),         std::numeric_limits<T>::max(),
+                      std::cbrt(std::numeric_limits<T>::max()) / 2, std::cbrt(std::numeric_limits<T>::min()),
+                      std::sqrt(std::numeric_limits<T>::max()) * 2};
+  std::copy(std::begin(limits), std::end(limits), x.begin() + 100);
+  const auto n = static_cast<std::int64_t>(x.size());
+  for (const T exponent : {T(2), T(1), T(-1), T(3), T(0.5), T(0), T(-2), T(1.5), T(4)}) {
+    std::vector<T> y(x.size(), exponent), by_one(x.size()), among_others(x.size());
+    const void* in[] = {x.data(), y.data()};
+    map<"power">.of(dtype_of<T>())(in, by_one.data(), n);
+    for (std::size_t i = 0; i < y.size(); i += 5) y[i] = T(0.75);
+    map<"power">.of(dtype_of<T>())(in, among_others.data(), n);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (i % 5 != 0) {
+        ASSERT_TRUE(same(by_one[i], among_others[i])) << x[i] << " ^ " << exponent;
+      }
+      const long double expected =
+          std::pow(static_cast<long double>(x[i]), static_cast<long double>(exponent));
+      ASSERT_LE(ulps(by_one[i], expected), 1.1) << x[i] << " ^ " << exponent << " = " << by_one[i];
+      if (expected == 0) {
+        ASSERT_EQ(std::signbit(by_one[i]), std::signbit(expected)) << x[i] << " ^ " << exponent;
+      }
+    }
+  }
+}
+TEST(math_accuracy, powers_by_one_number) {
+  expect_powers_by_one_number<float>();
+  expect_powers_by_one_number<double>();
+}
+
 TEST(math_accuracy, functions_of_two_arguments) {
   for (const auto* op : elementwise_ops()) {
     if (op->trials.accuracy.of_two == nullptr) continue;

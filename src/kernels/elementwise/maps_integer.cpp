@@ -200,6 +200,21 @@ struct Power {
     return T(result);
   }
 };
+// Squares and cubes by one number, an operand of equal elements, are products.
+template <class T> void power_map(const void* const* in, void* out, std::int64_t n) {
+  const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
+  if (n == 0 || (b[0] != 2 && b[0] != 3)) return map2<Power, T>(in, out, n);
+  T differences = 0;
+  for (std::int64_t i = 0; i < n; ++i) differences |= T(b[i] ^ b[0]);
+  if (differences != 0) return map2<Power, T>(in, out, n);
+  const bool is_cube = b[0] == 3;
+  T* r = static_cast<T*>(out);
+  TESSERA_INDEPENDENT
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto base = Wide<T>(a[i]);
+    r[i] = T(base * base * (is_cube ? base : Wide<T>(1)));
+  }
+}
 
 template <class T> void copy_map(const void* const* in, void* out, std::int64_t n) {
   if (in[0] != out && n > 0) std::memmove(out, in[0], n * sizeof(T));
@@ -251,7 +266,7 @@ template <class... T> void add_signed(MapTable& table) {
   add2<RightShift, T...>(table, map<"bitwise_right_shift">);
   add_divide<FloorDivide, true, T...>(table, map<"floor_divide">);
   add_divide<Remainder, false, T...>(table, map<"remainder">);
-  add2<Power, T...>(table, map<"power">);
+  (table.add(map<"power">, 2, dtype_of<T>(), power_map<T>), ...);
   add3<Clip, T...>(table, map<"clip">);
 }
 

@@ -55,6 +55,37 @@ template <class F, class T> void vector_map2(const void* const* in, void* out, s
   std::memcpy(r + i, rest_a, bytes);
 }
 
+template <class T> bool are_equal(const T* values, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto first = hn::Set(d, values[0]);
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    if (!hn::AllTrue(d, hn::Eq(hn::LoadU(d, values + i), first))) return false;
+  for (; i < n; ++i)
+    if (values[i] != values[0]) return false;
+  return true;
+}
+
+// Powers by one number, which is an operand of equal elements, run a loop of their own if they are simple.
+template <class T> void power_map(const void* const* in, void* out, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
+  T* r = static_cast<T*>(out);
+  std::int64_t i = 0;
+  VisitSimplePowers(d, [&](T exponent, auto power) HWY_ATTR {
+    if (n < lanes || b[0] != exponent || !are_equal(b, n)) return false;
+    for (; i + lanes <= n; i += lanes) hn::StoreU(power(hn::LoadU(d, a + i)), d, r + i);
+    return true;
+  });
+  const void* rest[] = {a + i, b + i};
+  const auto any = [](auto tag, auto... x) __attribute__((always_inline)) HWY_ATTR {
+    return OwnPow(tag, x...);
+  };
+  vector_map2<decltype(any), T>(rest, r + i, n - i);
+}
+
 // minimum(maximum(x, low), high); NaN in any operand propagates.
 template <class D, class V> HWY_INLINE V Clip(D d, V x, V low, V high) {
   (void)d;
@@ -197,7 +228,7 @@ template <class T> void add_unary(MapTable& table) {
 template <class T> void add_binary(MapTable& table) {
   table.add(map<"clip">, 3, dtype_of<T>(), clip_map<T>);
   table.add(map<"multiply_add">, 3, dtype_of<T>(), multiply_add_map<T>);
-  add_vector2<T>(table, map<"power">, TESSERA_VECTORS(OwnPow));
+  table.add(map<"power">, 2, dtype_of<T>(), power_map<T>);
   add_vector2<T>(table, map<"atan2">, TESSERA_VECTORS(FastAtan2), TESSERA_VECTORS(Atan2));
   add_vector2<T>(table, map<"hypot">, TESSERA_VECTORS(Hypot));
   add_vector2<T>(table, map<"logaddexp">, TESSERA_VECTORS(LogAddExp));
