@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <random>
 
 #include "kernels/values.hpp"
 
@@ -259,6 +261,63 @@ TEST(float_maps, remainder_has_the_sign_of_the_divisor) {
   for (int i = 0; i < 7; ++i) EXPECT_EQ(out[i], quotients[i]) << a[i] << " // " << b[i];
   map<"remainder">.of(float64)(in, out, 7);
   for (int i = 0; i < 7; ++i) EXPECT_EQ(out[i], rests[i]) << a[i] << " % " << b[i];
+}
+
+// Quotients just below and above whole numbers, up to where whole numbers end, of both signs; in vectors with and
+// without operands that fmod alone can treat.
+TEST(float_maps, remainders_and_quotients_are_those_of_the_exact_fmod) {
+  for_floats([]<class T>(T) {
+    using Limits = std::numeric_limits<T>;
+    std::mt19937_64 bits(3);
+    std::vector<T> a, b;
+    const auto add = [&](T x, T y) { a.push_back(x), b.push_back(y); };
+    for (int round = 0; round < 40000; ++round) {
+      const T y = std::ldexp(T(1) + static_cast<T>(bits() % 1000) / 1000, static_cast<int>(bits() % 40) - 20);
+      const T q = static_cast<T>(bits() >> (64 - 1 - bits() % (Limits::digits + 1)));
+      T x = q * y;
+      if (round % 4 == 1) x = std::nextafter(x, T(0));
+      if (round % 4 == 2) x = std::nextafter(x, Limits::max());
+      if (round % 4 == 3) x = y * static_cast<T>(bits() % 1000) / 7;
+      add(round % 3 == 0 ? -x : x, round % 5 == 0 ? -y : y);
+    }
+    const T special[] = {0,
+                         T(-0.0),
+                         1,
+                         Limits::infinity(),
+                         -Limits::infinity(),
+                         Limits::quiet_NaN(),
+                         Limits::max(),
+                         Limits::min(),
+                         Limits::denorm_min(),
+                         T(-3) * Limits::denorm_min(),
+                         T(5.5)};
+    for (const T x : special)
+      for (const T y : special)
+        for (int lane = 0; lane < 17; ++lane) lane == 5 ? add(x, y) : add(T(7.5), T(2));
+    for (const T x : special)
+      for (const T y : special)
+        for (int lane = 0; lane < 32; ++lane) add(x, y);
+    const auto n = static_cast<std::int64_t>(a.size());
+    std::vector<T> rest(a.size()), whole(a.size()), down(a.size());
+    const void* in[] = {a.data(), b.data()};
+    map<"fmod">.of(dtype_of<T>())(in, rest.data(), n);
+    map<"remainder">.of(dtype_of<T>())(in, down.data(), n);
+    map<"floor_divide">.of(dtype_of<T>())(in, whole.data(), n);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const T expected = std::fmod(a[i], b[i]);
+      ASSERT_TRUE(testing::same(rest[i], expected)) << a[i] << " fmod " << b[i] << " = " << rest[i];
+      const bool other_sign = (expected < 0) != (b[i] < 0);
+      const T remainder = expected == 0 ? std::copysign(T(0), b[i]) : other_sign ? expected + b[i] : expected;
+      ASSERT_TRUE(testing::same(down[i], remainder)) << a[i] << " % " << b[i] << " = " << down[i];
+      T quotient = (a[i] - expected) / b[i];
+      if (expected != 0 && other_sign) quotient -= 1;
+      quotient = quotient == 0 ? std::copysign(T(0), a[i] / b[i]) : std::floor(quotient + T(0.5));
+      if (b[i] == 0) quotient = a[i] / b[i];
+      if (std::abs(quotient) < std::ldexp(T(1), Limits::digits - 2) || !std::isfinite(quotient)) {
+        ASSERT_TRUE(testing::same(whole[i], quotient)) << a[i] << " // " << b[i] << " = " << whole[i];
+      }
+    }
+  });
 }
 
 TEST(maps, where_picks_by_the_condition_for_every_dtype) {

@@ -97,26 +97,6 @@ struct Zero {
   template <class T> static T of(T) { return T(0); }
 };
 
-// The remainder has the divisor's sign, and a == floor_divide(a, b) * b + remainder(a, b) up to rounding
-// (NumPy, Python).
-struct Remainder {
-  template <class T> static T of(T a, T b) {
-    const T rest = std::fmod(a, b);
-    if (rest == 0) return std::copysign(T(0), b);
-    return (rest < 0) != (b < 0) ? rest + b : rest;
-  }
-};
-struct FloorDivide {
-  template <class T> static T of(T a, T b) {
-    if (b == 0) return a / b;
-    const T rest = std::fmod(a, b);
-    T quotient = (a - rest) / b;
-    if (rest != 0 && ((rest < 0) != (b < 0))) quotient -= 1;
-    if (quotient == 0) return std::copysign(T(0), a / b);
-    const T whole = floor_of(quotient);
-    return quotient - whole > T(0.5) ? whole + 1 : whole;
-  }
-};
 struct NextAfter {
   template <class T> static T of(T a, T b) { return std::nextafter(a, b); }
 };
@@ -130,8 +110,6 @@ template <class T> void add_maps(MapTable& table) {
   add2<Subtract, T>(table, map<"subtract">);
   add2<Multiply, T>(table, map<"multiply">);
   add2<Divide, T>(table, map<"divide">);
-  add2<FloorDivide, T>(table, map<"floor_divide">);
-  add2<Remainder, T>(table, map<"remainder">);
   add2<Maximum, T>(table, map<"maximum">);
   add2<Minimum, T>(table, map<"minimum">);
   add2<CopySign, T>(table, map<"copysign">);

@@ -12,6 +12,7 @@
 #include "kernels/elementwise/erf_inv-inl.hpp"
 #include "kernels/elementwise/map_loops-inl.hpp"
 #include "kernels/elementwise/math/own-inl.hpp"
+#include "kernels/elementwise/math/remainders-inl.hpp"
 #include "kernels/elementwise/sleef-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -229,6 +230,9 @@ template <class T> void add_binary(MapTable& table) {
   table.add(map<"clip">, 3, dtype_of<T>(), clip_map<T>);
   table.add(map<"multiply_add">, 3, dtype_of<T>(), multiply_add_map<T>);
   table.add(map<"power">, 2, dtype_of<T>(), power_map<T>);
+  table.add(map<"floor_divide">, 2, dtype_of<T>(), remainder_map<FloorDivide, T>);
+  table.add(map<"remainder">, 2, dtype_of<T>(), remainder_map<Remainder, T>);
+  table.add(map<"fmod">, 2, dtype_of<T>(), remainder_map<Fmod, T>);
   add_vector2<T>(table, map<"atan2">, TESSERA_VECTORS(FastAtan2), TESSERA_VECTORS(Atan2));
   add_vector2<T>(table, map<"hypot">, TESSERA_VECTORS(Hypot));
   add_vector2<T>(table, map<"logaddexp">, TESSERA_VECTORS(LogAddExp));

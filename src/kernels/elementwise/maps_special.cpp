@@ -211,9 +211,6 @@ struct Zeta {
 struct Polygamma {
   static double of(double n, double x) { return nth_digamma(n, x); }
 };
-struct Fmod {
-  static double of(double a, double b) { return std::fmod(a, b); }
-};
 struct Ldexp {
   static double of(double a, double n) {
     return std::isfinite(n) ? std::scalbln(a, static_cast<long>(std::fmin(std::fmax(n, -9000), 9000)))
@@ -313,7 +310,6 @@ void add_special_maps(MapTable& table) {
   add1<BesselI1e>(table, map<"i1e">);
   add2<Zeta>(table, map<"zeta">);
   add2<Polygamma>(table, map<"polygamma">);
-  add2<Fmod>(table, map<"fmod">);
   add2<Ldexp>(table, map<"ldexp">);
   add1<FrexpExponent>(table, map<"frexp_exponent">);
   add_integers<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
