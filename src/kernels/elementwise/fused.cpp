@@ -42,8 +42,8 @@ class FusedRun : FusedPlan {
   void run_range(std::int64_t first, std::int64_t last, std::vector<FloatChain> chains) {
     const std::size_t bytes = buffer_bytes_ * static_cast<std::size_t>(registers_.buffers);
     const std::unique_ptr<std::byte, decltype(&std::free)> memory(
-        static_cast<std::byte*>(std::aligned_alloc(64, std::max<std::size_t>(bytes, 64))), &std::free);
-    if (!memory) throw std::bad_alloc();
+        bytes == 0 ? nullptr : static_cast<std::byte*>(std::aligned_alloc(64, bytes)), &std::free);
+    if (!memory && bytes > 0) throw std::bad_alloc();
     std::vector<Packed> packed(inputs_.size());
     std::vector<std::byte*> at(registers_.buffer.size());
     Box box(space_.has_parts ? space_.extents.size() : 0);
@@ -175,11 +175,58 @@ class FusedRun : FusedPlan {
   }
 };
 
+// One step on few elements calls its function without a plan, whose making would take longer. Operands are
+// dense or one element.
+class ShortStep {
+ public:
+  // Returns false for other programs.
+  static bool run(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
+                  std::span<std::byte* const> outputs) {
+    const std::int64_t n = shape.elements();
+    if (program.steps.size() != 1 || outputs.size() != 1 || n > threshold(most_elements)) return false;
+    const auto& step = program.steps[0];
+    if (program.outputs[0] != static_cast<int>(inputs.size())) return false;
+    alignas(64) std::byte numbers[most_operands][bytes_of_numbers];
+    const void* in[most_operands] = {};
+    for (int k = 0; k < step.n_in; ++k) {
+      const FusedOperand& operand = inputs[step.in[k]];
+      const std::size_t item = itemsize(program.inputs[step.in[k]].dtype);
+      if (!operand.parts.empty()) return false;
+      if (is_dense(operand, shape)) {
+        in[k] = operand.data;
+        continue;
+      }
+      if (!is_number(operand) || static_cast<std::size_t>(n) * item > bytes_of_numbers) return false;
+      fill(numbers[k], operand.data, item, n);
+      in[k] = numbers[k];
+    }
+    step.fn(in, outputs[0], n);
+    return true;
+  }
+
+ private:
+  static constexpr std::int64_t most_elements = 4096;  // from here on chains are considered
+  static constexpr int most_operands = 3;
+  static constexpr std::size_t bytes_of_numbers = 4096;
+
+  static bool is_dense(const FusedOperand& operand, const Shape& shape) {
+    if (operand.strides.empty()) return true;
+    std::int64_t expected = 1;
+    for (std::size_t d = shape.size(); d-- > 0; expected *= shape[d])
+      if (shape[d] != 1 && operand.strides[d] != expected) return false;
+    return true;
+  }
+  static bool is_number(const FusedOperand& operand) {
+    return std::all_of(operand.strides.begin(), operand.strides.end(),
+                       [](auto stride) { return stride == 0; });
+  }
+};
+
 }  // namespace
 
 void run_fused(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
                std::span<std::byte* const> outputs) {
-  if (shape.elements() == 0) return;
+  if (shape.elements() == 0 || ShortStep::run(program, shape, inputs, outputs)) return;
   FusedRun(program, shape, inputs, outputs).run();
 }
 
