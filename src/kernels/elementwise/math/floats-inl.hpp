@@ -17,12 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 
-// log(1 + f) / f for f in [sqrt(1/2) - 1, sqrt(2) - 1]: minimax, relative error 2^-33.
-inline constexpr double log1p_over_f[] = {
-    1.000000000034919595,  -0.500000003305278739,  0.3333333151506611009, -0.2499993348180270612,
-    0.2000011335022177366, -0.1667047898998759935, 0.1428550405534080333, -0.1241058932190699809,
-    0.1102114166837586923, -0.1088117819837734214, 0.1073391818078149182, -0.05985067895677189337};
-// log2(1 + f) / f there: relative error 2^-41, because a power multiplies it by the exponent.
+// log2(1 + f) / f for f in [sqrt(1/2) - 1, sqrt(2) - 1]: relative error 2^-41, because a power multiplies it
+// by the exponent.
 inline constexpr double log2_over_f[] = {
     1.442695040889354459,  -0.7213475204249735378, 0.4808983465855214382, -0.3606737658989982537,
     0.2885390706775621481, -0.2404487273290909621, 0.2060952666626999907, -0.1803504027816363093,
@@ -37,12 +33,76 @@ inline constexpr float expm1_of_rest[] = {0.5000000046153233832f,   0.1666666681
                                           0.04166635543194131116f,  0.008333273118934198798f,
                                           0.001394095886031210319f, 0.0001991413848470779811f};
 
+// ---- logarithms by a table, where a register holds eight of its numbers ----
+
+#if HWY_TARGET <= HWY_AVX3
+// The mantissas from 3/4 to 3/2 in 16 intervals, by the first four bits of their fractions: numbers near the
+// inverses of their centres, 1 where an interval ends at 1; and minus the logarithms of these numbers.
+alignas(64) inline constexpr double inverse_of_centre[] = {1.0,
+                                                           0.914306640625,
+                                                           0.86474609375,
+                                                           0.820556640625,
+                                                           0.780517578125,
+                                                           0.744140625,
+                                                           0.711181640625,
+                                                           0.680908203125,
+                                                           1.30615234375,
+                                                           1.2548828125,
+                                                           1.20751953125,
+                                                           1.16357421875,
+                                                           1.122802734375,
+                                                           1.084716796875,
+                                                           1.049072265625,
+                                                           1.0};
+alignas(64) inline constexpr double log_of_centre[] = {0.0,
+                                                       0.08958927076802387,
+                                                       0.14531934837656488,
+                                                       0.19777233899423804,
+                                                       0.24779801765950227,
+                                                       0.2955252499128068,
+                                                       0.3408274097599091,
+                                                       0.3843277790918548,
+                                                       -0.2670856731707085,
+                                                       -0.2270421917298671,
+                                                       -0.1885682813620178,
+                                                       -0.15149649093934373,
+                                                       -0.1158280008205801,
+                                                       -0.08131893621656476,
+                                                       -0.047906217055651394,
+                                                       0.0};
+// log(1 + z) / z for z in [-1/32, 1/16]: relative error 2^-34.
+inline constexpr double log1p_over_z[] = {0.9999999999819319,   -0.499999994640441, 0.3333334785706735,
+                                          -0.25001724825061045, 0.1999764052974298, -0.15437920688380108};
+
+// Element i of a table of 16 numbers; bits of i above the fourth are ignored.
+template <class D, class I> HWY_INLINE hn::Vec<D> FromTable(D d, I i, const double* table) {
+  static_assert(hn::MaxLanes(D()) == 8);
+  return hn::Vec<D>{_mm512_permutex2var_pd(hn::Load(d, table).raw, i.raw, hn::Load(d, table + 8).raw)};
+}
+
+// log(v) of a normal v > 0 to float32 precision; v - 1 must be that precise if v is near 1.
+template <class D, class V> HWY_INLINE V LogToFloat(D d, V v) {
+  const hn::RebindToUnsigned<D> du;
+  const V m{_mm512_getmant_pd(v.raw, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_zero)};
+  const V e{_mm512_sub_pd(_mm512_getexp_pd(v.raw), _mm512_getexp_pd(m.raw))};
+  const auto interval = hn::ShiftRight<48>(hn::BitCast(du, m));  // the fraction's first four bits
+  const auto z = hn::MulSub(m, FromTable(d, interval, inverse_of_centre), hn::Set(d, 1.0));
+  const auto base = hn::MulAdd(e, hn::Set(d, 0.69314718055994530942), FromTable(d, interval, log_of_centre));
+  return hn::MulAdd(z, Polynomial(d, z, log1p_over_z), base);
+}
+#else
+// log(1 + f) / f for f in [sqrt(1/2) - 1, sqrt(2) - 1]: minimax, relative error 2^-33.
+inline constexpr double log1p_over_f[] = {
+    1.000000000034919595,  -0.500000003305278739,  0.3333333151506611009, -0.2499993348180270612,
+    0.2000011335022177366, -0.1667047898998759935, 0.1428550405534080333, -0.1241058932190699809,
+    0.1102114166837586923, -0.1088117819837734214, 0.1073391818078149182, -0.05985067895677189337};
 // log(v) of a normal v > 0 to float32 precision; v - 1 must be that precise if v is near 1.
 template <class D, class V> HWY_INLINE V LogToFloat(D d, V v) {
   const auto [m, e] = SplitAtRootOfTwo(d, v);
   const auto f = hn::Sub(m, hn::Set(d, 1.0));
   return hn::MulAdd(e, hn::Set(d, 0.69314718055994530942), hn::Mul(f, Polynomial(d, f, log1p_over_f)));
 }
+#endif
 
 // |x| below this equals the function of x to the last bit.
 template <class D, class V> HWY_INLINE V OrTiny(D d, V x, float limit, V value) {
