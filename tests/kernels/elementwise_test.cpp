@@ -320,6 +320,44 @@ TEST(float_maps, remainders_and_quotients_are_those_of_the_exact_fmod) {
   });
 }
 
+TEST(float_maps, exponents_are_those_of_frexp_and_ldexp) {
+  for_floats([]<class T>(T) {
+    using Limits = std::numeric_limits<T>;
+    std::vector<T> x = {0,
+                        T(-0.0),
+                        1,
+                        T(-1),
+                        T(0.5),
+                        Limits::infinity(),
+                        -Limits::infinity(),
+                        Limits::quiet_NaN(),
+                        Limits::max(),
+                        Limits::min(),
+                        Limits::denorm_min(),
+                        -3 * Limits::denorm_min(),
+                        T(1e-30)};
+    for (int e = Limits::min_exponent - Limits::digits; e <= Limits::max_exponent; ++e)
+      for (const T m : {T(0.5), T(-0.75), T(1) - Limits::epsilon() / 2}) x.push_back(std::ldexp(m, e));
+    const auto n = static_cast<std::int64_t>(x.size());
+    std::vector<T> exponents(x.size()), products(x.size());
+    const void* in[] = {x.data()};
+    map<"frexp_exponent">.of(dtype_of<T>())(in, exponents.data(), n);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      int expected = 0;
+      static_cast<void>(std::frexp(x[i], &expected));
+      ASSERT_EQ(exponents[i], static_cast<T>(std::isfinite(x[i]) ? expected : 0)) << x[i];
+    }
+    for (const T shift : {T(0), T(1), T(-1), T(20), T(-30), T(120), T(-126), T(127), T(-140), T(300),
+                          T(-1022), T(1023), T(5000), T(-5000)}) {
+      const std::vector<T> by(x.size(), shift);
+      const void* both[] = {x.data(), by.data()};
+      map<"ldexp">.of(dtype_of<T>())(both, products.data(), n);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        ASSERT_TRUE(same(products[i], std::ldexp(x[i], static_cast<int>(shift)))) << x[i] << " 2^" << shift;
+    }
+  });
+}
+
 TEST(maps, where_picks_by_the_condition_for_every_dtype) {
   for (const Dtype dtype : testing::all_dtypes())
     visit(dtype, []<class T>(T) {

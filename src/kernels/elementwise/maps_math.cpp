@@ -11,6 +11,7 @@
 
 #include "kernels/elementwise/erf_inv-inl.hpp"
 #include "kernels/elementwise/map_loops-inl.hpp"
+#include "kernels/elementwise/math/exponents-inl.hpp"
 #include "kernels/elementwise/math/own-inl.hpp"
 #include "kernels/elementwise/math/remainders-inl.hpp"
 #include "kernels/elementwise/sleef-inl.hpp"
@@ -223,6 +224,7 @@ template <class T> void add_unary(MapTable& table) {
   add_vector1<T>(table, map<"silu">, TESSERA_VECTORS(Silu));
   add_vector1<T>(table, map<"gelu">, TESSERA_VECTORS(FastGelu), TESSERA_VECTORS(Gelu));
   add_vector1<T>(table, map<"softplus">, TESSERA_VECTORS(Softplus));
+  add_vector1<T>(table, map<"frexp_exponent">, TESSERA_VECTORS(FrexpExponent));
   add1<Digamma, T>(table, map<"digamma">);
 }
 
@@ -230,6 +232,7 @@ template <class T> void add_binary(MapTable& table) {
   table.add(map<"clip">, 3, dtype_of<T>(), clip_map<T>);
   table.add(map<"multiply_add">, 3, dtype_of<T>(), multiply_add_map<T>);
   table.add(map<"power">, 2, dtype_of<T>(), power_map<T>);
+  table.add(map<"ldexp">, 2, dtype_of<T>(), ldexp_map<T>);
   table.add(map<"floor_divide">, 2, dtype_of<T>(), remainder_map<FloorDivide, T>);
   table.add(map<"remainder">, 2, dtype_of<T>(), remainder_map<Remainder, T>);
   table.add(map<"fmod">, 2, dtype_of<T>(), remainder_map<Fmod, T>);

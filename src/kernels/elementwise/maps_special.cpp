@@ -211,20 +211,6 @@ struct Zeta {
 struct Polygamma {
   static double of(double n, double x) { return nth_digamma(n, x); }
 };
-struct Ldexp {
-  static double of(double a, double n) {
-    return std::isfinite(n) ? std::scalbln(a, static_cast<long>(std::fmin(std::fmax(n, -9000), 9000)))
-                            : a * std::exp2(n);
-  }
-};
-struct FrexpExponent {
-  static double of(double x) {
-    int exponent = 0;
-    static_cast<void>(std::frexp(x, &exponent));
-    return std::isfinite(x) ? exponent : 0;
-  }
-};
-
 template <class F, class T> void apply1(const void* const* in, void* out, std::int64_t n) {
   const T* a = static_cast<const T*>(in[0]);
   for (std::int64_t i = 0; i < n; ++i) static_cast<T*>(out)[i] = static_cast<T>(F::of(a[i]));
@@ -310,8 +296,6 @@ void add_special_maps(MapTable& table) {
   add1<BesselI1e>(table, map<"i1e">);
   add2<Zeta>(table, map<"zeta">);
   add2<Polygamma>(table, map<"polygamma">);
-  add2<Ldexp>(table, map<"ldexp">);
-  add1<FrexpExponent>(table, map<"frexp_exponent">);
   add_integers<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
                std::uint32_t, std::uint64_t>(table);
 }

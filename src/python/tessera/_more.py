@@ -83,10 +83,24 @@ def sort_complex(x):
 def trim_zeros(x, trim="fb"):
     """A vector without its leading ("f") and trailing ("b") zeros. Collective: reads their number."""
     x = _array(x)
-    places = _np.flatnonzero(copy_to_numpy(_core.not_equal(x, 0)))
-    if not places.size:
+    first = _leading_zeros(x) if "f" in trim.lower() else 0
+    if first == x.size:
         return x[:0]
-    return x[int(places[0]) if "f" in trim.lower() else 0:int(places[-1]) + 1 if "b" in trim.lower() else x.size]
+    last = x.size - (_leading_zeros(x, backwards=True) if "b" in trim.lower() else 0)
+    return x[first:max(first, last)]
+
+
+def _leading_zeros(x, backwards=False):
+    """How many zeros a vector begins or ends with. Reads ever longer parts, so that few zeros are found without the rest."""
+    start, width = 0, 1024
+    while start < x.size:
+        stop = min(start + width, x.size)
+        part = x[x.size - stop:x.size - start] if backwards else x[start:stop]
+        places = _np.flatnonzero(copy_to_numpy(_core.not_equal(part, 0)))
+        if places.size:
+            return start + (stop - start - 1 - int(places[-1]) if backwards else int(places[0]))
+        start, width = stop, 4 * width
+    return x.size
 
 
 def mask_indices(n, mask_func, k=0):
