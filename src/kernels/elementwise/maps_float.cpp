@@ -5,9 +5,11 @@
 #define HWY_TARGET_INCLUDE "kernels/elementwise/maps_float.cpp"
 #include <hwy/foreach_target.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/elementwise/map_loops-inl.hpp"
 
@@ -97,8 +99,16 @@ struct Zero {
   template <class T> static T of(T) { return T(0); }
 };
 
+// The bits of a float grow with its magnitude: one more or less is the next number.
 struct NextAfter {
-  template <class T> static T of(T a, T b) { return std::nextafter(a, b); }
+  template <class T> static T of(T a, T b) {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    const Bits away = (a < b) == (a > T(0)) ? Bits{1} : ~Bits{0};
+    const T next = std::bit_cast<T>(std::bit_cast<Bits>(a) + away);
+    const T beside_zero = copysign_of(std::numeric_limits<T>::denorm_min(), b);
+    const T other = a == T(0) ? beside_zero : next;
+    return ((a != a) | (b != b)) ? a + b : a == b ? b : other;
+  }
 };
 
 template <class T> void copy_map(const void* const* in, void* out, std::int64_t n) {
