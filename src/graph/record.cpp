@@ -181,9 +181,12 @@ Placement place_by(const Rule& sentence, const PlacementArgs& args, std::int64_t
 }
 
 Placement place(const OpDef& op, const PlacementArgs& args) {
-  if (args.same_bits && op.same_bits != SameBits::always)
+  const auto* const own = std::get_if<PlacementRule>(&op.sharding);
+  const bool keeps_order = op.same_bits == SameBits::always ||
+                           (op.same_bits == SameBits::made_for_it && own != nullptr);  // in any layout
+  if (args.same_bits && !keeps_order)
     if (const auto* sentence = rule_of(op)) return place_whole_sums(*sentence, args);
-  if (const auto* own = std::get_if<PlacementRule>(&op.sharding)) return own->place(args);
+  if (own != nullptr) return own->place(args);
   return place_by(std::get<Rule>(op.sharding), args);
 }
 
