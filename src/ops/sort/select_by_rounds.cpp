@@ -1,7 +1,7 @@
 // A round counts a digit of the elements' order keys, behind the digits that earlier rounds found:
 //
-//   position 6 of 10     counts of the upper digit: 0: 2  1: 3  2: 5     its digit is 2, it is number 1 of those 5
-//   next round           counts of the lower digit of keys that begin with 2
+//   position 6 of 10    counts of the upper digit: 0: 2  1: 3  2: 5     its digit is 2, its place is 1 of 5
+//   next round          counts of the lower digit of keys that begin with 2
 #include "ops/sort/select_by_rounds.hpp"
 
 #include <tessera/control/lax.hpp>
