@@ -62,13 +62,15 @@ TEST(divide_by_one_number, is_division_of_each) {
         std::vector<T> a(n), b(n, divisor), quotient(n), rest(n);
         for (std::int64_t i = 0; i < n; ++i) a[i] = n == 63 ? T(std::int64_t(bits() % 200) - 100) : T(bits());
         a[0] = Limits::min(), a[n - 1] = Limits::max();
+        using U = std::make_unsigned_t<T>;  // wraps around
         if (n > 31)
-          a[1] = T(0), a[2] = divisor, a[3] = T(divisor - 1), a[4] = T(-divisor), a[5] = T(Limits::min() + 1);
+          a[1] = T(0), a[2] = divisor, a[3] = T(U(divisor) - U(1)), a[4] = T(U(0) - U(divisor)),
+          a[5] = T(Limits::min() + 1);
         const void* in[] = {a.data(), b.data()};
         map<"floor_divide">.of(dtype_of<T>())(in, quotient.data(), n);
         map<"remainder">.of(dtype_of<T>())(in, rest.data(), n);
         for (std::int64_t i = 0; i < n; ++i) {
-          const bool is_simple = divisor != 0 && !(std::is_signed_v<T> && T(divisor + 1) == 0);
+          const bool is_simple = divisor != 0 && !(std::is_signed_v<T> && divisor == T(-1));
           const T q = is_simple ? T(a[i] / divisor) : T(0), r = is_simple ? T(a[i] % divisor) : T(0);
           const bool down = r != 0 && (r < 0) != (divisor < 0);
           if (is_simple) {
