@@ -85,7 +85,7 @@ bool is_number(const ScalarBits& bits, double number) {
 }
 
 // The operand that the op returns bit by bit beside a scalar: x of x - 0, x / 1, x * 1 and 1 * x; -1: none.
-// Not of x + 0, which is 0 for -0.
+// The sum x + 0 is not among them, since it is 0 for -0.
 int unchanged_operand(const Instruction& i, const std::map<int, ScalarBits>& scalars) {
   const auto is = [&](std::size_t operand, double number) {
     const auto found = scalars.find(i.inputs[operand]);

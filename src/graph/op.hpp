@@ -190,8 +190,9 @@ enum class SameBits {
   by_rule,         // summed dims are unsplit, and the kernel adds them in one order
   always,          // adds nothing, or in an order that does not depend on the layout
   whole_matrices,  // by LAPACK on one rank: a matrix that is split is refused
-  made_for_it,     // replaces another op inside the scope; keeps its rule wherever it is recorded again
-  never,           // refused
+  made_for_it,  // replaces another op inside the scope, and is recorded again as itself; a PlacementRule of
+                // its own holds there, else sums are unsplit
+  never,        // refused
 };
 
 struct OpDef {

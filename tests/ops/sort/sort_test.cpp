@@ -1,11 +1,13 @@
 // Sorting, searching, scans and arg-reductions on any sharding, compared with plain loops.
 #include <tessera/grad.hpp>
+#include <tessera/transforms.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "ops/sort/select.hpp"
+#include "ops/sort/select_by_rounds.hpp"
 #include "ops/sort/sort_by_key.hpp"
 #include "support/layouts.hpp"
 
@@ -109,6 +111,24 @@ TEST(ElementsOfSorted, are_those_of_sort_on_any_sharding) {
                      sorted(ellipsis, slice(n - 1, n))},
                     -1);
     EXPECT_TRUE(item<bool>(all((found == expected) | (isnan(found) & isnan(expected))))) << c.text;
+  }
+}
+
+TEST(ElementsByRounds, are_those_of_sort_for_any_split_and_batch) {
+  const NamedSharding rows(make_mesh({device_count()}, {"x"}), P("x"));
+  for (const Dtype dtype : {float32, float64}) {
+    const Array n = arange(3 * 1001);
+    const Array lines = astype(where(n % 7 == 0, 0.5, where(n % 500 == 3, NAN, sin(n * 0.37) * 1e3)), dtype);
+    const Array x = reshape(lines, {3, 1001}), line = device_put(x(1), rows);
+    const std::vector<std::int64_t> places = {0, 17, 500, 998, 1000};
+    const auto bits = [](const Array& y) {
+      return to_vector<double>(where(isnan(y), 1e9, astype(y, float64)));
+    };
+    const auto of_sort = [&](const Array& y) { return take(sort(y, -1), array(places), -1); };
+    EXPECT_EQ(bits(elements_by_rounds(line, places)), bits(of_sort(line)));
+    EXPECT_THAT(program_of(elements_by_rounds(line, places)), testing::Not(testing::HasSubstr("all-gather")));
+    const auto each = vmap([&](const Array& y) { return elements_by_rounds(y, places); });
+    EXPECT_EQ(bits(each(x)), bits(of_sort(x)));
   }
 }
 
