@@ -2,6 +2,7 @@
 import inspect
 import math
 import unittest
+import warnings
 
 import numpy as np
 
@@ -66,6 +67,34 @@ class Statistics(unittest.TestCase):
     def test_no_axes_reduce_nothing(self):
         for name in ("sum", "prod", "max", "min", "mean", "all", "any", "std", "var", "count_nonzero"):
             assert_same(getattr(ts, name)(ts.asarray(real), axis=()), getattr(np, name)(real, axis=()), dtype=name != "count_nonzero")
+
+    def test_no_axes_leave_order_statistics_and_flip_alone(self):
+        holed = np.where(real > 1, np.nan, real)
+        for name in ("median", "nanmedian", "nanvar", "nanstd", "flip", "nanmax"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # NumPy's about elements that are not numbers
+                expected = getattr(np, name)(holed, axis=())
+            for x in spread(holed):
+                assert_same(getattr(ts, name)(x, axis=()), expected)
+
+    def test_masks_and_first_values_beside_nan(self):
+        holed, mask = np.where(real > 1, np.nan, real), real < 0.5
+        for x in spread(holed):
+            for name in ("nanvar", "nanstd"):
+                assert_same(getattr(ts, name)(x, axis=0, where=ts.asarray(mask)), getattr(np, name)(holed, axis=0, where=mask), 1e-4)
+            for name, first in (("nanmax", 0.25), ("nanmin", -0.25)):
+                assert_same(getattr(ts, name)(x, axis=1, initial=first), getattr(np, name)(holed, axis=1, initial=first))
+
+    def test_means_as_integers(self):
+        whole = np.array([[-7, 2, 4], [5, 1, 1]], np.int32)
+        for x in spread(whole):
+            assert_same(ts.mean(x, axis=1, dtype=ts.int64), np.mean(whole, axis=1, dtype=np.int64))
+            assert_same(ts.mean(x, dtype=ts.int16, where=ts.asarray(whole > 0)), np.mean(whole, dtype=np.int16, where=whole > 0))
+        for name in ("var", "std", "nanvar", "nanstd", "nanmean"):
+            with self.assertRaisesRegex(TypeError, name + r" at .*: dtype=int64 holds no fractions; take a dtype of floating numbers"):
+                getattr(ts, name)(ts.asarray(whole), dtype=ts.int64)
+        with self.assertRaisesRegex(TypeError, r"var at .*: dtype=float64 would drop the imaginary parts of complex64; take real\(x\) first"):
+            ts.var(ts.asarray(np.array([1j, 2], np.complex64)), dtype=ts.float64)
 
     def test_dtypes_of_sums(self):
         for dtype, expected in (("int8", ts.int32), ("int16", ts.int32), ("int32", ts.int32), ("int64", ts.int64), ("uint8", ts.uint32), ("uint64", ts.uint64), ("float32", ts.float32), ("complex128", ts.complex128)):

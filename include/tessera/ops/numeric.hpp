@@ -21,14 +21,14 @@ namespace tessera {
 /// @name Samples of functions
 /// @{
 
-/// The derivative along an axis of samples at distance `spacing`: central differences, one-sided ones at the
-/// ends. ShapeError for an axis of less than two samples.
-[[nodiscard]] Array gradient(const Operand& x, int axis, double spacing = 1);
+/// The derivative along an axis of samples at distance `spacing`: central differences, one-sided ones of order
+/// `edge_order`, 1 or 2, at the ends. ShapeError for an axis of no more samples than that order.
+[[nodiscard]] Array gradient(const Operand& x, int axis, double spacing = 1, int edge_order = 1);
 /// The same of samples at coordinates that need not be equally far apart, 1-D, one for each sample:
 /// differences of second order inside. ShapeError for another number of coordinates.
-[[nodiscard]] Array gradient(const Operand& x, const Operand& coordinates, int axis = -1);
+[[nodiscard]] Array gradient(const Operand& x, const Operand& coordinates, int axis = -1, int edge_order = 1);
 /// The derivatives along each axis.
-[[nodiscard]] std::vector<Array> gradient(const Operand& x, double spacing = 1);
+[[nodiscard]] std::vector<Array> gradient(const Operand& x, double spacing = 1, int edge_order = 1);
 /// The integral along an axis by the trapezoidal rule, of samples at distance `dx`.
 [[nodiscard]] Array trapezoid(const Operand& y, double dx = 1, int axis = -1);
 /// The integral of samples at the points x: 1-D, or of y's shape.

@@ -79,7 +79,8 @@ namespace tessera {
 /// across ranks (see sort). Without an axis: over all elements.
 [[nodiscard]] Array median(const Operand& x);
 [[nodiscard]] Array median(const Operand& x, int axis, bool keepdims = false);
-/// sum(x w) / sum(w); the weights broadcast to x.
+/// sum(x w) / sum(w); the weights have x's shape, or that of the axes, in their order. ShapeError for others;
+/// without axes the weights broadcast to x.
 [[nodiscard]] Array average(const Operand& x, const Operand& weights, Axes axes = {}, bool keepdims = false);
 /// The index of the largest element, the first of ties; of the first NaN if there is one. int32 (int64 past
 /// 2^31 elements). Without an axis: in the flattened array. A split axis costs two all-reduces of the

@@ -1,5 +1,7 @@
 // Functions composed of other ops, which determine their layouts, gradients and batching.
+#include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "ops/build.hpp"
 #include "ops/collect/any_order.hpp"
@@ -101,6 +103,24 @@ Array median(const Operand& x) {
   return median(in_any_order(x.array), 0);
 }
 
+// Weights of fewer dims than x belong to the reduced ones, in the order of the axes.
+static Array weights_along(const Array& weights, const Shape& shape, const Axes& axes) {
+  const int ndim = static_cast<int>(shape.size());
+  if (axes.values.empty() || weights.ndim() == 0 || weights.ndim() == ndim)
+    return broadcast_to(weights, shape);
+  const std::vector<int> reduced = checked_dims(axes.values, ndim, false);
+  std::vector<std::int64_t> expected, aligned(ndim, 1);
+  for (const int d : reduced) expected.push_back(aligned[d] = shape[d]);
+  if (weights.shape() != Shape(expected))
+    throw ShapeError(call_text() + ": weights of shape " + to_string(weights.shape()) +
+                     " over axes of shape " + to_string(Shape(expected)) + " of an array of shape " +
+                     to_string(shape) + "; they have the shape of the array or of those axes");
+  std::vector<int> order(reduced.size());  // of the weights' dims, as the array has them
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int i, int j) { return reduced[i] < reduced[j]; });
+  return broadcast_to(reshape(transpose(weights, order), Shape(aligned)), shape);
+}
+
 Array average(const Operand& x, const Operand& weights, Axes axes, bool keepdims) {
   const Call call("average", x.where);
   check_usable(x.array);
@@ -111,7 +131,7 @@ Array average(const Operand& x, const Operand& weights, Axes axes, bool keepdims
   if (is_half(dtype))
     return astype(average(astype(x, float32), astype(weights, float32), axes, keepdims), dtype);
   const Array values = cast_to(x.array, dtype);
-  const Array w = broadcast_to(cast_to(weights.array, dtype), values.shape());
+  const Array w = weights_along(cast_to(weights.array, dtype), values.shape(), axes);
   return sum(values * w, axes, keepdims) / sum(w, axes, keepdims);
 }
 

@@ -25,15 +25,29 @@ At at_part(const Array& x, int dim, const IndexPart& part) {
   return At(x, std::move(parts));
 }
 
-Array derivative_along(const Array& x, int dim, double spacing) {
+void check_samples(const Array& x, int dim, int edge_order) {
+  if (edge_order != 1 && edge_order != 2)
+    throw ArgumentError(call_text() + ": edge_order is " + std::to_string(edge_order) + "; it is 1 or 2");
+  if (x.shape()[dim] <= edge_order)
+    throw ShapeError(
+        call_text() + ": axis " + std::to_string(dim) + " of shape " + to_string(x.shape()) +
+        " has fewer than the " +
+        (edge_order == 1 ? "two samples that a difference needs" : "three samples that edge_order 2 needs"));
+}
+
+Array derivative_along(const Array& x, int dim, double spacing, int edge_order) {
+  check_samples(x, dim, edge_order);
   const auto n = x.shape()[dim];
-  if (n < 2)
-    throw ShapeError(call_text() + ": axis " + std::to_string(dim) + " of shape " + to_string(x.shape()) +
-                     " has fewer than the two samples that a difference needs");
-  const auto slab = [&](std::int64_t i) { return part_of(x, dim, slice(i, i + 1)); };
+  const auto slope = [&](std::int64_t i) {
+    return (part_of(x, dim, slice(i + 1, i + 2)) - part_of(x, dim, slice(i, i + 1))) / spacing;
+  };
+  // At the end of a parabola the derivative is half a step beyond the outer slope.
+  const auto at_end = [&](std::int64_t outer, std::int64_t inner) {
+    return edge_order == 1 ? slope(outer) : 1.5 * slope(outer) - 0.5 * slope(inner);
+  };
   const Array central = (roll(x, -1, dim) - roll(x, 1, dim)) / (2 * spacing);
-  const Array with_first = at_part(central, dim, slice(0, 1)).set((slab(1) - slab(0)) / spacing);
-  return at_part(with_first, dim, slice(n - 1, n)).set((slab(n - 1) - slab(n - 2)) / spacing);
+  const Array with_first = at_part(central, dim, slice(0, 1)).set(at_end(0, 1));
+  return at_part(with_first, dim, slice(n - 1, n)).set(at_end(n - 2, n - 3));
 }
 
 // The positions of the full convolution that a mode keeps, for n elements and a kernel of m <= n.
@@ -63,26 +77,35 @@ Array slid(const Array& x, const Array& taps, Padding padding) {
 
 }  // namespace
 
-Array gradient(const Operand& x, int axis, double spacing) {
+Array gradient(const Operand& x, int axis, double spacing, int edge_order) {
   const Call call("gradient", x.where);
   const Array samples = inexact(x.array);
-  return derivative_along(samples, checked_dim(axis, samples.ndim()), spacing);
+  return derivative_along(samples, checked_dim(axis, samples.ndim()), spacing, edge_order);
 }
-Array gradient(const Operand& x, const Operand& coordinates, int axis) {
+Array gradient(const Operand& x, const Operand& coordinates, int axis, int edge_order) {
   const Call call("gradient", x.where);
   const Array samples = inexact(x.array), at = inexact(coordinates.array);
   const int dim = checked_dim(axis, samples.ndim());
   const auto n = samples.shape()[dim];
-  if (at.ndim() != 1 || at.size() != n || n < 2)
+  check_samples(samples, dim, edge_order);
+  if (at.ndim() != 1 || at.size() != n)
     throw ShapeError(call_text() + ": coordinates of shape " + to_string(at.shape()) + " for axis " +
                      std::to_string(dim) + " of shape " + to_string(samples.shape()) +
-                     "; there must be one for each sample, and two samples at least");
+                     "; there must be one for each sample");
   std::vector<std::int64_t> aligned(samples.shape().size(), 1);
   aligned[dim] = n - 1;
   const auto between = [&](std::int64_t i, std::int64_t j) { return part_of(samples, dim, slice(i, j)); };
   const Array step = reshape(diff(at, 1, 0), Shape(std::move(aligned)));
   const Array slope = (between(1, n) - between(0, n - 1)) / step;
-  const Array first = part_of(slope, dim, slice(0, 1)), last = part_of(slope, dim, slice(n - 2, n - 1));
+  const auto slab = [&](const Array& of, std::int64_t i) { return part_of(of, dim, slice(i, i + 1)); };
+  // The derivative at the end of a parabola through the three outermost samples.
+  const auto at_end = [&](std::int64_t outer, std::int64_t inner) {
+    const Array outermost = slab(slope, outer);
+    if (edge_order == 1) return outermost;
+    const Array reach = slab(step, outer);
+    return outermost + (outermost - slab(slope, inner)) * reach / (reach + slab(step, inner));
+  };
+  const Array first = at_end(0, 1), last = at_end(n - 2, n - 3);
   if (n == 2) return concatenate({first, last}, dim);
   const Array before = part_of(step, dim, slice(0, n - 2)), after = part_of(step, dim, slice(1, n - 1));
   const Array inner =
@@ -90,11 +113,12 @@ Array gradient(const Operand& x, const Operand& coordinates, int axis) {
       (before + after);
   return concatenate({first, inner, last}, dim);
 }
-std::vector<Array> gradient(const Operand& x, double spacing) {
+std::vector<Array> gradient(const Operand& x, double spacing, int edge_order) {
   const Call call("gradient", x.where);
   const Array samples = inexact(x.array);
   std::vector<Array> result;
-  for (int d = 0; d < samples.ndim(); ++d) result.push_back(derivative_along(samples, d, spacing));
+  for (int d = 0; d < samples.ndim(); ++d)
+    result.push_back(derivative_along(samples, d, spacing, edge_order));
   return result;
 }
 

@@ -213,8 +213,9 @@ def full(shape, fill_value, dtype=None, *, device=None):
     return placed(_core.full(shape, fill_value, dtype), device)
 
 
-def eye(n_rows, n_cols=None, /, k=0, dtype=None, *, device=None):
-    """Ones on diagonal k."""
+def eye(n_rows, n_cols=None, /, k=0, dtype=None, *, device=None, M=None):
+    """Ones on diagonal k. The number of columns is NumPy's M."""
+    n_cols = n_cols if M is None else M
     k = max(-n_rows, min(k, n_rows if n_cols is None else n_cols))  # further away there is nothing
     return placed(_eye(n_rows, n_cols, k, dtype or _core.float32), device)
 
@@ -224,11 +225,34 @@ def identity(n, dtype=None):
     return eye(n, dtype=dtype)
 
 
-def linspace(start, stop, /, num=50, endpoint=True, retstep=False, dtype=None, *, device=None):
-    """num values from start to stop; with retstep also the distance between them."""
+def _is_number(value):
+    return isinstance(value, (int, float, complex, _np.generic))
+
+
+def _between_arrays(start, stop, num, endpoint, dtype, axis):
+    """linspace for each pair of elements, along a new axis; the last value is stop's own."""
+    start, stop = _arrays((start, stop))
+    start, stop = (v if v.dtype.kind in "fc" else _core.astype(v, _core.float32) for v in (start, stop))
+    shape = _core.subtract(stop, start).shape
+    start, stop = (_core.expand_dims(_core.broadcast_to(v, shape), 0) for v in (start, stop))
+    span = _core.subtract(stop, start)
+    parts = max(num - 1 if endpoint else num, 1)
+    at = _core.reshape(arange(num), (num,) + (1,) * (span.ndim - 1))
+    values = _core.add(start, _core.multiply(span, _core.astype(at, span.dtype) / parts))
+    if endpoint and num > 1:
+        values = _core.where(_core.equal(at, num - 1), stop, values)
+    if dtype is not None:
+        values = _core.astype(_core.floor(values) if _core.dtype(dtype).kind in "iu" else values, dtype)
+    return values if axis == 0 else _core.moveaxis(values, 0, axis)
+
+
+def linspace(start, stop, /, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
+    """num values from start to stop, numbers or arrays, along a new axis; with retstep also the distance between them."""
     if retstep:
         parts = num - 1 if endpoint else num
         return linspace(start, stop, num, endpoint, dtype=dtype, device=device), (stop - start) / parts if parts > 0 else _np.nan
+    if not (_is_number(start) and _is_number(stop)):
+        return placed(_between_arrays(start, stop, num, endpoint, dtype, axis), device)
     if isinstance(start, complex) or isinstance(stop, complex):
         start, stop = complex(start), complex(stop)
         re, im = (_linspace(a, b, num, _core.float64, endpoint) for a, b in ((start.real, stop.real), (start.imag, stop.imag)))
@@ -236,21 +260,30 @@ def linspace(start, stop, /, num=50, endpoint=True, retstep=False, dtype=None, *
     return placed(_linspace(float(start), float(stop), num, dtype or _core.float32, endpoint), device)
 
 
-def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None):
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """base to the powers of linspace."""
+    if not (_is_number(start) and _is_number(stop)):
+        values = _core.power(base, linspace(start, stop, num, endpoint, axis=axis))
+        return values if dtype is None else _core.astype(values, dtype)
     return _core.astype(_core.power(base, linspace(start, stop, num, endpoint=endpoint, dtype=_core.float64)), dtype or _core.float32)
 
 
-def geomspace(start, stop, num=50, endpoint=True, dtype=None):
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """num values from start to stop, each the same multiple of the one before."""
+    if not (_is_number(start) and _is_number(stop)):
+        start, stop = _arrays((start, stop))
+        sign = _core.sign(start)
+        values = _core.multiply(sign if axis == 0 else _core.expand_dims(sign, axis), _core.exp(linspace(_core.log(start * sign), _core.log(stop * sign), num, endpoint, axis=axis)))
+        return values if dtype is None else _core.astype(values, dtype)
     if endpoint or num < 1:
         return _core.geomspace(float(start), float(stop), num, dtype or _core.float32)
     longer = _core.geomspace(float(start), float(start) * (float(stop) / float(start)) ** ((num - 1) / num), num, _core.float64)
     return _core.astype(longer, dtype or _core.float32)
 
 
-def tri(n, m=None, k=0, dtype=None):
-    """Ones on and below diagonal k."""
+def tri(n, m=None, k=0, dtype=None, *, M=None):
+    """Ones on and below diagonal k. The number of columns is NumPy's M."""
+    m = m if M is None else M
     return _core.tril(ones((n, n if m is None else m), dtype=dtype), k)
 
 

@@ -7,9 +7,9 @@ import numpy as _np
 from . import _core
 from ._core import Array
 from ._create import _array, _arrays, arange, asarray, copy_to_numpy
-from ._shapes import concatenate, moveaxis, ravel, reshape, tril_indices, triu_indices
+from ._shapes import _in_columns, concatenate, moveaxis, ravel, reshape, tril_indices, triu_indices
 
-__all__ = ["apply_over_axes", "around", "bitwise_count", "degrees", "delete", "diag_indices", "diag_indices_from", "ediff1d", "fabs", "fix", "fromfunction", "insert", "isneginf",
+__all__ = ["apply_over_axes", "around", "bitwise_count", "degrees", "delete", "diag_indices", "diag_indices_from", "ediff1d", "fabs", "fix", "fromfunction", "insert", "ravel_multi_index", "isneginf",
            "isposinf", "isrealobj", "isscalar", "ix_", "mgrid", "modf", "ogrid", "piecewise", "poly", "polydiv", "copyto", "fill_diagonal", "packbits", "place", "put", "put_along_axis", "putmask", "unpackbits", "radians", "resize", "rint",
            "roots", "round", "s_", "tril_indices_from",
            "triu_indices_from", "unravel_index", "unwrap", "mask_indices", "real_if_close", "segment_max", "segment_min", "segment_prod", "segment_sum", "sort_complex", "spacing", "trim_zeros"]
@@ -175,7 +175,8 @@ def insert(x, places, values, axis=None):
     at = [(int(p) % n if p < 0 else int(p)) for p in _np.atleast_1d(_np.asarray(places))]
     if builtins.any(p > n for p in at):
         raise _core.errors.IndexError(f"insert at {_core.here()}: place {builtins.max(at)} of an axis of {n}")
-    values = moveaxis(values, 0, axis) if _np.ndim(places) == 0 and values.ndim > 1 else values
+    if _np.ndim(places) == 0:  # NumPy's: the values' dims are the last ones, and their first one counts along the axis
+        values = moveaxis(_core.reshape(values, (1,) * (x.ndim - values.ndim) + tuple(values.shape)), 0, axis)
     count = values.shape[axis] if len(at) == 1 and values.ndim == x.ndim else len(at)
     at = at * count if len(at) == 1 else at
     one = [count if d == axis % x.ndim else e for d, e in enumerate(x.shape)]
@@ -352,9 +353,21 @@ def triu_indices_from(x, k=0):
     return triu_indices(x.shape[-2], k, x.shape[-1])
 
 
-def unravel_index(indices, shape):
-    """Converts row-major indices in a shape to a tuple with one index array per dim."""
+def unravel_index(indices, shape, order="C"):
+    """Converts row-major indices in a shape (column-major with order="F") to a tuple with one index array per dim."""
+    if _in_columns(order):
+        return tuple(_core.unravel_index(_array(indices), tuple(shape)[::-1]))[::-1]
     return tuple(_core.unravel_index(_array(indices), shape))
+
+
+def ravel_multi_index(numbers, shape, mode="raise", order="C"):
+    """Converts one index per dim to row-major indices (column-major with order="F"). mode "clip" and "wrap" bring indices beyond an extent back into it; others are not checked."""
+    if mode not in ("raise", "clip", "wrap"):
+        raise ValueError(f"ravel_multi_index at {_core.here()}: there is no mode '{mode}'; the modes are 'raise', 'clip' and 'wrap'")
+    numbers, shape = [_array(n) for n in numbers], tuple(shape)
+    if mode != "raise" and len(numbers) == len(shape):
+        numbers = [_core.clip(n, 0, e - 1) if mode == "clip" else _core.remainder(n, e) for n, e in zip(numbers, shape)]
+    return _core.ravel_multi_index(numbers[::-1], shape[::-1]) if _in_columns(order) else _core.ravel_multi_index(numbers, shape)
 
 
 def ix_(*lists):

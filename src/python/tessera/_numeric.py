@@ -7,8 +7,8 @@ from ._create import _array, _arrays, asarray
 from ._searching import histogram_bin_edges
 from ._shapes import ravel
 
-__all__ = ["compress", "convolve", "correlate", "digitize", "extract", "histogram2d", "interp", "intersect1d", "nanpercentile", "nanquantile", "percentile", "polyadd", "polyder", "polyfit",
-           "polyint", "polymul", "polysub", "polyval", "quantile", "setdiff1d", "setxor1d", "union1d"]
+__all__ = ["compress", "convolve", "correlate", "digitize", "extract", "histogram2d", "interp", "intersect1d", "nanpercentile", "nanquantile", "percentile", "polyadd", "polyder",
+           "polymul", "polysub", "polyval", "quantile", "setdiff1d", "setxor1d", "union1d"]
 
 
 def _taking_lists(name):
@@ -24,6 +24,21 @@ def _taking_lists(name):
 
 for _name in __all__:
     globals()[_name] = _taking_lists(_name)
+
+
+_interp = interp  # noqa: F821
+
+
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """Values of the piecewise linear function through (xp, fp), left and right of them fp's first and last unless others are given; with a period xp need not ascend."""
+    if period is None:
+        return _interp(x, xp, fp, left, right)
+    x, xp, fp = _arrays((x, xp, fp))
+    x, xp = _core.remainder(x, abs(period)), _core.remainder(xp, abs(period))
+    order = _core.argsort(xp, -1)
+    xp, fp = _core.take(xp, order, 0), _core.take(fp, order, 0)
+    around = lambda v, turn: _core.concatenate([v[-1:] - turn, v, v[:1] + turn], 0)  # noqa: E731
+    return _interp(x, around(xp, abs(period)), around(fp, 0))
 
 
 def _of_fractions(name):

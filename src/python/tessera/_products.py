@@ -1,14 +1,16 @@
 """Products, differences, polynomials."""
 import builtins
+import collections
+import string
 
 from . import _core
 from ._create import _array, _arrays
-from ._dtypes import result_type
+from ._dtypes import finfo, result_type
 from ._reductions import sum
 from ._shapes import broadcast_arrays, concatenate, moveaxis
 
 __all__ = ["apply_along_axis", "corrcoef", "cov", "cross", "diff", "gradient", "tensordot", "vdot", "vecdot", "vecmat", "matvec",
-           "einsum_path_text", "stencil"]
+           "einsum", "einsum_path_text", "stencil", "angle", "polyfit", "polyint"]
 
 def tensordot(x1, x2, /, axes=2):
     """The last n dims of x1 with the first n of x2, or the named axes pairwise."""
@@ -44,10 +46,14 @@ def vecmat(x, a, /):
     return _core.squeeze(_core.matmul(_core.expand_dims(_core.conj(x), -2), a), -2)
 
 
-def cross(x1, x2, /, *, axis=-1):
-    """The vector product of 3-D vectors along an axis."""
-    x1, x2 = broadcast_arrays(x1, x2)
-    return _core.cross(x1, x2) if axis in (-1, x1.ndim - 1) else moveaxis(_core.cross(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)), -1, axis)
+def cross(x1, x2, /, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """The vector product of 3-D vectors along an axis: of each operand and of the result, or of all three."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x1, x2 = _arrays((x1, x2))
+    x1, x2 = (x if a in (-1, x.ndim - 1) else moveaxis(x, a, -1) for x, a in ((x1, axisa), (x2, axisb)))
+    result = _core.cross(*broadcast_arrays(x1, x2))
+    return result if axisc in (-1, result.ndim - 1) else moveaxis(result, -1, axisc)
 
 
 def _variables(x, y, rowvar):
@@ -57,10 +63,21 @@ def _variables(x, y, rowvar):
     return parts[0] if len(parts) == 1 else concatenate(parts)
 
 
-def cov(x, y=None, rowvar=True, bias=False, ddof=None):
-    """The covariances of the rows of x, and of y if given, divided by n - ddof (1, or 0 with bias)."""
-    x = _array(x) if y is None else _variables(x, y, rowvar)
-    return _core.cov(x, rowvar or y is not None, float(ddof if ddof is not None else 0 if bias else 1))
+def cov(x, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
+    """The covariances of the rows of x, and of y if given, divided by n - ddof (1, or 0 with bias). Each column counts fweights times, with a weight of aweights."""
+    freedom = float(ddof if ddof is not None else 0 if bias else 1)
+    if fweights is None and aweights is None:
+        x = _array(x) if y is None else _variables(x, y, rowvar)
+        return _core.cov(x, rowvar or y is not None, freedom)
+    x = _variables(x, y, rowvar)
+    times, weights = (None if w is None else _array(w, x) for w in (fweights, aweights))
+    w = weights if times is None else times if weights is None else times * weights
+    if w.shape != x.shape[1:]:
+        raise ValueError(f"cov at {_core.here()}: weights of shape {tuple(w.shape)} for {x.shape[1]} observations; there is one for each")
+    total = _core.sum(w)
+    apart = x - _core.sum(x * w, 1, True) / total
+    lost = 0.0 if freedom == 0 else freedom if weights is None else freedom * _core.sum(w * weights) / total
+    return _core.squeeze(_core.matmul(apart * w, _core.conj(apart).T) / (total - lost))
 
 
 def corrcoef(x, y=None, rowvar=True):
@@ -79,14 +96,15 @@ def diff(x, /, n=1, axis=-1, prepend=None, append=None):
     return _core.diff(parts[0] if len(parts) == 1 else concatenate(parts, axis), n, axis)
 
 
-def gradient(x, *spacing, axis=None):
-    """Central differences inside, one-sided ones at the ends. The spacing along each axis is a number, or the coordinates."""
+def gradient(x, *spacing, axis=None, edge_order=1):
+    """Central differences inside, one-sided ones of order 1 or 2 at the ends. The spacing along each axis is a number, or the coordinates."""
     x = _array(x)
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     steps = list(spacing) * len(axes) if len(spacing) == 1 else list(spacing) or [1.0] * len(axes)
     if len(steps) != len(axes):
         raise ValueError(f"gradient at {_core.here()}: {len(steps)} spacings for {len(axes)} axes; give one, or one for each")
-    slopes = [_core.gradient(x, _array(h, x), a) if getattr(h, "ndim", 0) or isinstance(h, (list, tuple)) else _core.gradient(x, a, float(h)) for a, h in zip(axes, steps)]
+    slopes = [_core.gradient(x, _array(h, x), a, edge_order) if getattr(h, "ndim", 0) or isinstance(h, (list, tuple)) else _core.gradient(x, a, float(h), edge_order)
+              for a, h in zip(axes, steps)]
     return slopes[0] if len(slopes) == 1 else slopes
 
 
@@ -100,6 +118,70 @@ def apply_along_axis(function, axis, x, *args, **options):
         function = vmap(function)
     result = function(lines)
     return moveaxis(result, -1, axis) if result.ndim == lines.ndim else result
+
+
+def _expression_of(operands):
+    """(expression, operands) of einsum's other form: each array with its list of dims' numbers, and the result's list last."""
+    letters = lambda dims: "".join("..." if d is Ellipsis else (string.ascii_letters[d]) for d in dims)  # noqa: E731
+    arrays, dims = operands[0:len(operands) // 2 * 2:2], operands[1::2]
+    expression = ",".join(letters(d) for d in dims)
+    return (expression + "->" + letters(operands[-1]) if len(operands) % 2 else expression), arrays
+
+
+def einsum(expression, *operands, **options):
+    """The product of the operands summed over the indices that are not in the result: "ij,jk->ik", or each operand with a list of its indices: einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    if not isinstance(expression, str):
+        expression, operands = _expression_of((expression, *operands))
+    return _core.einsum(expression, *operands, **options)
+
+
+def angle(x, deg=False, *, degrees=False):
+    """The angle of a complex number, in (-pi, pi], or in degrees; of a real one 0 or pi."""
+    return _core.angle(x, bool(deg or degrees))
+
+
+def polyint(coefficients, m=1, k=None):
+    """The m-th integral, with k as its constants of integration: a number, or the first constant first."""
+    if k is None:
+        return _core.polyint(coefficients, m)
+    constants = [k] * m if not isinstance(k, (list, tuple)) and not getattr(k, "ndim", 0) else list(k)
+    if len(constants) != m:
+        raise ValueError(f"polyint at {_core.here()}: {len(constants)} constants for {m} integrations; give one, or one for each")
+    for constant in constants:
+        coefficients = _core.polyint(coefficients, 1)
+        coefficients = coefficients.at[-1].set(constant)
+    return coefficients
+
+
+PolynomialFit = collections.namedtuple("PolynomialFit", "coefficients residuals rank singular_values rcond", module="tessera")
+
+
+def polyfit(x, y, degree=None, rcond=None, full=False, w=None, cov=False, *, deg=None):
+    """The polynomial of a degree that fits y, or each column of y, at x best, by least squares with weights w. With full also the residuals, rank, singular values
+    and rcond, with cov the covariances of the coefficients."""
+    degree = deg if degree is None else degree
+    x, y = _arrays((x, y))
+    if rcond is None and w is None and y.ndim == 1 and not (full or cov):
+        return _core.polyfit(x, y, degree)
+    from . import linalg
+    powers = _core.vander(x if x.dtype.kind in "fc" else _core.astype(x, _core.float32), degree + 1)
+    if w is not None:
+        w = _array(w, x)
+        powers, y = powers * _core.expand_dims(w, 1), y * (w if y.ndim == 1 else _core.expand_dims(w, 1))
+    length = _core.sqrt(sum(_core.square(_core.abs(powers)), 0))
+    powers = powers / length
+    rcond = x.size * float(finfo(powers.dtype).eps) if rcond is None else rcond
+    found, residuals, rank, singular_values = linalg.lstsq(powers, y, rcond)
+    found = found / (length if y.ndim == 1 else _core.expand_dims(length, 1))
+    if full:
+        return PolynomialFit(found, residuals, rank, singular_values, rcond)
+    if not cov:
+        return found
+    spread = linalg.inv(_core.matmul(_core.conj(powers).T, powers)) / _core.outer(length, length)
+    if cov != "unscaled":
+        residuals = residuals / (x.size - degree - 1)
+        spread = spread * residuals if y.ndim == 1 else _core.expand_dims(spread, 2) * residuals
+    return found, spread
 
 
 def einsum_path_text(expression, *operands):

@@ -6,7 +6,7 @@ from ._create import _array, refuse_out, words_of
 from ._shapes import diagonal
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
-           "max", "mean", "median", "min", "nanargmax", "nanargmin", "nanstd", "nanvar", "prod", "ptp", "std", "sum", "trace",
+           "max", "mean", "median", "min", "nanargmax", "nanargmin", "nanmedian", "nanstd", "nanvar", "prod", "ptp", "std", "sum", "trace",
            "trapezoid", "var", "log_softmax", "softmax", "logsumexp", "nansum", "nanprod", "nanmean", "nanmax", "nanmin", "nancumsum", "nancumprod", "cummax", "cummin", "cumlogsumexp", "square_sum"]
 
 def _over(x, axis, keepdims):
@@ -48,6 +48,8 @@ def _plain(function, neutral=None):
         refuse_out(function.__name__, out)
         if _is_mask(where) and neutral is None:
             raise TypeError(f"{function.__name__} at {_core.here()} has no where=; write {function.__name__}(where(mask, x, ...)) with a number that does not count")
+        if function is _core.nanmean:
+            _has_fractions("nanmean", dtype)
         x, axis, keepdims = _over(_kept(x, where, neutral), axis, keepdims)
         return function(x if dtype is None else _core.astype(_array(x), dtype), axis, keepdims)
     reduce.__name__ = reduce.__qualname__ = function.__name__
@@ -55,12 +57,12 @@ def _plain(function, neutral=None):
     return reduce
 
 
-def _extreme(function, combine):
+def _extreme(function, combine, neutral=None):
     def reduce(x, /, axis=None, keepdims=False, *, dtype=None, out=None, initial=None, where=None):
         refuse_out(function.__name__, out)
-        if _is_mask(where) and initial is None:
+        if _is_mask(where) and initial is None and neutral is None:
             raise ValueError(f"{function.__name__} at {_core.here()}: with where= it needs initial=, the result where no element counts")
-        x, axis, keepdims = _over(_kept(x, where, initial), axis, keepdims)
+        x, axis, keepdims = _over(_kept(x, where, initial if neutral is None else neutral), axis, keepdims)
         result = function(x if dtype is None else _core.astype(_array(x), dtype), axis, keepdims)
         return result if initial is None else combine(result, initial)
     reduce.__name__ = reduce.__qualname__ = function.__name__
@@ -73,11 +75,23 @@ max, min = _extreme(_core.max, _core.maximum), _extreme(_core.min, _core.minimum
 amax, amin = max, min
 nansum, nanprod = _reduction(_core.nansum, 0, _core.add), _reduction(_core.nanprod, 1, _core.multiply)
 nanmean = _plain(_core.nanmean, math.nan)
-nanmax, nanmin = _plain(_core.nanmax, math.nan), _plain(_core.nanmin, math.nan)
+nanmax, nanmin = _extreme(_core.nanmax, _core.fmax, math.nan), _extreme(_core.nanmin, _core.fmin, math.nan)
+
+
+def _has_fractions(name, dtype):
+    """Whether a mean or spread of that dtype has fractions; NumPy's mean of integers has none, a spread of integers means nothing."""
+    kind = "f" if dtype is None else _core.dtype(dtype).kind
+    if kind == "b" or kind in "iu" and name != "mean":
+        raise TypeError(f"{name} at {_core.here()}: dtype={_core.dtype(dtype)} holds no fractions; take a dtype of floating numbers, or cast the result: {name}(x).astype(...)")
+    return kind not in "iu"
 
 
 def mean(x, /, axis=None, keepdims=False, *, dtype=None, out=None, where=None):
     refuse_out("mean", out)
+    if not _has_fractions("mean", dtype):  # NumPy's: the sum as an integer, divided, without what is behind the point
+        mask = _core.broadcast_to(_array(where if _is_mask(where) else True), _array(x).shape)
+        total, count = sum(x, axis, dtype, keepdims, where), sum(mask, axis, keepdims=keepdims)
+        return _core.astype(_core.divide(_core.astype(total, "float64"), count), dtype)
     x = _array(x) if dtype is None else _core.astype(_array(x), dtype)
     if _is_mask(where):
         mask = _core.broadcast_to(_array(where), x.shape)
@@ -88,9 +102,17 @@ def mean(x, /, axis=None, keepdims=False, *, dtype=None, out=None, where=None):
 mean.__doc__ = words_of(_core.mean)
 
 
+def _of_spread(name, x, dtype):
+    x = _array(x)
+    _has_fractions(name, dtype)
+    if dtype is not None and x.dtype.kind == "c" and _core.dtype(dtype).kind != "c":
+        raise TypeError(f"{name} at {_core.here()}: dtype={_core.dtype(dtype)} would drop the imaginary parts of {x.dtype}; take real(x) first, or a complex dtype")
+    return x if dtype is None else _core.astype(x, dtype)
+
+
 def _spread_of(function, x, axis, correction, ddof, keepdims, dtype, out, where):
     refuse_out(function.__name__, out)
-    x = _array(x) if dtype is None else _core.astype(_array(x), dtype)
+    x = _of_spread(function.__name__, x, dtype)
     freedom = float(correction if correction is not None else ddof or 0)
     if not _is_mask(where):
         return function(*_over(x, axis, keepdims), freedom)
@@ -110,9 +132,16 @@ def std(x, /, axis=None, *, correction=None, ddof=None, keepdims=False, dtype=No
     return _spread_of(_core.std, x, axis, correction, ddof, keepdims, dtype, out, where)
 
 
-def average(x, axis=None, weights=None, keepdims=False):
-    """sum(x w) / sum(w)."""
-    return mean(x, axis, keepdims) if weights is None else _core.average(x, weights, axis, keepdims)
+def average(x, axis=None, weights=None, keepdims=False, *, returned=False):
+    """sum(x w) / sum(w); with returned also sum(w), of the same shape."""
+    found = mean(x, axis, keepdims) if weights is None else _core.average(x, weights, axis, keepdims)
+    if not returned:
+        return found
+    x, weights = _array(x), _array(1.0 if weights is None else weights)
+    if weights.ndim == 1 and x.ndim > 1:  # of the elements along the axis
+        weights = _core.reshape(weights, [-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
+    total = sum(_core.broadcast_to(weights, x.shape), axis, keepdims=keepdims)
+    return found, _core.astype(total, found.dtype)
 
 
 def _over_one_axis(function):
@@ -128,20 +157,29 @@ def _over_one_axis(function):
 
 
 argmax, argmin, nanargmax, nanargmin = (_over_one_axis(f) for f in (_core.argmax, _core.argmin, _core.nanargmax, _core.nanargmin))
-_median_of_axis = _over_one_axis(_core.median)
+
+def _median(function):
+    of_axis = _over_one_axis(function)
+
+    def median(x, /, axis=None, keepdims=False, *, out=None):
+        if axis is None or isinstance(axis, int):
+            return of_axis(x, axis, keepdims, out=out)
+        refuse_out(function.__name__, out)
+        x, axis, keepdims = _over(_array(x), tuple(axis), keepdims)
+        return function(x, [axis] if isinstance(axis, int) else list(axis), keepdims)
+    median.__name__ = median.__qualname__ = function.__name__
+    median.__doc__ = words_of(function)
+    return median
 
 
-def median(x, /, axis=None, keepdims=False, *, out=None):
-    return _median_of_axis(x, axis, keepdims, out=out) if axis is None or isinstance(axis, int) else _core.median(_array(x), list(axis), keepdims)
-
-
-median.__doc__ = words_of(_core.median)
+median, nanmedian = _median(_core.median), _median(_core.nanmedian)
 
 
 def _nan_spread(function):
-    def reduce(x, axis=None, *, correction=None, ddof=None, keepdims=False, out=None, dtype=None):
+    def reduce(x, axis=None, *, correction=None, ddof=None, keepdims=False, out=None, dtype=None, where=None):
         refuse_out(function.__name__, out)
-        x = x if dtype is None else _core.astype(_array(x), dtype)
+        x = _of_spread(function.__name__, x, dtype)
+        x, axis, keepdims = _over(_kept(x, where, math.nan), axis, keepdims)
         return function(x, axis, keepdims, float(correction if correction is not None else ddof or 0))
     reduce.__name__ = reduce.__qualname__ = function.__name__
     reduce.__doc__ = words_of(function)

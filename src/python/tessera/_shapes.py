@@ -39,14 +39,23 @@ def size(x, axis=None):
     return _array(x).size if axis is None else _array(x).shape[axis]
 
 
-def reshape(x, /, shape, *, copy=None):
-    """The elements in row-major order in another shape; one extent may be -1."""
-    return _core.reshape(x, shape)
+def _in_columns(order):
+    """Whether NumPy's order= counts the first axis fastest; arrays here have no memory order that "A" and "K" could mean."""
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"order is {order!r}; it is 'C', 'F', 'A' or 'K'")
+    return order == "F"
 
 
-def ravel(x):
-    """1-D, in row-major order."""
-    return _core.reshape(x, (-1,))
+def reshape(x, /, shape, order="C", *, copy=None):
+    """The elements in another shape, in row-major order, or with order="F" in column-major order; one extent may be -1."""
+    if not _in_columns(order):
+        return _core.reshape(x, shape)
+    return _core.transpose(_core.reshape(_core.transpose(_array(x)), (shape,) if isinstance(shape, int) else tuple(shape)[::-1]))
+
+
+def ravel(x, order="C"):
+    """1-D, in row-major order, or with order="F" in column-major order."""
+    return _core.reshape(_core.transpose(_array(x)) if _in_columns(order) else x, (-1,))
 
 
 def permute_dims(x, /, axes):
@@ -191,7 +200,7 @@ def dsplit(x, parts):
 
 def flip(x, /, axis=None):
     """x reversed along the axes, or along all."""
-    return _core.flip(x, axis)
+    return _array(x) if axis == () else _core.flip(x, axis)
 
 
 

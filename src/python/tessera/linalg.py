@@ -9,6 +9,7 @@ from ._core.errors import LinAlgError  # noqa: F401
 from ._standard import cross, diagonal as _diagonal, matrix_transpose, tensordot, vecdot  # noqa: F401
 
 _l = _core.linalg
+_Svd = _namedtuple("SVD", "U S Vh", module="tessera")
 
 
 def outer(x1, x2, /):
@@ -53,9 +54,43 @@ def qr(x, /, mode="reduced"):
     return type(full)(full.Q, full.R[..., :n])
 
 
-def svd(x, /, full_matrices=True, compute_uv=True):
-    """x = U diag(S) Vh."""
+def _triangle(x, uplo):
+    """The matrix whose lower triangle counts, of NumPy's UPLO."""
+    if uplo not in ("L", "U"):
+        raise ValueError(f"UPLO is {uplo!r}; it is 'L' or 'U'")
+    return x if uplo == "L" else _core.conj(matrix_transpose(_standard._array(x)))
+
+
+def eigh(x, /, b=None, UPLO="L"):  # noqa: N803
+    """The eigenvalues of Hermitian matrices, ascending, and their vectors as columns; one triangle is read. With b those of x v = w b v."""
+    b, UPLO = (None, b) if isinstance(b, str) else (b, UPLO)
+    return _l.eigh(_triangle(x, UPLO)) if b is None else _l.eigh(_triangle(x, UPLO), _triangle(b, UPLO))
+
+
+def eigvalsh(x, /, UPLO="L"):  # noqa: N803
+    """The eigenvalues of Hermitian matrices, ascending; one triangle is read."""
+    return _l.eigvalsh(_triangle(x, UPLO))
+
+
+def _hermitian_svd(x):
+    """(U, S, Vh) of a Hermitian matrix by its eigenvectors."""
+    w, v = _l.eigh(x)
+    order = _core.argsort(_core.abs(w), -1, descending=True)
+    w, v = _core.take_along_axis(w, order, -1), _core.take_along_axis(v, _core.expand_dims(order, -2), -1)
+    return v, _core.abs(w), _core.conj(matrix_transpose(_core.where(_core.expand_dims(_core.less(w, 0), -2), -v, v)))
+
+
+def svd(x, /, full_matrices=True, compute_uv=True, hermitian=False):
+    """x = U diag(S) Vh. The eigenvectors of a Hermitian matrix give it as well, and sooner."""
+    if hermitian:
+        return _Svd(*_hermitian_svd(x)) if compute_uv else _standard.flip(_standard.sort(_core.abs(_l.eigvalsh(x))), -1)
     return _l.svd(x, full_matrices) if compute_uv else _l.svdvals(x)
+
+
+def _rounding(x):
+    """NumPy's rtol where none is given, of the standard: the larger extent times eps."""
+    x = _standard._array(x)
+    return max(x.shape[-2:]) * float(_standard.finfo(x.dtype).eps)
 
 
 def _tolerance(x, s, rtol, default):
@@ -63,21 +98,24 @@ def _tolerance(x, s, rtol, default):
     return _core.multiply(_core.max(s, -1, True), _core.expand_dims(given, -1) if isinstance(given, _core.Array) and given.ndim else given)
 
 
-def pinv(x, /, rcond=None, *, rtol=None):
+def pinv(x, /, rcond=None, hermitian=False, *, rtol=None):
     """The Moore-Penrose inverse: singular values up to rtol (NumPy's rcond) times the largest count as 0."""
     rtol = rcond if rtol is None else rtol
-    if rtol is None:
+    if rtol is None and not hermitian:
         return _l.pinv(x)
-    u, s, vh = _l.svd(x, False)
+    rtol = _rounding(x) if rtol is None else rtol
+    u, s, vh = svd(x, False, hermitian=hermitian)
     inverse = _core.where(_core.greater(s, _tolerance(x, s, rtol, 0)), 1 / _core.where(_core.equal(s, 0), 1, s), 0)
     return _core.matmul(_core.conj(matrix_transpose(vh)) * _core.expand_dims(inverse, -2), _core.conj(matrix_transpose(u)))
 
 
-def matrix_rank(x, /, tol=None, *, rtol=None):
+def matrix_rank(x, /, tol=None, hermitian=False, *, rtol=None):
     """How many singular values are above rtol times the largest, or above tol."""
-    if rtol is None and tol is None:
+    if rtol is None and tol is None and not hermitian:
         return _l.matrix_rank(x)
-    s = _l.svdvals(x)
+    s = svd(x, compute_uv=False, hermitian=hermitian)
+    if rtol is None and tol is None:
+        rtol = _rounding(x)
     if rtol is None:
         return _core.count_nonzero(_core.greater(s, _core.expand_dims(tol, -1) if getattr(tol, "ndim", 0) else tol), -1)
     return _core.count_nonzero(_core.greater(s, _tolerance(x, s, rtol, 0)), -1)
