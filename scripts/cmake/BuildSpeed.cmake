@@ -32,7 +32,7 @@ if(PROJECT_IS_TOP_LEVEL)
     add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${tessera_root}=)
   endif()
   find_program(tessera_mold mold)
-  if(tessera_mold AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1)
+  if(tessera_mold AND NOT CMAKE_CROSSCOMPILING AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1)
     add_link_options(-fuse-ld=mold)
   endif()
 

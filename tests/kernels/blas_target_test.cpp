@@ -31,9 +31,11 @@ TEST(BlasTarget, is_set_once_the_runtime_is_up) {
   if (openblas_get_corename == nullptr) GTEST_SKIP() << "another BLAS than OpenBLAS";
   if (std::getenv("OPENBLAS_CORETYPE") != nullptr) GTEST_SKIP() << "OPENBLAS_CORETYPE is set";
   EXPECT_EQ(retarget_blas(), "") << "the runtime has done it";
+#if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2")) {
     EXPECT_NE(std::string(openblas_get_corename()), "Prescott");
   }
+#endif
 }
 
 TEST(CommonKernels, are_those_of_the_weakest) {

@@ -5,6 +5,7 @@
 #include "base/recent.hpp"
 #include "base/session.hpp"
 #include "base/settings.hpp"
+#include "graph/op.hpp"
 
 namespace tessera::detail {
 namespace {
