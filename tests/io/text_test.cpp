@@ -51,6 +51,19 @@ TEST_F(Csv, numpys_savetxt_with_a_header) {
   EXPECT_THAT(to_vector<double>(io::load_csv(file, {.delimiter = ' '})), ElementsAre(1, 2.5));
 }
 
+TEST_F(Csv, lines_of_comments_stand_before_the_table) {
+  const auto file = put("t.csv", "# measured, by hand, in May\n\n# x,y\n1,2\n3,4\n5,6\n");
+  EXPECT_THAT(io::csv_header(file), ElementsAre("x", "y"));
+  EXPECT_THAT(to_vector<double>(io::load_csv(file, all_rows())), ElementsAre(1, 2, 3, 4, 5, 6));
+  const auto unnamed = put("u.csv", "# one\n#\n1,2\n3\n");
+  EXPECT_TRUE(io::csv_header(unnamed).empty());
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_csv(unnamed); }),
+              HasSubstr("has in line 4: 1 field, where the first line has 2"));
+  const auto named = put("n.csv", "# m,s\nlength,time\n1,2\n");
+  EXPECT_THAT(io::csv_header(named), ElementsAre("length", "time"));
+  EXPECT_EQ(io::csv_info(put("e.csv", "# a,b,c\n")).shape, (Shape{0, 3}));
+}
+
 TEST_F(Csv, comes_back_to_the_same_bits_from_any_layout) {
   const Array x = random::normal(random::key(3), {3000, 3}, float64) * 1e-7;
   for (const auto& layout : {all_rows(), all_columns()}) {

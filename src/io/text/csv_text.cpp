@@ -150,6 +150,10 @@ CsvText::CsvText(const File& file, const CsvOptions& options) : file_(file), opt
     if (!trimmed(line).empty()) note_row(line, offset, line_number);
     return true;
   });
+  if (is_first_) {  // names alone
+    header_ = comment_;
+    columns_ = static_cast<std::int64_t>(header_.size());
+  }
 }
 
 // A header has only names, and a row has none: a line with both is refused, since it is ambiguous and a row
@@ -168,20 +172,28 @@ bool CsvText::is_header(std::string_view line) const {
   return !name.empty();
 }
 
-// The first line determines the number of columns, and whether it is a header; other lines are only counted.
+// Lines before the table that begin with # are comments; the last of them has the names if there are as many as
+// columns, as in headers of numpy.savetxt.
+void CsvText::note_comment(std::string_view text) {
+  if (number_of_fields(text) > most_names)
+    file_.fail("has a header of " + std::to_string(number_of_fields(text)) + " names",
+               "no table has more than " + std::to_string(most_names));
+  comment_ = csv_fields(text, options_.delimiter);
+}
+
+// The first line that is no comment determines the number of columns, and whether it is a header; other lines are
+// only counted.
 void CsvText::note_row(std::string_view line, std::int64_t offset, std::int64_t line_number) {
   if (is_first_) {
+    if (line.starts_with('#')) return note_comment(trimmed(line.substr(1)));
     is_first_ = false;
-    const bool is_comment = line.starts_with('#');  // headers of numpy.savetxt
-    const auto text = is_comment ? trimmed(line.substr(1)) : line;
-    columns_ = number_of_fields(text);
-    if (is_comment || is_header(text)) {
-      if (columns_ > most_names)
-        file_.fail("has a header of " + std::to_string(columns_) + " names",
-                   "no table has more than " + std::to_string(most_names));
-      header_ = csv_fields(text, options_.delimiter);
+    columns_ = number_of_fields(line);
+    if (is_header(line)) {
+      note_comment(line);
+      header_ = comment_;
       return;
     }
+    if (static_cast<std::int64_t>(comment_.size()) == columns_) header_ = comment_;
   }
   // Rows with too few fields are reported on reading; a line too short for its columns is refused now, so
   // that a small file cannot claim a large table.

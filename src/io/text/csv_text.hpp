@@ -29,6 +29,7 @@ class CsvText {
   void read(const Box&, std::byte* out) const;
 
  private:
+  void note_comment(std::string_view text);
   void note_row(std::string_view line, std::int64_t offset, std::int64_t line_number);
   bool is_header(std::string_view line) const;
   std::int64_t number_of_fields(std::string_view line) const;
@@ -37,7 +38,7 @@ class CsvText {
   void read_row(std::string_view line, std::int64_t line_number, Range columns, T* out) const;
   const File& file_;
   CsvOptions options_;
-  std::vector<std::string> header_;
+  std::vector<std::string> header_, comment_;  // the names; the fields of the last line with #
   struct Mark {
     std::int64_t row, offset, line;
   };
