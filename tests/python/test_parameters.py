@@ -327,20 +327,184 @@ fft.fftshift(t, axes=(0, 2))
 fft.ifftshift(s, 1)
 """.strip().splitlines()
 
+# Methods, operators, indices, and NumPy's own functions, which find tessera's.
+METHODS = """
+s.mean(axis=0, dtype="float32")
+s.std(ddof=1)
+s.var(axis=1, keepdims=True, ddof=1)
+s.sum(0, None, None, True)
+s.sum(where=m, initial=2)
+s.max(axis=1, initial=0.5, where=m)
+s.ravel("F")
+s.ravel(order="F")
+s.flatten("F")
+s.reshape(25, order="F")
+s.reshape((5, -1))
+s.reshape(1, 25)
+t.reshape(5, 12, order="F")
+t.transpose(1, 0, 2)
+t.transpose((2, 0, 1))
+t.transpose()
+t.swapaxes(0, 2)
+s.round(2)
+s.clip(-0.5, w)
+s.clip(min=0)
+s.clip(max=0.5)
+s.take(k, axis=1)
+s.take([[1, 2]], 0)
+s.repeat(k, axis=1)
+s.repeat(2)
+s.cumsum(axis=0, dtype="float32")
+s.cumsum(0)
+s.cumprod()
+s.dot(v)
+v.dot(s)
+s.trace(1)
+s.diagonal(-1)
+t.diagonal(0, 1, 2)
+o.searchsorted(v, side="right")
+m.nonzero()
+s.argmax(axis=1)
+s.argmin(axis=0, keepdims=True)
+s.argsort(axis=0)
+k.argsort(kind="stable")
+s.astype("int32")
+s.astype(np.float32, copy=False)
+s.astype(int)
+s.astype(bool)
+t[:1].squeeze(axis=0)
+t[:1].squeeze(0)
+s.prod(axis=(0, 1))
+m.all(axis=1, keepdims=True)
+m.any(0)
+c.conj()
+c.conjugate()
+c.real
+c.imag
+s.T
+s.copy()
+s.compress(q, axis=1)
+k.choose([v, w, o, v, w])
+s.size
+s.nbytes
+s.itemsize
+s.ndim
+len(s)
+float(s[0, 0])
+int(k[0])
+bool(m[0, 0])
+complex(c[0, 0])
+s[0].tolist()
+s.item(3)
+s.item(1, 2)
+s.item((1, 2))
+k[1:3].max().item()
+list(k)
+[x.sum() for x in s]
+sum(v)
+max(k)
+sorted(v)
+v[::-1].cumsum()
+abs(s)
+-s
++s
+~m
+s // 2
+s % 0.7
+divmod(i, 3)
+2 ** v
+v ** 2
+1 / w
+i << 1
+i & 3
+i ^ i.T
+m | ~m
+s @ s
+s @ v
+(s > 0) & (s < 1)
+s == s.T
+i != 3
+s[1]
+s[-1, ::2]
+s[:, None, 1]
+s[..., 0]
+s[m]
+s[k]
+s[k, k]
+s[k[:, None], k]
+s[q]
+s[:, q]
+s[q, 1:]
+t[0, k[:2], 1:3]
+t[:, [0, 1], [1, 2]]
+t[[0, 1], :, [1, 2]]
+s[np.array([True, False, True, False, True])]
+s[[0, 2]]
+s[[True, False, True, False, True]]
+s[()]
+s[np.int64(2)]
+s[slice(4, 0, -2)]
+s[s.argmax(axis=0), np.arange(5)]
+u.view(np.int8)
+np.float32(2) * s
+np.array([1, 2, 3, 4, 5]) + s
+s + np.arange(5)
+np.add(s, v)
+np.sin(s)
+np.concatenate([s, s])
+np.sum(s, axis=0)
+np.mean(s)
+np.dot(s, v)
+np.linalg.norm(s)
+np.where(m, s, 0)
+np.maximum(s, 0)
+np.sqrt(abs(s))
+np.stack([v, w])
+np.allclose(s, s)
+np.argsort(v)
+np.average(s, axis=0, weights=w)
+np.einsum("ij,j", s, v)
+np.fft.fft(v)
+np.linalg.solve(s, v)
+np.percentile(s, 30, axis=0)
+np.clip(s, 0, 1)
+np.diff(s, axis=0)
+np.cumsum(s)
+np.unique(g)
+np.tensordot(s, s, 1)
+np.isnan(h)
+np.nanmean(h)
+np.round(s, 1)
+np.outer(v, w)
+np.histogram(v, 3)
+np.gradient(s)
+np.interp(v, o, w)
+np.shape(s)
+np.ndim(s)
+np.size(s)
+np.expand_dims(v, 0)
+np.transpose(t)
+np.median(s, axis=1)
+np.cov(s)
+np.kron(s, v)
+np.apply_along_axis(sum, 0, s)
+""".strip().splitlines()
+
 
 def _parts(found):
     return [p for each in found for p in _parts(each)] if isinstance(found, (tuple, list)) else [found]
 
 
-def compared(text, operands):
-    """What is said of a text: nothing where NumPy gives the same."""
-    names = {n: getattr(np, n) for n in dir(np) if not n.startswith("_")} | {"np": np}
-    if "trapezoid" not in names:  # NumPy 1
-        names["trapezoid"] = np.trapz
+def numpys(module):
+    return {n: getattr(module, n) for n in dir(module) if not n.startswith("_")} | {"np": np}
+
+
+def compare(text, operands, theirs, ours):
+    """Raises an AssertionError where the text does not give NumPy's values."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = _parts(eval(text, names | OPERANDS))
-    found = _parts(eval(text, {n: getattr(ts, n) for n in dir(ts) if not n.startswith("_")} | {"np": np} | operands))
+        expected = _parts(eval(text, theirs | OPERANDS))
+        found = _parts(eval(text, ours | operands))
     assert len(found) == len(expected), f"{len(found)} results, NumPy has {len(expected)}"
     for f, e in zip(found, expected):
         if isinstance(f, ts.Array):
@@ -350,13 +514,19 @@ def compared(text, operands):
 
 
 class Parameters(unittest.TestCase):
-    def test_each_beside_numpy(self):
+    def on_each_layout(self, expressions, theirs, ours):
         layouts = {name: list(shardings(value.ndim)) for name, value in OPERANDS.items()}
-        for n, text in enumerate(EXPRESSIONS):
+        for n, text in enumerate(expressions):
             for turn in range(3):
                 operands = {name: ts.asarray(value, sharding=layouts[name][(n + turn) % len(layouts[name])]) for name, value in OPERANDS.items()}
                 with self.subTest(text, layout=turn):
-                    compared(text, operands)
+                    compare(text, operands, theirs, ours)
+
+    def test_functions(self):
+        self.on_each_layout(EXPRESSIONS, {"trapezoid": getattr(np, "trapz", None)} | numpys(np), numpys(ts))
+
+    def test_methods(self):
+        self.on_each_layout(METHODS, {"np": np}, {"np": np})
 
 
 if __name__ == "__main__":

@@ -136,8 +136,34 @@ def _to_device(self, device, /, *, stream=None):
     return placed(self, device)
 
 
-def _reshape(self, *shape, copy=None):
-    return linked(_core.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape), self)
+_only_item = Array.item
+
+
+def _item(self, *index):
+    """The one element of an array of size 1, or the element at an index, row-major or one for each dim, as a Python number. Collective over all ranks."""
+    index = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
+    if not index:
+        return _only_item(self)
+    return _only_item(self[tuple(index)] if len(index) == self.ndim else _core.reshape(self, (-1,))[index])
+
+
+def _view(self, dtype):
+    """The same bytes as another dtype: the last extent changes with the size of an element. A new array, like all results."""
+    return linked(_with_bytes_as(self, _core.dtype(dtype)), self)
+
+
+def _with_bytes_as(self, wanted):
+    if wanted.itemsize == self.dtype.itemsize:
+        return _core.bitcast_convert_type(self, wanted)
+    if self.ndim == 0 or self.shape[-1] * self.dtype.itemsize % wanted.itemsize:
+        raise ValueError(f"view at {_core.here()}: the last dim of {tuple(self.shape)} {self.dtype} is no multiple of the {wanted.itemsize} bytes of {wanted}")
+    if wanted.itemsize < self.dtype.itemsize:
+        return _core.reshape(_core.bitcast_convert_type(self, wanted), (*self.shape[:-1], -1))
+    return _core.bitcast_convert_type(_core.reshape(self, (*self.shape[:-1], -1, wanted.itemsize // self.dtype.itemsize)), wanted)
+
+
+def _reshape(self, *shape, order="C", copy=None):
+    return linked(_standard.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape, order), self)
 
 
 def _transpose(self, *axes):
@@ -160,8 +186,10 @@ Array.reshape, Array.transpose = _reshape, _transpose
 Array.T = property(lambda self: linked(_core.transpose(self), self), doc="The dims in reverse order.")
 Array.mT = property(lambda self: _standard.matrix_transpose(self))
 Array.real, Array.imag = property(lambda self: _standard.real(self)), property(lambda self: _standard.imag(self))
-Array.flatten = lambda self: _core.reshape(self, (-1,))
-Array.ravel = lambda self: _standard.ravel(self)
+Array.flatten = Array.ravel = lambda self, order="C": _standard.ravel(self, order)
+Array.compress = lambda self, condition, axis=None: _standard.compress(condition, self, axis)
+Array.choose = lambda self, choices, mode="clip": _core.choose(self, [_create._array(c) for c in choices], mode)
+Array.item, Array.view = _item, _view
 Array.tolist = lambda self: _np.asarray(_shown(self)._host()).tolist()
 Array.copy = lambda self: _core.copy(self)
 Array.addressable_data = lambda self, index=0: self.addressable_shards[index].data

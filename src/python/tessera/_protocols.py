@@ -18,6 +18,9 @@ _reduced = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"
 _accumulated = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 
 
+_older = {"round_": "round"}  # NumPy 1's name of a function
+
+
 def _namespace():
     import tessera
     return tessera
@@ -30,7 +33,7 @@ def _own(function):
         if name.startswith("_") or name in ("core", "lib", "ma"):
             continue
         place = getattr(place, name, None)
-    return getattr(place, function.__name__, None) if place is not None else None
+    return getattr(place, _older.get(function.__name__, function.__name__), None) if place is not None else None
 
 
 def _refused(name, reason):

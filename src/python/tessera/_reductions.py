@@ -27,6 +27,8 @@ def _kept(x, where, neutral):
 def _reduction(function, neutral, combine):
     def reduce(x, /, axis=None, dtype=None, keepdims=False, where=None, *, out=None, initial=None):
         refuse_out(function.__name__, out)
+        if keepdims is None:  # NumPy's order: axis, dtype, out, keepdims
+            keepdims, where = bool(where), None
         x, axis, keepdims = _over(_kept(x, where, neutral), axis, keepdims)
         if dtype is None:
             result = function(x, axis, keepdims)
