@@ -153,7 +153,7 @@ class Stage:
             code = "\n".join(fenced + re.findall(r"`[^`\n]+`", blocks.FENCE.sub("", text)))
             for word in sorted(set(re.findall(r"(?:^|`|\$ |bin/)tessera (\w+)", code, re.M)) - commands):
                 self.findings.append(f"{source}: there is no command 'tessera {word}'")
-            for word in sorted(set(re.findall(r"(?<![\w/])scripts/([a-z_]+)", code))):
+            for word in sorted(set(re.findall(r"(?<![\w/])scripts/([a-z_0-9]+)", code))):
                 if not (self.root / "scripts" / word).exists():
                     self.findings.append(f"{source}: there is no scripts/{word}")
             for word in sorted(set(re.findall(r"\bTESSERA_[A-Z_]+", code)) - settings - options):

@@ -97,6 +97,13 @@ class RuleText::Fit {
     return shapes.size() - once;
   }
 
+  std::int64_t multiplied(std::int64_t extent, std::int64_t size) const {
+    std::int64_t product = 0;
+    if (__builtin_mul_overflow(extent, size, &product))
+      fail("the factors of a dim, " + std::to_string(extent) + " and " + std::to_string(size) +
+           ", multiply to 2^63 or more");
+    return product;
+  }
   void find_sizes_of_operands() {
     each_extent(in_, [&](const DimFactors& dim, std::int64_t extent) { take_extent(dim, extent); });
     for (std::size_t round = 0; text_.has_compound_ && round <= rule_.factors.size(); ++round)
@@ -108,7 +115,7 @@ class RuleText::Fit {
       const std::int64_t size = rule_.factors[first_[s] + (is_one_factor_per_dim(term) ? number : 0)].size;
       if (size < 0)
         fail("the extent of " + text_.symbols_[s].name + " in the results does not follow from the operands");
-      extent *= size;
+      extent = multiplied(extent, size);
     }
     return extent;
   }
@@ -262,7 +269,7 @@ class RuleText::Fit {
       if (size < 0)
         unknown = f, ++unknowns;
       else
-        known *= size;
+        known = multiplied(known, size);
     }
     if (unknowns != 1) return;
     if (known == 0 || extent % known != 0)
@@ -287,7 +294,7 @@ class RuleText::Fit {
   void drop_broadcast(const Side& side) const {
     each_extent(side, [&](DimFactors& dim, std::int64_t extent) {
       std::int64_t product = 1;
-      for (const int f : dim) product *= rule_.factors[f].size;
+      for (const int f : dim) product = multiplied(product, rule_.factors[f].size);
       if (product == extent) return;
       if (extent != 1 || is_exact_)
         fail("a dim of extent " + std::to_string(extent) + " has factors of product " +

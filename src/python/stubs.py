@@ -104,6 +104,8 @@ parameter_types = {
     "dl_device": "object", "function": "Callable[..., Any]", "spec": "object", "name": "str", "unpack": "bool", "info": "object", "dims": "Sequence[str]", "attrs": "Dict[str, object]", "read": "Callable[..., Any]",
     "optimizer": "Union[Adam, Sgd]", "primals": "object", "shardings": "object", "in_shardings": "object", "out_shardings": "object", "in_axes": "object", "out_axes": "object", "in_specs": "object",
     "out_specs": "object", "self": "", "i": "int", "slices": "object", "places_": "object", "check_rep": "bool", "axis_names": "Sequence[str]", "largest_norm": "float", "targets": "ArrayLike",
+    **dict.fromkeys("deg degrees returned full hermitian".split(), "bool"), **dict.fromkeys("axisa axisb axisc M edge_order degree".split(), "int"), **dict.fromkeys("order UPLO".split(), "str"),
+    **dict.fromkeys("fweights aweights w".split(), "ArrayLike"), "cov": "Union[bool, str]",
 }
 # Where a name means something else.
 parameters_of = {
@@ -119,7 +121,7 @@ parameters_of = {
     ("ndindex", "shape"): "int", ("map", "xs"): "object", ("scan", "xs"): "object", ("tree_all", "tree"): "object", ("where", "condition"): "ArrayLike",
     ("vectorize", "signature"): "str", ("fromfunction", "options"): "object", ("piecewise", "args"): "object", ("put_along_axis", "indices"): "ArrayLike", ("einsum_path_text", "expression"): "str",
     ("fori_loop", "lower"): "Union[int, Array]", ("fori_loop", "upper"): "Union[int, Array]", ("split", "num"): "Union[int, Sequence[int]]", ("put", "mode"): "str", ("copyto", "where"): "ArrayLike",
-    ("polydiv", "u"): "ArrayLike", ("polydiv", "v"): "ArrayLike",
+    ("polydiv", "u"): "ArrayLike", ("polydiv", "v"): "ArrayLike", ("interp", "left"): "ArrayLike", ("interp", "right"): "ArrayLike", ("polyint", "coefficients"): "ArrayLike", ("polyfit", "deg"): "int",
 }
 functions_of_trees = {"device_put", "with_sharding_constraint", "block_until_ready", "stop_gradient", "psum", "pmean", "pmax", "pmin", "ppermute", "pbroadcast", "psum_scatter", "all_gather", "all_to_all", "pshuffle",
                       "pswapaxes"}
@@ -130,7 +132,7 @@ results = {
     **dict.fromkeys("is_array iscomplexobj can_cast isdtype tree_all".split(), "bool"), "allclose": "bool", "array_equal": "bool",
     **dict.fromkeys("broadcast_arrays meshgrid split array_split hsplit vsplit dsplit".split(), "List[Array]"),
     **dict.fromkeys("unstack nonzero tril_indices triu_indices".split(), "Tuple[Array, ...]"), **dict.fromkeys("divmod unique_counts unique_inverse histogram".split(), array_pair),
-    "unique_all": "Tuple[Array, Array, Array, Array]", "unique": "Union[Array, Tuple[Array, ...]]", "gradient": "Union[Array, List[Array]]", "where": "Union[Array, Tuple[Array, ...]]",
+    "unique_all": "Tuple[Array, Array, Array, Array]", "unique": "Union[Array, Tuple[Array, ...]]", "gradient": "Union[Array, List[Array]]", "average": "Union[Array, Tuple[Array, Array]]", "polyfit": "Union[Array, Tuple[Array, ...]]", "where": "Union[Array, Tuple[Array, ...]]",
     "qr": array_pair, "lstsq": "Tuple[Array, Array, Array, Array]", **dict.fromkeys("put place putmask put_along_axis fill_diagonal copyto".split(), "Optional[Array]"), "unravel_index": "Tuple[Array, ...]", "svd": "Union[Array, Tuple[Array, Array, Array]]", "lu": "Tuple[Array, Array, Array]",
     **dict.fromkeys(("promote_types", "result_type"), "dtype"), "copy_to_numpy": "numpy.ndarray", "einsum_path_text": "str", "make_jaxpr_text": "str", "explain": "Explanation", "advise": "Advice", "simulate": "Simulation", "custom_op": "Callable[..., Any]", "reproducible": "ContextManager[None]",
     "dense": "Dense", "layer_norm": "LayerNorm", "embedding": "Embedding", "mlp": "List[Dense]", "split_in_pairs": "List[Dense]", "shuffled_batches": "Batches",

@@ -60,7 +60,8 @@ TYPED_TEST(TallQr, q_is_orthonormal_and_q_r_is_the_matrix) {
     auto a = sample<T>(m, n), q = a;
     std::vector<T> r(n * n, T(5));
     chunked_qr(m, n, q.values.data(), q.ld, r.data(), true);
-    EXPECT_LT(distance_from_identity(q), eps * std::max(100.0, std::sqrt(double(m)) / 2)) << m;  // sums of m terms
+    EXPECT_LT(distance_from_identity(q), eps * std::max(100.0, std::sqrt(double(m)) / 2))
+        << m;  // sums of m terms
     EXPECT_LT(distance_of_product(q, r, a), 10 * eps * std::sqrt(double(m * n))) << m;
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t i = j + 1; i < n; ++i) EXPECT_EQ(r[i + j * n], T(0));

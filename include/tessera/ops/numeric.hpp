@@ -21,8 +21,8 @@ namespace tessera {
 /// @name Samples of functions
 /// @{
 
-/// The derivative along an axis of samples at distance `spacing`: central differences, one-sided ones of order
-/// `edge_order`, 1 or 2, at the ends. ShapeError for an axis of no more samples than that order.
+/// The derivative along an axis of samples at distance `spacing`: central differences, one-sided ones of
+/// order `edge_order`, 1 or 2, at the ends. ShapeError for an axis of no more samples than that order.
 [[nodiscard]] Array gradient(const Operand& x, int axis, double spacing = 1, int edge_order = 1);
 /// The same of samples at coordinates that need not be equally far apart, 1-D, one for each sample:
 /// differences of second order inside. ShapeError for another number of coordinates.

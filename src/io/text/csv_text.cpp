@@ -172,8 +172,8 @@ bool CsvText::is_header(std::string_view line) const {
   return !name.empty();
 }
 
-// Lines before the table that begin with # are comments; the last of them has the names if there are as many as
-// columns, as in headers of numpy.savetxt.
+// Lines before the table that begin with # are comments; the last of them has the names if there are as many
+// as columns, as in headers of numpy.savetxt.
 void CsvText::note_comment(std::string_view text) {
   if (number_of_fields(text) > most_names)
     file_.fail("has a header of " + std::to_string(number_of_fields(text)) + " names",
@@ -181,8 +181,8 @@ void CsvText::note_comment(std::string_view text) {
   comment_ = csv_fields(text, options_.delimiter);
 }
 
-// The first line that is no comment determines the number of columns, and whether it is a header; other lines are
-// only counted.
+// The first line that is no comment determines the number of columns, and whether it is a header; other lines
+// are only counted.
 void CsvText::note_row(std::string_view line, std::int64_t offset, std::int64_t line_number) {
   if (is_first_) {
     if (line.starts_with('#')) return note_comment(trimmed(line.substr(1)));
