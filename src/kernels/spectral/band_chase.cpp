@@ -4,6 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/spectral/chase_blocks.hpp"
+
 namespace tessera::kernels {
 namespace {
 
@@ -70,6 +72,12 @@ template <class T> T reflector(std::int64_t n, T* x, T* v) {
     return static_cast<R>((beta - real) / beta);
 }
 
+// The same with zeros behind v up to `width`.
+template <class T> T padded_reflector(std::int64_t width, std::int64_t n, T* x, T* v) {
+  std::fill(v + n, v + width, T(0));
+  return reflector(n, x, v);
+}
+
 // d := H^H d H for the lower triangle of a Hermitian matrix.
 template <class T> void reflect_both_sides(int n, const T* v, T tau, T* d, int ld, T* work) {
   if (tau == T(0)) return;
@@ -79,6 +87,92 @@ template <class T> void reflect_both_sides(int n, const T* v, T tau, T* d, int l
   const T half = tau * dot * T(static_cast<real_of<T>>(-0.5));
   for (int i = 0; i < n; ++i) work[i] += half * v[i];
   subtract_both(n, v, work, d, ld);
+}
+
+// A step's reflector is written behind its side's others, or to memory that the next step overwrites.
+template <class T> class Writer {
+ public:
+  Writer(SideReflectors<T> to, std::int64_t width) : to_(to), own_(to.values == nullptr ? width : 0) {}
+  T* place() { return to_.values != nullptr ? to_.values : own_.data(); }
+  void keep(std::int64_t length, T tau) {
+    if (to_.values != nullptr) to_.values += length, *to_.taus++ = tau;
+  }
+  void keep(std::int64_t length, const T* v, T tau) {
+    if (to_.values == nullptr) return;
+    std::copy_n(v, length, to_.values);
+    keep(length, tau);
+  }
+
+ private:
+  SideReflectors<T> to_;
+  std::vector<T> own_;
+};
+
+// Whether the real chases on whole blocks of `width` rows are used: their blocks end in zeros at the matrix's
+// end.
+template <class T> constexpr bool in_blocks(std::int64_t width) {
+  return !complex_type<T> && width % chase_block_rows == 0;
+}
+std::int64_t whole_rows(std::int64_t rows) {
+  return (rows + chase_block_rows - 1) / chase_block_rows * chase_block_rows;
+}
+
+// chase_band for real types. A step's block B below the diagonal is passed over twice:
+//   w = tau B v for the step's reflector; the first column of B - w v^T gives the next reflector;
+//   the other columns take both.
+template <class T> void chase_blocks(const BandSweeps& sweeps, T* band, SideReflectors<T> reflectors) {
+  const std::int64_t n = sweeps.n, b = sweeps.width, ld = 2 * b - 1;
+  const auto at = [&](std::int64_t i, std::int64_t j) { return band + 2 * b * j + (i - j); };
+  Writer<T> kept(reflectors, 0);
+  std::vector<T> scratch(3 * b);
+  T *v = scratch.data(), *next = v + b, *const work = next + b;
+  for (std::int64_t s = 0; s < sweeps.count(); ++s) {
+    T tau = padded_reflector(b, sweeps.length(s, 0), at(s + 1, s), v);
+    for (std::int64_t step = 0; step < sweeps.steps(s); ++step) {
+      const std::int64_t row = s + 1 + step * b, length = sweeps.length(s, step);
+      kept.keep(length, v, tau);
+      if (tau != T(0)) chase_reflect_both(whole_rows(length), at(row, row), ld, tau, v, work);
+      if (row + length == n) break;
+      T* const below = at(row + length, row);
+      chase_multiply(b, b, tau, below, ld, v, work);
+      chase_subtract(b, 1, below, ld, work, v);
+      tau = padded_reflector(b, sweeps.length(s, step + 1), below, next);
+      chase_reflect(b, b - 1, below + ld, ld, work, v + 1, tau, next);
+      std::swap(v, next);
+    }
+  }
+}
+
+// chase_upper_band for real types: the rows that a reflector from the right changes are a block T above and
+// a block B, which the reflector from the left changes too.
+template <class T>
+void chase_upper_blocks(const BandSweeps& sweeps, T* band, SideReflectors<T> left, SideReflectors<T> right) {
+  const std::int64_t n = sweeps.n, b = sweeps.width, height = 3 * b - 1, ld = height - 1;
+  const auto at = [&](std::int64_t i, std::int64_t j) { return band + height * j + (2 * b - 1) + (i - j); };
+  Writer<T> of_left(left, 0), of_right(right, 0);
+  std::vector<T> scratch(4 * b);
+  T *const turned = scratch.data(), *const v = turned + b, *const u = v + b, *const work = u + b;
+  for (std::int64_t s = 0; s < sweeps.count(); ++s)
+    for (std::int64_t step = 0; step < sweeps.steps(s); ++step) {
+      const std::int64_t first = s + 1 + step * b, length = sweeps.length(s, step),
+                         row = step == 0 ? s : first - b, rows = whole_rows(length);
+      for (std::int64_t j = 0; j < length; ++j) turned[j] = *at(row, first + j);
+      T tau = padded_reflector(b, length, turned, v);
+      of_right.keep(length, v, tau);
+      if (step > 0) {  // the row itself is among the block's
+        chase_multiply(b, length, tau, at(row, first), ld, v, work);
+        chase_subtract(b, length, at(row, first), ld, work, v);
+      }
+      for (std::int64_t j = 0; j < length; ++j) *at(row, first + j) = turned[j];
+      T* const block = at(first, first);
+      chase_multiply(rows, length, tau, block, ld, v, work);
+      chase_subtract(rows, 1, block, ld, work, v);
+      tau = padded_reflector(b, length, block, u);
+      of_left.keep(length, u, tau);
+      chase_reflect(rows, length - 1, block + ld, ld, work, v + 1, tau, u);
+      const std::int64_t after = std::min(n, first + 2 * b) - first - length;
+      if (after > 0) chase_reflect<T>(rows, after, at(first, first + length), ld, nullptr, nullptr, tau, u);
+    }
 }
 
 }  // namespace
@@ -92,8 +186,9 @@ std::int64_t BandSweeps::taus_before(std::int64_t sweep) const {
   return of_last(count()) - of_last(count() - sweep);
 }
 
-template <class T> void chase_band(const BandSweeps& sweeps, T* band, real_of<T>* diagonal,
-                                   real_of<T>* beside, T* values, T* taus) {
+namespace {
+// chase_band for every type.
+template <class T> void chase_columns(const BandSweeps& sweeps, T* band, T* values, T* taus) {
   const std::int64_t n = sweeps.n, b = sweeps.width;
   const int ld = static_cast<int>(2 * b - 1);  // of a block of the band
   const auto at = [&](std::int64_t i, std::int64_t j) { return band + 2 * b * j + (i - j); };
@@ -124,6 +219,17 @@ template <class T> void chase_band(const BandSweeps& sweeps, T* band, real_of<T>
       if (values != nullptr) values += length, *taus++ = tau;
     }
   }
+}
+}  // namespace
+
+template <class T> void chase_band(const BandSweeps& sweeps, T* band, real_of<T>* diagonal,
+                                   real_of<T>* beside, T* values, T* taus) {
+  const std::int64_t n = sweeps.n, b = sweeps.width;
+  const auto at = [&](std::int64_t i, std::int64_t j) { return band + 2 * b * j + (i - j); };
+  bool done = false;
+  if constexpr (!complex_type<T>)
+    if (in_blocks<T>(b)) chase_blocks<T>(sweeps, band, {values, taus}), done = true;
+  if (!done) chase_columns(sweeps, band, values, taus);
   for (std::int64_t j = 0; j < n; ++j) {
     diagonal[j] = *reinterpret_cast<const real_of<T>*>(at(j, j));
     if (j + 1 < n) beside[j] = *reinterpret_cast<const real_of<T>*>(at(j + 1, j));
@@ -131,25 +237,9 @@ template <class T> void chase_band(const BandSweeps& sweeps, T* band, real_of<T>
 }
 
 namespace {
-
-// A step's reflector is written behind its side's others, or to memory that the next step overwrites.
-template <class T> class Writer {
- public:
-  Writer(SideReflectors<T> to, std::int64_t width) : to_(to), own_(to.values == nullptr ? width : 0) {}
-  T* place() { return to_.values != nullptr ? to_.values : own_.data(); }
-  void keep(std::int64_t length, T tau) {
-    if (to_.values != nullptr) to_.values += length, *to_.taus++ = tau;
-  }
-
- private:
-  SideReflectors<T> to_;
-  std::vector<T> own_;
-};
-
-}  // namespace
-
-template <class T> T chase_upper_band(const BandSweeps& sweeps, T* band, real_of<T>* diagonal,
-                                      real_of<T>* beside, SideReflectors<T> left, SideReflectors<T> right) {
+// chase_upper_band for every type.
+template <class T>
+void chase_upper_columns(const BandSweeps& sweeps, T* band, SideReflectors<T> left, SideReflectors<T> right) {
   const std::int64_t n = sweeps.n, b = sweeps.width, height = 3 * b - 1;
   const int ld = static_cast<int>(height - 1);  // of a block of the band
   const auto at = [&](std::int64_t i, std::int64_t j) { return band + height * j + (2 * b - 1) + (i - j); };
@@ -180,6 +270,17 @@ template <class T> T chase_upper_band(const BandSweeps& sweeps, T* band, real_of
       }
       of_left.keep(length, tau);
     }
+}
+}  // namespace
+
+template <class T> T chase_upper_band(const BandSweeps& sweeps, T* band, real_of<T>* diagonal,
+                                      real_of<T>* beside, SideReflectors<T> left, SideReflectors<T> right) {
+  const std::int64_t n = sweeps.n, b = sweeps.width, height = 3 * b - 1;
+  const auto at = [&](std::int64_t i, std::int64_t j) { return band + height * j + (2 * b - 1) + (i - j); };
+  bool done = false;
+  if constexpr (!complex_type<T>)
+    if (in_blocks<T>(b)) chase_upper_blocks(sweeps, band, left, right), done = true;
+  if (!done) chase_upper_columns(sweeps, band, left, right);
   for (std::int64_t j = 0; j < n; ++j) {
     diagonal[j] = *reinterpret_cast<const real_of<T>*>(at(j, j));
     if (j + 1 < n) beside[j] = *reinterpret_cast<const real_of<T>*>(at(j, j + 1));

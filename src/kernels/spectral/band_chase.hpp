@@ -30,8 +30,10 @@ struct BandSweeps {
   }
 };
 
-// The lower band in columns of 2 * width elements, the diagonal first and zeros beyond the band (destroyed)
-// -> T's diagonal (n) and subdiagonal (n - 1), and the reflectors if `values` and `taus` are given.
+// The lower band in columns of 2 * width elements, the diagonal first and zeros beyond the band, then
+// `columns_beyond` columns of zeros (destroyed) -> T's diagonal (n) and subdiagonal (n - 1), and the
+// reflectors if `values` and `taus` are given.
+inline constexpr std::int64_t columns_beyond = 8;
 template <class T>
 void chase_band(const BandSweeps&, T* band, real_of<T>* diagonal, real_of<T>* beside, T* values, T* taus);
 

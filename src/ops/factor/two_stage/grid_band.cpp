@@ -138,7 +138,7 @@ template <class T> void BandReduction<T>::update(Reflectors<T>& panel, Reflector
 template <class T> std::vector<T> BandReduction<T>::band() const {
   const auto& columns = a_.layout.columns;
   const std::int64_t kept = width() + 1;
-  std::vector<T> own(kept * a_.columns, T(0)), band(2 * width() * n(), T(0));
+  std::vector<T> own(kept * a_.columns, T(0)), band(2 * width() * (n() + kernels::columns_beyond), T(0));
   for (std::int64_t c = 0; c < a_.columns; ++c) {
     const std::int64_t j = columns.global(grid_.column, c);
     std::copy_n(a_.at(j, c), std::min(kept, n() - j), own.data() + c * kept);

@@ -1,7 +1,16 @@
-// Applies the reflectors of the band's reduction to vectors: the sweeps of several columns as blocks of
-// reflectors, from the last sweep to the first. In one group of sweeps the blocks further up come first.
+// Applies the reflectors of the band's reduction to vectors: groups of sweeps, from the last to the first, each
+// as one block of reflectors per step. Blocks of different steps share rows only if the earlier step is of
+// the later group. So several groups are applied step by step, and their rows stay in the cache:
+//
+//   rows | group 1    group 2       order: 2a 1a 2b 1b
+//        |   1a
+//        |   1a         2a
+//        |   1b         2a
+//        |   1b         2b
+//        |              2b
 #include <algorithm>
 
+#include "kernels/spectral/sweep_product.hpp"
 #include "ops/factor/two_stage/two_stage.hpp"
 
 namespace tessera::factor {
@@ -39,8 +48,8 @@ template <class T> class SweepsBack {
 
  private:
   struct Block {
-    std::int64_t row, rows, columns;
-    kernels::PackedPanel<T> v_adjoint, vt;  // V^H and V T
+    std::int64_t row;
+    kernels::SweepProduct<T> product;
   };
   std::int64_t values_in(const SweepBatch<T>& batch) const {
     return sweeps_.values_before(batch.first + batch.count) - sweeps_.values_before(batch.first);
@@ -65,22 +74,20 @@ template <class T> class SweepsBack {
     const T *const values = batch.message.data(), *const taus = values + values_in(batch);
     std::vector<Block> blocks;
     std::vector<T> v, t, vt;
-    for (std::int64_t start = (batch.count - 1) / group_ * group_; start >= 0; start -= group_) {
-      const std::int64_t first = batch.first + start, count = std::min(group_, batch.count - start);
-      const T* of_first = values + sweeps_.values_before(first) - sweeps_.values_before(batch.first);
-      const T* taus_of_first = taus + sweeps_.taus_before(first) - sweeps_.taus_before(batch.first);
-      for (std::int64_t step = 0; step < sweeps_.steps(first); ++step) {
+    for (std::int64_t step = 0; step < sweeps_.steps(batch.first); ++step)
+      for (std::int64_t start = (batch.count - 1) / group_ * group_; start >= 0; start -= group_) {
+        const std::int64_t first = batch.first + start, count = std::min(group_, batch.count - start);
+        if (step >= sweeps_.steps(first)) continue;
+        const T* of_first = values + sweeps_.values_before(first) - sweeps_.values_before(batch.first);
+        const T* taus_of_first = taus + sweeps_.taus_before(first) - sweeps_.taus_before(batch.first);
         const auto [row, rows, columns] = kernels::sweep_block(sweeps_, first, count, step);
         v.resize(rows * columns), t.resize(columns * columns), vt.resize(rows * columns);
         kernels::fill_sweep_block(sweeps_, first, step, {row, rows, columns}, of_first, taus_of_first,
                                   v.data(), t.data());
         kernels::product<T>(rows, columns, columns, T(1), {v.data(), 1, rows}, {t.data(), 1, columns}, false,
-                            vt.data(), rows, grid_.order);
-        Block& block = blocks.emplace_back(Block{row, rows, columns, {}, {}});
-        block.v_adjoint.pack(columns, rows, {v.data(), rows, 1, true}, grid_.order);
-        block.vt.pack(rows, columns, {vt.data(), 1, rows}, grid_.order);
+                            vt.data(), rows);
+        blocks.emplace_back(Block{row, {}}).product.pack(rows, columns, sweeps_.width, v.data(), vt.data());
       }
-    }
     return blocks;
   }
 
@@ -91,14 +98,9 @@ template <class T> class SweepsBack {
     constexpr std::int64_t cache_bytes = 1 << 20;
     const std::int64_t chunk = std::clamp<std::int64_t>(
         cache_bytes / (z_.ld * static_cast<std::int64_t>(sizeof(T))) / 8 * 8, 32, 256);
-    std::vector<T> projected(group_ * chunk);
     for (std::int64_t c = 0; c < z_.columns; c += chunk) {
       const std::int64_t count = std::min(chunk, z_.columns - c);
-      for (const Block& block : blocks) {
-        T* const to = z_.at(block.row, c);
-        block.v_adjoint.product(count, {to, 1, z_.ld}, projected.data(), block.columns);
-        block.vt.subtract_product(0, block.rows, count, {projected.data(), 1, block.columns}, to, z_.ld);
-      }
+      for (const Block& block : blocks) block.product.apply(count, z_.at(block.row, c), z_.ld);
       next.arrival.test();
     }
   }
