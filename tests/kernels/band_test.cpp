@@ -89,7 +89,7 @@ template <class T> Square<T> product_of(const BandSweeps& sweeps, std::int64_t g
 struct Case {
   std::int64_t n, width, group;
 };
-// Widths in whole vectors and others, bands as wide as the matrix, blocks of one sweep, last blocks of any size.
+// Widths in whole vectors and others, bands as wide as the matrix, blocks of one sweep, short last blocks.
 const Case cases[] = {{1, 8, 3},    {2, 8, 3},   {9, 8, 5},    {40, 8, 5},    {41, 8, 8},   {30, 5, 3},
                       {70, 24, 16}, {83, 16, 1}, {50, 72, 24}, {201, 72, 24}, {230, 72, 48}};
 

@@ -8,12 +8,9 @@
 namespace tessera::kernels {
 
 extern "C" {
-#define TESSERA_DECLARE(p, R)                                                                                \
-  void p##laed4_(const int* n, const int* i, const R* d, const R* z, R* delta, const R* rho, R* root,        \
-                 int* info);                                                                                 \
-  void p##stedc_(const char* job, const int* n, R* d, R* e, R* z, const int* ldz, R* work, const int* lwork, \
-                 int* iwork, const int* liwork, int* info);                                                  \
-  void p##sterf_(const int* n, R* d, R* e, int* info);
+#define TESSERA_DECLARE(p, R)                                                                         \
+  void p##laed4_(const int* n, const int* i, const R* d, const R* z, R* delta, const R* rho, R* root, \
+                 int* info);
 TESSERA_REAL_TYPES(TESSERA_DECLARE)
 #undef TESSERA_DECLARE
 }
@@ -156,35 +153,6 @@ template <class R> void RankOneMerge<R>::vectors(const std::vector<std::int64_t>
   }
 }
 
-template <class R> bool tridiagonal_eigh(std::int64_t n, R* d, R* e, R* vectors) {
-  if (n == 0) return true;
-  const int size = lapack_int(n, "a matrix extent");
-  R work_size = 0;
-  int info = 0, int_size = 0, query = -1;
-  const auto call = [&](R* work, const int* work_count, int* integers, const int* int_count) {
-    variant<R>(sstedc_, dstedc_)("I", &size, d, e, vectors, &size, work, work_count, integers, int_count,
-                                 &info);
-  };
-  call(&work_size, &query, &int_size, &query);
-  const int count = std::max(queried_size(work_size, "a workspace"), 1), integers = std::max(int_size, 1);
-  std::vector<R> work(count);
-  std::vector<int> int_work(integers);
-  call(work.data(), &count, int_work.data(), &integers);
-  return info == 0;
-}
-template <class R> bool tridiagonal_eigenvalues(std::int64_t n, R* d, R* e) {
-  if (n == 0) return true;
-  const int size = lapack_int(n, "a matrix extent");
-  int info = 0;
-  variant<R>(ssterf_, dsterf_)(&size, d, e, &info);
-  return info == 0;
-}
-
 template class RankOneMerge<float>;
 template class RankOneMerge<double>;
-template bool tridiagonal_eigh<float>(std::int64_t, float*, float*, float*);
-template bool tridiagonal_eigh<double>(std::int64_t, double*, double*, double*);
-template bool tridiagonal_eigenvalues<float>(std::int64_t, float*, float*);
-template bool tridiagonal_eigenvalues<double>(std::int64_t, double*, double*);
-
 }  // namespace tessera::kernels

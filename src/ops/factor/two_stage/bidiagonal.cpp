@@ -82,7 +82,7 @@ template <class T> bool svd_in_two_stages(const Grid& grid, GridMatrix<T>& a, re
   using Side = typename UpperBandReduction<T>::Side;
   const auto turn_back = [&](Side side, SplitRows<R>& rows, ChasedBand<T>& sweeps, GridMatrix<T>& z) {
     by_columns(grid, rows, z);
-    rows = {};
+    rows.vectors = Pooled<R>();
     if constexpr (complex_type<T>)
       if (side == Side::right)
         for (std::int64_t c = 0; c < z.columns; ++c) *z.at(0, c) *= std::conj(band.corner);

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "comm/collectives/collectives.hpp"
+#include "kernels/spectral/joined_rows.hpp"
 #include "ops/factor/two_stage/two_stage.hpp"
 
 namespace tessera::factor {
@@ -154,56 +155,18 @@ template <class Problem> class Conquest {
   std::int64_t converged_ = 1;
 };
 
-// A rank's rows of the joined vectors (rows x size, column-major), computed from its rows of its half (q).
-// vectors_of(places, roots, count, to) computes vectors of the joined problem in terms of merge.columns().
-template <class R, class Merge, class Rotations, class Vectors>
-std::vector<R> joined_rows(const Grid& grid, std::int64_t rows, const Join& join, const Merge& merge,
-                           std::vector<R> q, const Rotations& rotations, Vectors&& vectors_of) {
-  const std::int64_t size = join.both.size();
-  std::vector<R> result(rows * size);
-  for (const auto& r : rotations)
-    for (std::int64_t i = 0; i < rows; ++i) {
-      R &p = q[r.p * rows + i], &other = q[r.q * rows + i];
-      const R turned = r.c * p + r.s * other;
-      other = r.c * other - r.s * p, p = turned;
-    }
-  const auto places = merge.filled(join.is_in_top);
-  const auto depth = static_cast<std::int64_t>(places.size());
-  std::vector<R> filled(rows * depth);
-  for (std::int64_t k = 0; k < depth; ++k)
-    std::copy_n(q.begin() + merge.columns()[places[k]] * rows, rows, filled.begin() + k * rows);
-  kernels::PackedPanel<R> packed;
-  packed.pack(rows, depth, {filled.data(), 1, rows}, grid.order);
-  constexpr std::int64_t strip = 128;
-  std::vector<R> vectors(depth * strip), product(rows * strip);
-  std::vector<std::int64_t> roots, to;
-  const auto flush = [&] {
-    const auto count = static_cast<std::int64_t>(roots.size());
-    vectors_of(places, roots.data(), count, vectors.data());
-    if (depth > 0 && count > 0) packed.product(count, {vectors.data(), 1, depth}, product.data(), rows);
-    if (depth == 0) std::fill(product.begin(), product.end(), R(0));
-    for (std::int64_t i = 0; i < count; ++i)
-      std::copy_n(product.begin() + i * rows, rows, result.begin() + to[i] * rows);
-    roots.clear(), to.clear();
-  };
-  for (std::int64_t j = 0; j < size; ++j) {
-    const auto& source = merge.order()[j];
-    if (source.root < 0) {
-      std::copy_n(q.begin() + source.column * rows, rows, result.begin() + j * rows);
-      continue;
-    }
-    roots.push_back(source.root), to.push_back(j);
-    if (static_cast<std::int64_t>(roots.size()) == strip) flush();
-  }
-  flush();
-  return result;
+// A rank's rows of its half's vectors at their place in a join.
+template <class R> kernels::HalfColumns<R> columns_in(const Join& join, SplitRows<R>& rows) {
+  const std::int64_t columns = join.is_in_top ? join.top() : join.both.size() - join.top();
+  return {join.both.size(), rows.count, join.is_in_top ? 0 : join.top(), columns, rows.vectors.data()};
 }
-// The columns of a half's vectors at their place in the join, zeros elsewhere.
-template <class R>
-std::vector<R> spread_columns(std::int64_t rows, const Join& join, const std::vector<R>& half) {
-  std::vector<R> q(rows * join.both.size(), R(0));
-  std::copy(half.begin(), half.end(), q.begin() + (join.is_in_top ? 0 : join.top() * rows));
-  return q;
+// Replaces them by this rank's rows of the joined vectors.
+template <class R, class Merge, class Vectors> void multiply_rows(const Join& join, const Merge& merge,
+                                                                  const kernels::HalfColumns<R>& half,
+                                                                  Vectors&& vectors_of, SplitRows<R>& rows) {
+  Pooled<R> joined(rows.count * join.both.size());
+  kernels::joined_rows(half, rows.count, join.is_in_top, merge, vectors_of, joined.data(), rows.count);
+  rows.vectors = std::move(joined);
 }
 
 }  // namespace tessera::factor

@@ -32,12 +32,12 @@ template <class R> struct TridiagonalProblem {
     return merge.find_root(index, root);
   }
   void multiply(const Merge& merge, const Join& join) {
-    rows.vectors = joined_rows(grid, rows.count, join, merge, spread_columns(rows.count, join, rows.vectors),
-                               merge.rotations(),
-                               [&](const auto& places, auto... which) { merge.vectors(places, which...); });
+    auto half = columns_in(join, rows);
+    half.rotate(merge.rotations());
+    multiply_rows(
+        join, merge, half, [&](const auto& places, auto... which) { merge.vectors(places, which...); }, rows);
   }
 
-  const Grid& grid;
   std::vector<R>&values, &beside;
   SplitRows<R>& rows;
 };
@@ -55,7 +55,7 @@ template <class R> bool divide_and_conquer(const Grid& grid, std::vector<R>& dia
                                            SplitRows<R>& rows) {
   const Range own = rows_of_part(static_cast<std::int64_t>(diagonal.size()), grid.all->size(), grid.rank);
   rows.first = own.start, rows.count = own.size();
-  TridiagonalProblem<R> problem{grid, diagonal, beside, rows};
+  TridiagonalProblem<R> problem{diagonal, beside, rows};
   Conquest<TridiagonalProblem<R>> conquest(grid, problem);
   problem.cut(conquest.cuts());
   return conquest.run();

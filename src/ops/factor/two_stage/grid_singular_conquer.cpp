@@ -29,7 +29,10 @@ template <class R> struct BidiagonalProblem {
   // A part's null vector has the value 0 and comes last.
   bool solve(Range own, bool reaches_end) {
     const std::int64_t size = own.size(), values_of_part = reaches_end ? size : size - 1;
-    u.vectors.assign(size * size, R(0)), v.vectors.assign(size * size, R(0));
+    for (SplitRows<R>* rows : {&u, &v}) {
+      rows->vectors.resize(size * size);
+      std::fill(rows->vectors.begin(), rows->vectors.end(), R(0));
+    }
     const bool converged = kernels::bidiagonal_svd(values_of_part, !reaches_end, diagonal.data() + own.start,
                                                    beside.data() + own.start, values.data() + own.start,
                                                    u.vectors.data(), v.vectors.data(), size);
@@ -51,15 +54,15 @@ template <class R> struct BidiagonalProblem {
     multiply_side(merge, join, Side::left, u);
   }
   void multiply_side(const Merge& merge, const Join& join, Side side, SplitRows<R>& rows) {
-    std::vector<R> q = spread_columns(rows.count, join, rows.vectors);
+    auto half = columns_in(join, rows);
     if (side == Side::left && rows.first + rows.count == join.cut)  // the row between the halves is mine
-      q[join.top() * rows.count - 1] = R(1);
-    rows.vectors =
-        joined_rows(grid, rows.count, join, merge, std::move(q), merge.rotations(side),
-                    [&](const auto& places, auto... which) { merge.vectors(side, places, which...); });
+      half.filled(join.top() - 1)[rows.count - 1] = R(1);
+    half.rotate(merge.rotations(side));
+    multiply_rows(
+        join, merge, half, [&](const auto& places, auto... which) { merge.vectors(side, places, which...); },
+        rows);
   }
 
-  const Grid& grid;
   const std::vector<R>&diagonal, &beside;
   std::vector<R>& values;
   SplitRows<R>&u, &v;
@@ -75,9 +78,11 @@ template <class R> bool divide_and_conquer_bidiagonal(const Grid& grid, std::vec
   u.first = v.first = own.start, u.count = v.count = own.size();
   if (std::all_of(diagonal.begin(), diagonal.end(), [](R x) { return x == 0; }) &&
       std::all_of(beside.begin(), beside.end(), [](R x) { return x == 0; })) {
-    u.vectors.assign(own.size() * n, R(0));
-    for (std::int64_t i = 0; i < own.size(); ++i) u.vectors[i + (own.start + i) * own.size()] = R(1);
-    v.vectors = u.vectors;
+    for (SplitRows<R>* rows : {&u, &v}) {
+      rows->vectors.resize(own.size() * n);
+      std::fill(rows->vectors.begin(), rows->vectors.end(), R(0));
+      for (std::int64_t i = 0; i < own.size(); ++i) rows->vectors[i + (own.start + i) * own.size()] = R(1);
+    }
     return true;
   }
   // Smaller diagonal elements are raised to this value, because poles need a scale; in a matrix of norm one
@@ -86,7 +91,7 @@ template <class R> bool divide_and_conquer_bidiagonal(const Grid& grid, std::vec
   std::vector<R> raised = diagonal;
   for (R& value : raised)
     if (std::abs(value) < least) value = std::copysign(least, value);
-  BidiagonalProblem<R> problem{grid, raised, beside, diagonal, u, v};
+  BidiagonalProblem<R> problem{raised, beside, diagonal, u, v};
   return Conquest<BidiagonalProblem<R>>(grid, problem).run();
 }
 

@@ -98,7 +98,7 @@ bool eigh_in_two_stages(const Grid& grid, GridMatrix<T>& a, real_of<T>* w, GridM
   const bool converged = divide_and_conquer(grid, diagonal, beside, rows);
   std::copy(diagonal.begin(), diagonal.end(), w);
   by_columns(grid, rows, *z);
-  rows = {};
+  rows.vectors = Pooled<R>();
   apply_sweeps(grid, band, *z);
   band = {};
   reduction.apply(*z);

@@ -57,7 +57,7 @@ template <class T> class BandReduction {
 // T = U diag(values) U^T. Returns this rank's rows of U, column-major, and leaves the values on every rank.
 template <class R> struct SplitRows {
   std::int64_t first = 0, count = 0;
-  std::vector<R> vectors;
+  Pooled<R> vectors;
 };
 // The rows that rank `rank` of several holds.
 Range rows_of_part(std::int64_t n, int ranks, int rank);
