@@ -24,8 +24,6 @@ ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
   const Tiles& in = plan.in_tiles[0];
   traffic.redistributed.add(loaded_from_others(in, layout, me, alone ? Part::all : Part::lower) *
                             plan.itemsize);
-  if (!alone)
-    traffic.redistributed.add(loaded_from_others(in.transposed(), layout, me, Part::upper) * plan.itemsize);
   if (vectors) traffic.redistributed.add(stored_from_others(plan.out_tiles[1], layout, me) * plan.itemsize);
   const auto real_itemsize = static_cast<std::int64_t>(itemsize(plan.out[0].dtype));
   if (!alone)

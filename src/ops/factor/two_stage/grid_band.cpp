@@ -2,7 +2,9 @@
 //
 //   panel k = Q R below the band, Q = I - V T V^H; on the rows and columns behind it
 //     Q^H A Q = A - V Z^H - Z V^H,   Z = X - V M / 2,  X = A V T,  M = T^H V^H X
-//   a rank computes X's rows of its own columns; they are gathered
+//   only blocks on and below the diagonal are kept; a block A_ij of a rank's columns gives it terms of two
+//   blocks of X, and these are summed over the ranks:
+//     X_j += A_ij^H V_i T,   X_i += A_ij V_j T
 #include <algorithm>
 
 #include "ops/factor/two_stage/two_stage.hpp"
@@ -71,16 +73,27 @@ template <class T> void BandReduction<T>::send(std::int64_t start, Reflectors<T>
 
 // X^H (width x rows), from every rank's columns.
 template <class T> std::vector<T> BandReduction<T>::projected(Reflectors<T>& panel, std::int64_t first) {
-  const std::int64_t w = panel.width, rows = panel.rows, mine = a_.columns - first;
-  std::vector<T> sums(w * mine), own(w * mine);
-  if (mine > 0) {
-    kernels::PackedPanel<T> adjoint;
-    adjoint.pack(w, rows, {panel.v(), rows, 1, true}, grid_.order);
-    adjoint.product(mine, {a_.at(panel.first, first), 1, a_.ld}, sums.data(), w);
-    kernels::product<T>(w, mine, w, T(1), {panel.t(), w, 1, true}, {sums.data(), 1, w}, false, own.data(), w,
-                        grid_.order);
+  const std::int64_t w = panel.width, rows = panel.rows;
+  const auto start_of = [&](std::int64_t block) { return block * width(); };
+  const auto size_of = [&](std::int64_t block) { return std::min(width(), rows - start_of(block)); };
+  std::vector<kernels::PackedPanel<T>> adjoint((rows + width() - 1) / width());  // V^H by blocks of rows
+  for (std::int64_t i = 0; i < std::ssize(adjoint); ++i)
+    adjoint[i].pack(w, size_of(i), {panel.v() + start_of(i), rows, 1, true}, grid_.order);
+  std::vector<T> sums(w * rows, T(0)), xh(w * rows);  // -V^H A
+  for (std::int64_t c = first; c < a_.columns; c += width()) {
+    const std::int64_t column = a_.layout.columns.global(grid_.column, c) - panel.first, j = column / width(),
+                       count = size_of(j), behind = column + count;
+    for (std::int64_t i = j; i < std::ssize(adjoint); ++i)
+      adjoint[i].subtract_product(0, w, count, {a_.at(panel.first + start_of(i), c), 1, a_.ld},
+                                  sums.data() + column * w, w);
+    adjoint[j].subtract_product(0, w, rows - behind, {a_.at(panel.first + behind, c), a_.ld, 1, true},
+                                sums.data() + behind * w, w);
   }
-  return gathered_columns(grid_, a_.layout.columns, panel.first, w, std::move(own));
+  if (grid_.shape.columns > 1)
+    counted::all_reduce(*grid_.along_row, ReduceKind::sum, dtype_of<T>(), sums.data(), w * rows);
+  kernels::product<T>(w, rows, w, T(-1), {panel.t(), w, 1, true}, {sums.data(), 1, w}, false, xh.data(), w,
+                      grid_.order);
+  return xh;
 }
 
 namespace {
@@ -108,29 +121,25 @@ template <class T> void BandReduction<T>::update(Reflectors<T>& panel, Reflector
     for (std::int64_t i = 0; i < rows; ++i) left[(w + j) * rows + i] = conjugate(zh[i * w + j]);
   kernels::PackedPanel<T> packed;
   packed.pack(rows, 2 * w, {left.data(), 1, rows}, grid_.order);
-  std::vector<T> right;  // [Z^H; V^H] of some columns
-  const auto subtract = [&](std::int64_t from, std::int64_t count) {
-    if (count <= 0) return;
+  std::vector<T> right;                           // [Z^H; V^H] of some columns
+  const auto subtract = [&](std::int64_t from) {  // a block of columns, from its diagonal down
+    const std::int64_t column = a_.layout.columns.global(grid_.column, from) - panel.first,
+                       count = std::min(width(), rows - column);
     right.resize(2 * w * count);
     for (std::int64_t c = 0; c < count; ++c) {
-      const std::int64_t row = a_.layout.columns.global(grid_.column, from + c) - panel.first;
+      const std::int64_t row = column + c;
       std::copy_n(zh.data() + row * w, w, right.data() + c * 2 * w);
       for (std::int64_t j = 0; j < w; ++j) right[c * 2 * w + w + j] = conjugate(panel.v()[row + j * rows]);
     }
-    packed.subtract_product(0, rows, count, {right.data(), 1, 2 * w}, a_.at(panel.first, from), a_.ld);
+    packed.subtract_product(column, rows - column, count, {right.data(), 1, 2 * w},
+                            a_.at(panel.first + column, from), a_.ld);
   };
-  const std::int64_t after = panel.first + width();
   if (!is_reduced(panel.first)) {
-    if (a_.layout.columns.owner(panel.first) == grid_.column) {
-      const std::int64_t own = a_.layout.columns.count_below(grid_.column, after) - first;
-      subtract(first, own);
-      first += own;
-    }
+    if (a_.layout.columns.owner(panel.first) == grid_.column) subtract(first), first += width();
     make(panel.first, next);
   }
-  const std::int64_t chunk = columns_at_once<T>(rows);
-  for (; first < a_.columns; first += chunk) {
-    subtract(first, std::min(chunk, a_.columns - first));
+  for (; first < a_.columns; first += width()) {
+    subtract(first);
     next.arrival.test();
   }
 }

@@ -62,20 +62,21 @@ template <class T> void by_columns(const Grid& grid, const SplitRows<real_of<T>>
 
 template <class T> int load_hermitian(const Grid& grid, const Tiles& tiles, const T* tile, GridMatrix<T>& a) {
   load(grid, tiles, tile, a.layout, a.values.data(), a.ld, Part::lower);
-  Tiles turned = tiles.transposed();
-  turned.conjugate = !tiles.conjugate;
-  GridMatrix<T> upper(grid, a.layout);
-  load(grid, turned, tile, a.layout, upper.values.data(), upper.ld, Part::upper);
+  const CyclicDim& columns = a.layout.columns;
   kernels::Magnitude magnitude;
   for (std::int64_t c = 0; c < a.columns; ++c) {
-    const std::int64_t j = a.layout.columns.global(grid.column, c);
-    std::copy_n(upper.at(0, c), j, a.at(0, c));
+    const std::int64_t j = columns.global(grid.column, c), block = c / columns.block * columns.block;
+    for (std::int64_t i = block; i < c; ++i)  // the upper half of the block on the diagonal
+      *a.at(columns.global(grid.column, i), c) = conjugate(*a.at(j, i));
     if constexpr (complex_type<T>) *a.at(j, c) = a.at(j, c)->real();
-    magnitude.add(a.at(0, c), a.rows);
+    magnitude.add(a.at(j, c), a.rows - j);
   }
   combine(grid, {&magnitude, 1});
   const int exponent = magnitude.largest == 0 ? 0 : -std::ilogb(magnitude.largest);
-  scale(grid, a, exponent, Part::all);
+  for (std::int64_t c = 0; c < a.columns && exponent != 0; ++c) {
+    const std::int64_t top = columns.global(grid.column, c / columns.block * columns.block);
+    kernels::scale(a.at(top, c), a.rows - top, exponent);
+  }
   return exponent;
 }
 
@@ -130,9 +131,8 @@ struct TridiagonalTraffic {
       const std::int64_t start = p * columns.block, first = start + columns.block,
                          rows = columns.extent - first;
       panel(start);
-      const std::int64_t own = columns.count(me.rank) - columns.count_below(me.rank, first);
-      gathered(rows * std::min(columns.block, rows) * me.itemsize,
-               own * std::min(columns.block, rows) * me.itemsize);
+      const std::int64_t sums = rows * std::min(columns.block, rows) * me.itemsize;
+      traffic.reduced.add(2 * (columns.parts - 1) * sums / columns.parts);
     }
     gathered(columns.extent * (columns.block + 1) * me.itemsize,
              columns.count(me.rank) * (columns.block + 1) * me.itemsize);

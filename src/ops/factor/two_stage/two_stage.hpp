@@ -21,8 +21,8 @@ BlockCyclic two_stage_layout(std::int64_t n, int ranks);
 // Lower triangle of a (destroyed; loaded by load_hermitian) -> ascending w (n, on every rank); vectors in z
 // if it is given. False: no convergence. Collective over the grid.
 template <class T> bool eigh_in_two_stages(const Grid&, GridMatrix<T>& a, real_of<T>* w, GridMatrix<T>* z);
-// Both triangles of a Hermitian matrix whose lower one is read, times 2^exponent, so that its largest element
-// is about one. Returns the exponent.
+// Loads the lower triangle of a Hermitian matrix, and all of the blocks on the diagonal, times 2^exponent, so
+// that its largest element is about one. Elements above these blocks stay undefined. Returns the exponent.
 template <class T> int load_hermitian(const Grid&, const Tiles&, const T* tile, GridMatrix<T>& a);
 void predict_two_stages(ReceivedBytes&, const GridRank&, std::int64_t real_itemsize, bool vectors);
 
