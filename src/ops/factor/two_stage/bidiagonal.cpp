@@ -17,11 +17,11 @@ constexpr std::int64_t widest_upper_band = 48;
 template <class T> struct Chased {
   std::vector<real_of<T>> diagonal, beside;
   T corner = T(1);  // B's first element is diagonal[0] times this
-  ChasedBand<T> left, right;
+  ChasedBand<T> left{}, right{};
 };
 template <class T> Chased<T> chased(const Grid& grid, const UpperBandReduction<T>& reduction,
                                     const kernels::BandSweeps& sweeps, bool vectors) {
-  Chased<T> result{std::vector<real_of<T>>(sweeps.n), std::vector<real_of<T>>(sweeps.n), T(1), {}, {}};
+  Chased<T> result{std::vector<real_of<T>>(sweeps.n), std::vector<real_of<T>>(sweeps.n)};
   std::vector<T> band = reduction.band();
   const auto side = [&](ChasedBand<T>& of) {
     of.sweeps = sweeps;
@@ -82,7 +82,7 @@ template <class T> bool svd_in_two_stages(const Grid& grid, GridMatrix<T>& a, re
   using Side = typename UpperBandReduction<T>::Side;
   const auto turn_back = [&](Side side, SplitRows<R>& rows, ChasedBand<T>& sweeps, GridMatrix<T>& z) {
     by_columns(grid, rows, z);
-    rows.vectors = Pooled<R>();
+    rows = {};
     if constexpr (complex_type<T>)
       if (side == Side::right)
         for (std::int64_t c = 0; c < z.columns; ++c) *z.at(0, c) *= std::conj(band.corner);

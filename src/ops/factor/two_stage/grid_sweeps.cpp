@@ -1,6 +1,6 @@
-// Applies the reflectors of the band's reduction to vectors: groups of sweeps from the last to the first, each
-// as one block of reflectors per step. Blocks of different steps share rows only if the earlier step is of
-// the later group. So several groups are applied step by step, and their rows stay in the cache:
+// Applies the reflectors of the band's reduction to vectors: groups of sweeps from the last to the first,
+// each as one block of reflectors per step. Blocks of different steps share rows only if the earlier step is
+// of the later group. So several groups are applied step by step, and their rows stay in the cache:
 //
 //   rows | group 1    group 2       order: 2a 1a 2b 1b
 //        |   1a

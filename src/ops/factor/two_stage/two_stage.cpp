@@ -86,7 +86,7 @@ bool eigh_in_two_stages(const Grid& grid, GridMatrix<T>& a, real_of<T>* w, GridM
   const std::int64_t n = a.layout.rows.extent;
   BandReduction<T> reduction(grid, a);
   reduction.reduce();
-  ChasedBand<T> band{{n, a.layout.columns.block}, {}, {}};
+  ChasedBand<T> band{{n, a.layout.columns.block}};
   auto [diagonal, beside] = chased(grid, reduction, band, z != nullptr);
   if (z == nullptr) {
     bool converged = true;
@@ -99,7 +99,7 @@ bool eigh_in_two_stages(const Grid& grid, GridMatrix<T>& a, real_of<T>* w, GridM
   const bool converged = divide_and_conquer(grid, diagonal, beside, rows);
   std::copy(diagonal.begin(), diagonal.end(), w);
   by_columns(grid, rows, *z);
-  rows.vectors = Pooled<R>();
+  rows = {};
   apply_sweeps(grid, band, *z);
   band = {};
   reduction.apply(*z);

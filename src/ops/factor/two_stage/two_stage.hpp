@@ -57,7 +57,7 @@ template <class T> class BandReduction {
 // T = U diag(values) U^T. Returns this rank's rows of U, column-major, and leaves the values on every rank.
 template <class R> struct SplitRows {
   std::int64_t first = 0, count = 0;
-  Pooled<R> vectors;
+  Pooled<R> vectors{0};
 };
 // The rows that rank `rank` of several holds.
 Range rows_of_part(std::int64_t n, int ranks, int rank);
@@ -71,7 +71,7 @@ template <class T> void by_columns(const Grid&, const SplitRows<real_of<T>>& row
 // z := Q2 z, whose reflectors the first rank holds.
 template <class T> struct ChasedBand {
   kernels::BandSweeps sweeps;
-  std::vector<T> values, taus;  // on the first rank
+  Pooled<T> values{0}, taus{0};  // on the first rank
 };
 template <class T> void apply_sweeps(const Grid&, ChasedBand<T>&, GridMatrix<T>& z);
 
