@@ -2,6 +2,7 @@
 #include <tessera/debug.hpp>
 #include <tessera/transforms.hpp>
 
+#include "comm/host/host_memory.hpp"
 #include "kernels/dense/packed_product.hpp"
 #include "linalg/matrices.hpp"
 #include "types/buffer.hpp"
@@ -33,6 +34,40 @@ Seen seen(const Work& work, const Array& a) {
   const debug::CommStats stats;
   eval(work(a));
   return {explain(work, a).bytes(), most_of_any_rank(stats.bytes())};
+}
+
+struct Refused {
+  explicit Refused(bool refuse) { comm::refuse_host_memory(refuse); }
+  ~Refused() { comm::refuse_host_memory(false); }
+};
+
+// Large messages stay in the sender's memory on one host. A rank that gets none to share sends them, and one
+// that cannot map the sender's asks for them: the same values and bytes. 801: messages of 64 KiB or more on 8
+// ranks.
+TEST(Traffic, messages_are_sent_where_a_rank_cannot_share_memory) {
+  const int p = process_count();
+  if (p == 1) GTEST_SKIP() << "one rank sends nothing";
+  const Sharding layout = layouts().front();
+  const Array a = device_put(well_conditioned(801, float64), layout);
+  const auto factors = [&] {
+    const auto [q, r] = linalg::qr(a);
+    return Results{linalg::cholesky(a), q, r};
+  };
+  eval(factors());
+  const debug::CommStats stats;
+  const Results expected = factors();
+  eval(expected);
+  const auto bytes = most_of_any_rank(stats.bytes());
+  for (const int who : {0, p - 1, p}) {  // p: all ranks
+    release_memory();                    // a kept buffer would satisfy the allocation
+    const Refused refused(who == p || process_index() == who);
+    const debug::CommStats again;
+    const Results found = factors();
+    eval(found);
+    EXPECT_EQ(most_of_any_rank(again.bytes()), bytes) << who;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_EQ(to_vector<double>(found[i]), to_vector<double>(expected[i])) << "result " << i << ", " << who;
+  }
 }
 
 // 101 and 137: uneven blocks on every number of ranks.

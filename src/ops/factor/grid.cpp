@@ -5,6 +5,7 @@
 #include "comm/collectives/collectives.hpp"
 #include "comm/watch/traffic.hpp"
 #include "kernels/move/transpose_tile.hpp"
+#include "ops/factor/grid_message.hpp"
 
 namespace tessera::factor {
 
@@ -152,10 +153,6 @@ void each_row(const Tiles& tiles, const Rectangle& box, T* tile, Part part, F&& 
   }
 }
 
-template <class T> std::int64_t bytes_of(const Pooled<T>& message) {
-  return message.size() * static_cast<std::int64_t>(sizeof(T));
-}
-
 }  // namespace
 
 // Elements of a whole matrix that a rank lacks. The tiles of all ranks cover the matrix.
@@ -208,28 +205,31 @@ template <class T> void fill_nan(const Grid& grid, const Tiles& tiles, T* tile, 
 }
 
 namespace {
+
 // Exchanges a message with every other rank. sent(rank) and received(rank) are the elements of each,
 // pack(elements, message) and unpack(elements, message) copy them.
 template <class T, class Sent, class Received, class Pack, class Unpack>
 void exchange(const Grid& grid, Sent&& sent, Received&& received, Pack&& pack, Unpack&& unpack) {
   const int ranks = grid.all->size(), me = grid.rank;
-  Pooled<T> outgoing, incoming;
+  const auto bytes_of = [](const Moved& moved) {
+    return moved.elements() * static_cast<std::int64_t>(sizeof(T));
+  };
   std::int64_t received_bytes = 0;
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
     const Moved to_send = sent(to), to_receive = received(from);
-    outgoing.resize(to_send.elements());
-    incoming.resize(to_receive.elements());
-    received_bytes += bytes_of(incoming);
-    auto arrival = incoming.empty()
-                       ? comm::Pending()
-                       : comm::start_receive(*grid.all, incoming.data(), bytes_of(incoming), from);
-    pack(to_send, outgoing.data());
-    auto departure = outgoing.empty() ? comm::Pending()
-                                      : comm::start_send(*grid.all, outgoing.data(), bytes_of(outgoing), to);
-    arrival.wait();
-    unpack(to_receive, static_cast<const T*>(incoming.data()));
-    departure.wait();
+    received_bytes += bytes_of(to_receive);
+    IncomingMessage incoming(grid, from, bytes_of(to_receive));
+    OutgoingMessage outgoing(grid, to, bytes_of(to_send));
+    pack(to_send, reinterpret_cast<T*>(outgoing.data()));
+    outgoing.send();
+    const auto* message = reinterpret_cast<const T*>(incoming.wait());
+    const bool is_there = message != nullptr;
+    if (is_there) unpack(to_receive, message);
+    incoming.answer();
+    outgoing.take_answer();
+    if (!is_there && to_receive.elements() > 0)
+      unpack(to_receive, reinterpret_cast<const T*>(incoming.sent()));
   }
   if (ranks > 1) comm::count("all-to-all", received_bytes);
 }
