@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/spectral/rank_one_merge.hpp"
+#include "kernels/spectral/secular.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -91,6 +92,67 @@ TYPED_TEST(Tridiagonal, of_spectra_that_are_deflated) {
       [](double i) { return std::pow(2.0, -i / 10 - 1); });
   solve(
       "weak couplings", [](double i) { return 1 + 1e-7 * i; }, constant(1e-6));
+}
+
+// The sum at a distance from a pole, in more digits.
+template <class T> long double sum_at(const std::vector<T>& poles, const std::vector<T>& weights, T rho,
+                                      std::int64_t origin, long double distance) {
+  long double sum = 1 / static_cast<long double>(rho);
+  for (std::size_t i = 0; i < poles.size(); ++i) {
+    const long double w = weights[i], gap = static_cast<long double>(poles[i]) - poles[origin];
+    sum += w * w / (gap - distance);
+  }
+  return sum;
+}
+// The least sum of absolute values on both sides: what rounding errors are relative to.
+template <class T> long double size_at(const std::vector<T>& poles, const std::vector<T>& weights, T rho,
+                                       std::int64_t origin, long double distance) {
+  long double sum = 1 / static_cast<long double>(rho);
+  for (std::size_t i = 0; i < poles.size(); ++i) {
+    const long double w = weights[i], gap = static_cast<long double>(poles[i]) - poles[origin];
+    sum += std::abs(w * w / (gap - distance)) +
+           std::abs(w * w * distance / ((gap - distance) * (gap - distance)));
+  }
+  return sum;
+}
+
+TYPED_TEST(Tridiagonal, roots_of_the_secular_equation) {
+  using T = TypeParam;
+  std::mt19937 bits(5);
+  std::uniform_real_distribution<T> uniform(0, 1);
+  const T eps = std::numeric_limits<T>::epsilon();
+  std::int64_t found_by_interpolation = 0, all = 0;
+  for (const std::int64_t n : {3, 4, 17, 100, 333})
+    for (const T rho : {T(1e-4), T(1), T(100)})
+      for (int kind = 0; kind < 4; ++kind) {
+        std::vector<T> poles(n), weights(n);
+        T at = kind == 0 ? T(-1) : T(0), square = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+          // Even gaps, clusters, gaps that grow; weights of one size, or of many.
+          at += kind == 1 && i % 5 != 0 ? 100 * eps * (1 + uniform(bits))
+                                        : (T(0.1) + uniform(bits)) / static_cast<T>(n);
+          poles[i] = kind == 3 ? std::pow(T(2), at * 8 - 8) : at;
+          weights[i] = kind == 2 ? std::pow(T(10), -4 * uniform(bits)) : T(0.1) + uniform(bits);
+          square += weights[i] * weights[i];
+        }
+        for (T& weight : weights) weight /= std::sqrt(square);
+        for (std::int64_t i = 0; i < n; ++i, ++all) {
+          const auto root = secular_root(i, poles, weights, rho);
+          if (!root) continue;
+          ++found_by_interpolation;
+          const std::string what =
+              std::to_string(n) + ", kind " + std::to_string(kind) + ", root " + std::to_string(i);
+          ASSERT_TRUE(root->pole == i || root->pole == i + 1) << what;
+          ASSERT_TRUE(root->pole == i ? root->distance > 0 : root->distance < 0) << what;
+          if (i + 1 < n) {
+            ASSERT_LE(std::abs(root->distance), (poles[i + 1] - poles[i]) * T(0.51)) << what;
+          }
+          const long double sum = sum_at(poles, weights, rho, root->pole, root->distance),
+                            size = size_at(poles, weights, rho, root->pole, root->distance);
+          EXPECT_LE(std::abs(sum), 20 * eps * size) << what;
+        }
+      }
+  EXPECT_GE(found_by_interpolation, all * 99 / 100);  // LAPACK's routine finds the others
 }
 
 }  // namespace

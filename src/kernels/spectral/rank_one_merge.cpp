@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "kernels/spectral/secular.hpp"
+
 namespace tessera::kernels {
 
 extern "C" {
@@ -97,6 +99,10 @@ template <class R> bool RankOneMerge<R>::find_root(std::int64_t index, Root& roo
   const std::int64_t k = roots();
   if (k == 1) return root = {0, rho_ * weights_[0] * weights_[0]}, true;
   if (k == 2) return root = root_of_two(index, poles_, weights_, rho_), true;
+  if (const auto found = secular_root(index, poles_, weights_, rho_)) {
+    root = {found->pole, found->distance};
+    return true;
+  }
   std::vector<R> gaps(k);  // pole - root
   R value = 0;
   const int size = static_cast<int>(k), place = static_cast<int>(index) + 1;
@@ -116,23 +122,16 @@ template <class R> void RankOneMerge<R>::take(std::vector<Root> found) {
   std::vector<R> products(k, R(1));
   for (std::int64_t j = 0; j < k; ++j) {
     const R from = poles_[roots_[j].pole], distance = roots_[j].distance, pole = poles_[j];
-    for (std::int64_t i = 0; i < j; ++i) products[i] *= ((poles_[i] - from) - distance) / (poles_[i] - pole);
+    multiply_ratios(j, poles_.data(), from, distance, pole, products.data());
     products[j] *= (pole - from) - distance;
-    for (std::int64_t i = j + 1; i < k; ++i)
-      products[i] *= ((poles_[i] - from) - distance) / (poles_[i] - pole);
+    multiply_ratios(k - j - 1, poles_.data() + j + 1, from, distance, pole, products.data() + j + 1);
   }
   for (std::int64_t i = 0; i < k; ++i)
     weights_[i] = std::copysign(std::sqrt(std::abs(products[i])), weights_[i]);
   norms_.assign(k, R(0));
-  for (std::int64_t j = 0; j < k; ++j) {
-    R square = 0;
-    const R from = poles_[roots_[j].pole], distance = roots_[j].distance;
-    for (std::int64_t i = 0; i < k; ++i) {
-      const R part = weights_[i] / ((poles_[i] - from) - distance);
-      square += part * part;
-    }
-    norms_[j] = std::sqrt(square);
-  }
+  for (std::int64_t j = 0; j < k; ++j)
+    norms_[j] = std::sqrt(
+        pole_sums(k, poles_.data(), weights_.data(), poles_[roots_[j].pole], roots_[j].distance).slope);
   order_.clear();
   for (std::int64_t j = 0; j < k; ++j) order_.push_back({poles_[roots_[j].pole] + roots_[j].distance, j, -1});
   for (const std::int64_t column : kept_) order_.push_back({d_[column], -1, column});
