@@ -1,4 +1,4 @@
-"""unchanged.py TESSERA [RANKS]: unchanged_program.py by JAX alone and by `tessera run -n RANKS -m tessera.jax`: the same lines, once.
+"""unchanged.py TESSERA [RANKS]: programs by JAX alone and by `tessera run -n RANKS -m tessera.jax`: the same lines, once.
 
 Exit status 77 where JAX is not installed: skipped.
 """
@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import sys
 
-program = pathlib.Path(__file__).resolve().parent / "unchanged_program.py"
+folder = pathlib.Path(__file__).resolve().parent
 
 
 def lines_of(command, **settings):
@@ -19,21 +19,30 @@ def lines_of(command, **settings):
     return job.stdout.splitlines()
 
 
+def count_of_same_lines(tessera, ranks, program):
+    """How many lines a program prints, by both alike; None where they differ."""
+    alone = lines_of([sys.executable, program, "3"], JAX_PLATFORMS="cpu", XLA_FLAGS=f"--xla_force_host_platform_device_count={ranks}")
+    found = lines_of([tessera, "run", "-n", ranks, "-m", "tessera.jax", program, "3"], TESSERA_PYTHON=sys.executable)
+    if found != alone:
+        differing = [pair for pair in zip(alone, found) if pair[0] != pair[1]]
+        print("by JAX alone:", *alone, f"by {ranks} ranks:", *found, "that differ:", *differing, sep="\n")
+        return None
+    return len(found)
+
+
 def main(tessera, ranks="2"):
     if importlib.util.find_spec("jax") is None:
         print("JAX is not installed")
         return 77
-    alone = lines_of([sys.executable, program, "3"], JAX_PLATFORMS="cpu", XLA_FLAGS=f"--xla_force_host_platform_device_count={ranks}")
-    found = lines_of([tessera, "run", "-n", ranks, "-m", "tessera.jax", program, "3"], TESSERA_PYTHON=sys.executable)
-    if found != alone:
-        print("by JAX alone:", *alone, f"by {ranks} ranks:", *found, sep="\n")
+    counts = [count_of_same_lines(tessera, ranks, folder / name) for name in ("unchanged_program.py", "unchanged_details.py")]
+    if None in counts:
         return 1
-    failing = subprocess.run([tessera, "run", "-n", ranks, "-m", "tessera.jax", program.parent / "no_such_program.py"], env=os.environ | {"TESSERA_PYTHON": sys.executable},
+    failing = subprocess.run([tessera, "run", "-n", ranks, "-m", "tessera.jax", folder / "no_such_program.py"], env=os.environ | {"TESSERA_PYTHON": sys.executable},
                              capture_output=True, text=True, timeout=600)
     if failing.returncode == 0 or "no_such_program.py" not in failing.stderr:
         print("a program that is not there:", failing.returncode, failing.stderr)
         return 1
-    print(f"{len(found)} lines, the same")
+    print(f"{sum(counts)} lines, the same")
     return 0
 
 

@@ -18,7 +18,8 @@ def device_put(tree, device=None, *, src=None, donate=False, may_alias=None):
 
 
 def _put(x, sharding):
-    return x if sharding is None else _core.device_put_leaf(x, _layouts.sharding_of(sharding))
+    sharding = _layouts.sharding_of(sharding)
+    return x if sharding is None else _core.device_put_leaf(x, sharding)
 
 
 def to_jax(tree):

@@ -22,8 +22,8 @@ class Traced:
 class Lowered:
     """The ops of a program: as_text(), and compile(), which plans it."""
 
-    def __init__(self, lowered, call, args, kwargs, of_jax):
-        self._lowered, self._call, self._args, self._kwargs, self._of_jax = lowered, call, args, kwargs, of_jax
+    def __init__(self, lowered, call, args, kwargs, of_jax, text_of_jax=False):
+        self._lowered, self._call, self._args, self._kwargs, self._of_jax, self._text_of_jax = lowered, call, args, kwargs, of_jax, text_of_jax
 
     def compile(self, compiler_options=None):  # noqa: A003
         """The plan, which calls with arguments of the same types run."""
@@ -32,8 +32,9 @@ class Lowered:
     def cost_analysis(self):
         return self._lowered.compile().cost_analysis()
 
-    def as_text(self, dialect=None, **_):
-        return self._lowered.as_text()
+    def as_text(self, dialect=None, **options):
+        """JAX's StableHLO in a program that the runner runs; the ops of tessera otherwise."""
+        return self._of_jax().lower().as_text(dialect, **options) if self._text_of_jax else self._lowered.as_text()
 
     def __getattr__(self, name):
         return getattr(self._lowered if hasattr(self._lowered, name) else self._of_jax(), name)

@@ -3,16 +3,19 @@
 JAX's evaluating trace hands each primitive to this module. Small functions of jax.numpy are recorded op by op, which computes nothing
 yet; larger ones, and loops, are programs of their own, planned once.
 """
+import types
+
 import jax
 from jax._src import core, dispatch, pjit
 
 from .. import _core
-from . import _layouts, _references as references, _values
+from . import _layouts, _nans, _references as references, _values
 from ._expand import described_beside
 from ._garbage import passed
-from ._interpret import Equation, apply, evaluate
+from ._interpret import Equation, apply, evaluate, has_rule
 from ._lines import call_at, calling_place
 from ._sharded import is_ours, wrapped
+from ._unseen import LooksAtTracer, unseen_tracers
 from ._versions import call_facts, closed
 
 _small = 60
@@ -21,7 +24,7 @@ _state = {"takes_all": False}
 _loops = frozenset(("while", "scan", "cond", "shard_map"))
 _originals = {}
 # JAX's own evaluation of these holds or raises what it should: references are objects of the host.
-_jax_itself = frozenset(("new_ref", "mutable_array", "freeze", "free_ref", "custom_lin"))
+_jax_itself = frozenset(("new_ref", "mutable_array", "freeze", "free_ref", "custom_lin", "check"))
 
 
 def take_all(on=True):
@@ -63,11 +66,15 @@ def run(primitive, args, params):
     elif primitive.name == "device_put":
         from ._arrays import _put
         results = call_at(place, lambda: [_put(x, s) for x, s in zip(operands, _targets(params, len(operands)))], (), {})
+    elif primitive.name == "io_callback":
+        results = _now(lambda *operands: apply(primitive, operands, params, Equation(primitive.name, avals, out_avals, place)), operands, place)
     elif primitive.name in _loops:
         results = _program_of(primitive, params, operands, avals, out_avals, place)
     else:
         results = apply(primitive, operands, params, Equation(primitive.name, avals, out_avals, place))
     results = [wrapped(_layouts.as_typed(r, a), a) for r, a in zip(results, out_avals)]
+    if _nans.asked():
+        _nans.check_op(primitive.name, results)
     return results if primitive.multiple_results else results[0]
 
 
@@ -94,6 +101,12 @@ def _program_of(primitive, params, operands, avals, out_avals, place):
     return _run_program((primitive.name, id(inner)), inner, lambda *leaves: tuple(apply(primitive, leaves, params, equation)), operands, place)
 
 
+def _now(function, operands, place):
+    """A function that acts on more than its results: evaluated at once, whether these are asked for or not."""
+    program = _core.JitFunction(lambda _, *leaves: tuple(function(*leaves)), None, None, [], [], set())
+    return list(call_at(place, program, [_core.zeros((), "int32"), *operands], {}))
+
+
 def _run_program(key, kept, function, operands, place):
     """JAX caches jaxprs, so the same function has the same one; it is kept, and its identity with it."""
     if key not in _programs:
@@ -106,8 +119,13 @@ def _run_program(key, kept, function, operands, place):
     return list(call_at(place, program, operands, {}))
 
 
+def _is_for_jax(primitive):
+    """Whether JAX evaluates it: what only moves references, and a package's or program's own primitive, by its function of values."""
+    return primitive.name in _jax_itself or not has_rule(primitive.name) and isinstance(primitive.impl, types.FunctionType) and not described_beside(primitive)
+
+
 def _process_primitive(self, primitive, args, params, /):
-    if _takes(args) and primitive.name not in _jax_itself:
+    if _takes(args) and not _is_for_jax(primitive):
         return run(primitive, args, params)
     return _originals["process_primitive"](self, primitive, args, params)
 
@@ -141,7 +159,7 @@ def install():
 
 
 def _install_shard_map():
-    """Outside of jit JAX runs a shard_map's body op by op on each device. Here it is jitted instead."""
+    """Outside of jit JAX runs a shard_map's body op by op on each device. Here it is jitted, unless it looks at the values of its blocks."""
     from jax._src import shard_map as module
     original = module.shard_map
 
@@ -150,9 +168,17 @@ def _install_shard_map():
             return lambda g: shard_map(g, **options)
         mapped = original(f, **options)
         jitted = jax.jit(mapped)
+        looks = []
 
         def call(*args):
-            return jitted(*args) if core.trace_state_clean() and _takes(jax.tree_util.tree_leaves(args)) else mapped(*args)
+            if looks or not core.trace_state_clean() or not _takes(jax.tree_util.tree_leaves(args)):
+                return mapped(*args)
+            try:
+                with unseen_tracers():
+                    return jitted(*args)
+            except (LooksAtTracer, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+                looks.append(True)
+                return mapped(*args)
         return call
 
     for owner in (jax, module):

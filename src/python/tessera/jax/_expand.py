@@ -4,7 +4,9 @@ import sys
 
 import jax
 
+from .. import _core
 from ._interpret import evaluate
+from ._versions import jax_jit
 
 
 @functools.lru_cache(maxsize=512)
@@ -25,6 +27,16 @@ def meaning_of(primitive, avals, params):
         if not any(e.primitive is primitive for e in jaxpr.jaxpr.eqns):
             return jaxpr
     return None
+
+
+def lowering_of(primitive, avals, params):
+    """The program of the text that a primitive's own lowering writes; None if it has none."""
+    types = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    try:
+        text = jax_jit(lambda *operands: primitive.bind(*operands, **params)).lower(*types).as_text()
+    except NotImplementedError:
+        return None
+    return _core.stablehlo.parse(text, primitive.name, False)
 
 
 def described_beside(primitive):

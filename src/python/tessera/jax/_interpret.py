@@ -32,6 +32,12 @@ def known_primitives():
     return sorted(_rules)
 
 
+def has_rule(name):
+    """Whether a primitive has a rule, or a reason not to have one."""
+    from .rules.left_out import reasons
+    return name in _rules or name in reasons
+
+
 def refuse(what):
     """Raises the error of what cannot be carried; the line is added where the equation is known."""
     raise NotCarried(what)
@@ -62,11 +68,14 @@ def apply(primitive, operands, params, equation):
 
 
 def _by_its_own_function(primitive, equation):
-    """A package's own primitive, by the function of jax.numpy that it says is its meaning, if that is one."""
-    from ._expand import meaning_of
+    """A package's own primitive, by the function of jax.numpy that it says is its meaning, or by its lowering to StableHLO."""
+    from ._expand import lowering_of, meaning_of
 
     def run(*operands, **params):
         jaxpr = meaning_of(primitive, equation.in_avals, params)
+        program = None if jaxpr is not None else lowering_of(primitive, equation.in_avals, params)
+        if program is not None:
+            return program(*operands)
         if jaxpr is None:
             where = text_of(equation.place)
             from .rules.left_out import reasons

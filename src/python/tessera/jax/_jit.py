@@ -13,6 +13,7 @@ from . import _layouts, _values
 from ._compiled import Lowered, Traced
 from ._garbage import passed
 from ._interpret import evaluate
+from ._nans import asked, check_call
 from ._references import HoldsReferences, is_reference
 from ._sharded import ShardedArray, wrapped
 from ._versions import jax_jit, trace_context, trace_of
@@ -64,9 +65,11 @@ class Jit:
                 self.clear_cache()
                 return self._inline(args, kwargs)
         results = found[-1]
-        if self._wraps:
-            passed()
-        return results.unflatten(map(results.wrap, found, results.avals, results.are_plain) if self._wraps else found[:-1])
+        if not self._wraps:
+            return results.unflatten(found[:-1])
+        passed()
+        results = results.unflatten(map(results.wrap, found, results.avals, results.are_plain))
+        return check_call(self._fun, args, kwargs, results) if asked() else results
 
     def _called_again(self, args, kwargs):
         """The results of a call with a tree of arrays that was seen before; None for all others."""
@@ -86,7 +89,7 @@ class Jit:
             return self._as_jax().lower(*args, **kwargs)
         dynamic, named = self._without_statics(args, kwargs)
         return Lowered(program.lower(*leaves), lambda a, k: self(*self._with_statics(a, args), **k, **{n: v for n, v in kwargs.items() if n not in named}),
-                       dynamic, named, lambda: self._as_jax().trace(*args, **kwargs))
+                       dynamic, named, lambda: self._as_jax().trace(*args, **kwargs), self._wraps)
 
     def trace(self, *args, **kwargs):
         """JAX's own trace: .jaxpr; its lower() is this function's."""
@@ -121,7 +124,7 @@ class Jit:
         return self._inner(*args, **kwargs)
 
     def _program(self, args, kwargs):
-        if self._inlines:
+        if self._inlines or self._wraps and jax.config.jax_disable_jit:
             return None, None
         statics = None
         if self._static_numbers or self._static_names:
@@ -172,9 +175,12 @@ class Jit:
                 raise HoldsReferences
             results = evaluate(jaxpr, *leaves)
             results = [_layouts.as_typed(r, a) for r, a in zip(results, jaxpr.out_avals)]
+            out_avals = jaxpr.out_avals
             if out_shardings is not None:
-                results = _constrained(results, out_tree, out_shardings)
-            return (*results, _Results(out_tree, jaxpr.out_avals))
+                spread = _spread(out_shardings, tree_unflatten(out_tree, list(range(len(results)))))
+                results = _constrained(results, spread)
+                out_avals = [_layouts.in_memory(a, s) for a, s in zip(out_avals, spread)]
+            return (*results, _Results(out_tree, out_avals))
 
         donated = self._leaf_numbers(args, kwargs)
         return _core.JitFunction(program, self._leaf_shardings(args, kwargs), None, donated, [], set())
@@ -258,7 +264,7 @@ def _aval(x, note):
 
 
 def _is_sharding(s):
-    return s is None or isinstance(s, (jax.sharding.Sharding, _core.Sharding, jax.Device))
+    return s is None or isinstance(s, (jax.sharding.Sharding, _core.Sharding, jax.Device)) or type(s).__name__ == "Format"
 
 
 def _spread(given, tree):
@@ -269,9 +275,9 @@ def _spread(given, tree):
                                      is_leaf=_is_sharding)
 
 
-def _constrained(results, tree, shardings):
-    spread = _spread(shardings, tree_unflatten(tree, list(range(len(results)))))
-    return [r if s is None else _core.with_sharding_constraint_leaf(r, _layouts.sharding_of(s)) for r, s in zip(results, spread)]
+def _constrained(results, shardings):
+    found = map(_layouts.sharding_of, shardings)
+    return [r if s is None else _core.with_sharding_constraint_leaf(r, s) for r, s in zip(results, found)]
 
 
 def jit(fun=None, /, *, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None, in_shardings=None, out_shardings=None, keep_unused=False,

@@ -76,9 +76,30 @@ def sharding_of(sharding):
         return sharding
     if isinstance(sharding, jax.Device):
         return _core.SingleDeviceSharding(_core.devices()[sharding.id])
+    if _space is not None and isinstance(sharding, _space):
+        return None
+    if type(sharding).__name__ == "Format":  # how a block lies in memory is tessera's
+        return sharding_of(sharding.sharding)
     if isinstance(getattr(sharding, "mesh", None), jax.sharding.AbstractMesh):  # what it stands for depends on the program's mesh
         return _sharding.__wrapped__(sharding)
     return _sharding(sharding)
+
+
+_space = getattr(core, "MemorySpace", None)  # of the types of arrays, in newer versions
+
+
+def in_memory(aval, target):
+    """The type of a value that was put there: a memory that is not the device's is a part of it. The ranks have one, so nothing moves."""
+    if _space is None or target is None or not hasattr(aval, "memory_space"):
+        return aval
+    kind = getattr(target, "memory_kind", None)
+    space = target if isinstance(target, _space) else core.mem_kind_to_space(kind) if kind else aval.memory_space
+    return aval if space == aval.memory_space else aval.update(memory_space=space)
+
+
+def with_memory_of(sharding, aval):
+    """A sharding in the memory that a type names."""
+    return sharding.with_memory_kind("pinned_host") if _space is not None and getattr(aval, "memory_space", None) == _space.Host else sharding
 
 
 def has_free_dims(sharding):
@@ -134,6 +155,7 @@ def explicit_sharding_of(x):
 
 def typed(aval, sharding):
     """The type of a value that was put there: a sharding of explicit axes is a part of it."""
+    aval = in_memory(aval, sharding)
     if not isinstance(sharding, NamedSharding) or not hasattr(core, "update_aval_with_sharding"):
         return aval
     if _has_explicit_axes(sharding.mesh):

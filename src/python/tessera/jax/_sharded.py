@@ -6,7 +6,7 @@ from jax._src.numpy import array_methods
 
 from .. import _core
 from . import _layouts, _values
-from ._versions import prng
+from ._versions import prng, row_major
 
 try:
     from jax._src.interpreters import xla
@@ -16,6 +16,8 @@ except ImportError:  # newer versions have no such table
 
 class ShardedArray(jax.Array):
     """jax.Array whose value is an array of tessera: .__tessera_array__. Reading values is collective over all ranks."""
+
+    __array_priority__ = 100  # as JAX's: NumPy's operators leave array * this to this class
 
     def __init__(self, x, aval, is_plain=False):
         self.__tessera_array__, self.aval = x, aval
@@ -28,17 +30,17 @@ class ShardedArray(jax.Array):
     weak_type = property(lambda self: self.aval.weak_type)
     nbytes = property(lambda self: self.size * self.dtype.itemsize)
     itemsize = property(lambda self: self.dtype.itemsize)
-    sharding = property(lambda self: _layouts.jax_sharding_of(self.__tessera_array__, _layouts.typed_sharding_of(self.aval) is not None))
+    sharding = property(lambda self: _layouts.with_memory_of(_layouts.jax_sharding_of(self.__tessera_array__, _layouts.typed_sharding_of(self.aval) is not None), self.aval))
     committed = _committed = property(lambda self: self.__tessera_array__.committed)
     is_fully_replicated = property(lambda self: not self.committed or self.__tessera_array__.is_fully_replicated)
     is_fully_addressable = property(lambda self: True)
     device = property(lambda self: self.sharding if self.committed else jax.devices()[0])
-    format = property(lambda self: None)
+    format = property(lambda self: row_major(self.ndim, self.sharding))
     __numpy_dtype__ = property(lambda self: self.dtype)
 
     @property
     def _value(self):
-        return _values.to_numpy(self.__tessera_array__).astype(self.dtype, copy=False)
+        return _values.to_numpy(_values.alive(self.__tessera_array__, self.aval)).astype(self.dtype, copy=False)
 
     def devices(self):
         return set(self.sharding.device_set)
@@ -58,8 +60,13 @@ class ShardedArray(jax.Array):
         return self.addressable_shards[index].data
 
     def block_until_ready(self):
-        self.__tessera_array__.block_until_ready()
+        _values.alive(self.__tessera_array__, self.aval).block_until_ready()
         return self
+
+    def is_ready(self):
+        """After its ops have run: nothing computes while the program goes on. Collective."""
+        self.block_until_ready()
+        return True
 
     def copy_to_host_async(self):
         pass
@@ -74,7 +81,9 @@ class ShardedArray(jax.Array):
         return self.nbytes
 
     def unsafe_buffer_pointer(self):
-        raise NotImplementedError("unsafe_buffer_pointer: the array's blocks are tessera's")
+        if not self.is_fully_replicated:
+            raise ValueError("unsafe_buffer_pointer() is supported only for unsharded arrays.")
+        return np.from_dlpack(self.__tessera_array__.addressable_data(0)).ctypes.data
 
     def __array__(self, dtype=None, copy=None, context=None):
         host = self._value
@@ -87,9 +96,12 @@ class ShardedArray(jax.Array):
         return (1, 0)
 
     def __repr__(self):
-        words = np.array2string(self._value, separator=", ", prefix="Array(") if self.size else "[]"
-        shape = f", shape={self.shape}" if not self.size else ""
-        return f"Array({words}{shape}, dtype={self.dtype.name}{', weak_type=True' if self.weak_type else ''})"
+        """JAX's lines: the dtype stands apart where the last line has no room for it."""
+        prefix, end = "Array(", f"dtype={self.dtype.name}{', weak_type=True' if self.weak_type else ''})"
+        width = np.get_printoptions()["linewidth"]
+        words = np.array2string(self._value, prefix=prefix, suffix=",", separator=", ", max_line_width=width) if self.size else f"[], shape={self.shape}"
+        is_full = len(words) - words.rfind("\n") + len(end) + 2 > width
+        return f"{prefix}{words},{' ' * len(prefix) if is_full else ' '}{end}"
 
     def __str__(self):
         return str(self._value)

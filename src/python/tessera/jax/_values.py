@@ -104,13 +104,20 @@ def of_numpy(host):
     return _create.asarray(np.ascontiguousarray(host) if host.ndim else host)
 
 
+def alive(x, aval):
+    """An array that may be read; of others JAX's own error."""
+    if x.is_deleted():
+        raise RuntimeError(f"Array has been deleted with shape={aval.str_short()}.")
+    return x
+
+
 def array_of(value):
     """Any value that JAX takes as an array of tessera."""
     if isinstance(value, _core.Array):
         return value
     kept = getattr(value, "__tessera_array__", None)
     if kept is not None:
-        return kept
+        return alive(kept, value.aval)
     if isinstance(value, core.Tracer):
         raise TypeError(f"a value of a jax trace cannot enter a tessera program: {value}")
     if hasattr(value, "_base_array"):  # keys

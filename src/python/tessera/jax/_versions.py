@@ -75,6 +75,14 @@ def allow_uneven():
         pjit.pjit_check_aval_sharding = lambda *args, **options: check(*args, **{**options, "allow_uneven_sharding": True})
 
 
+def row_major(ndim, sharding):
+    """JAX's words for an array whose blocks lie row by row; None in versions that have none."""
+    from jax.experimental import layout
+    if not hasattr(layout, "Format"):
+        return None
+    return layout.Format(layout.Layout(tuple(range(ndim))), sharding)
+
+
 def is_literal(variable):
     return isinstance(variable, core.Literal)
 

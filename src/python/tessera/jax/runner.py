@@ -89,12 +89,14 @@ def _block_until_ready(tree):
     return tree
 
 
-def _visualize(x, **_):
-    debug.visualize_array_sharding(_values.array_of(x))
-
-
-def _visualize_sharding(shape, sharding, **_):
-    debug.visualize_sharding(tuple(shape), _layouts.sharding_of(sharding))
+def _drawn_by(original):
+    """JAX's own picture; tessera's where that has none, as of uneven blocks or without the package rich."""
+    def visualize_sharding(shape, sharding, **options):
+        try:
+            return original(shape, sharding, **options)
+        except ValueError:
+            return debug.visualize_sharding(tuple(shape), _layouts.sharding_of(sharding))
+    return visualize_sharding
 
 
 class _Refused:
@@ -198,12 +200,19 @@ def _draw_apart():
     np.random.default_rng = _default_rng
 
 
+def _without_colors():
+    """mpirun gives every rank a terminal, whatever the job's output goes to: texts are those of a file or pipe."""
+    if "JAX_PPRINT_USE_COLOR" not in os.environ:
+        jax.config.update("jax_pprint_use_color", False)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.isatty = lambda: False
+
+
 def install():
     """jax and its modules, with tessera behind them. Nothing changes for what was imported by name before."""
     _layouts.is_one_process["yes"] = True
     _draw_alike()
-    if "JAX_PPRINT_USE_COLOR" not in os.environ:  # mpirun gives every rank a terminal, whatever the job's output goes to
-        jax.config.update("jax_pprint_use_color", False)
+    _without_colors()
     _eager.install()
     _eager.take_all()
     collect_by_count()
@@ -218,7 +227,8 @@ def install():
     jax.local_devices, jax.local_device_count = _local_devices, lambda backend=None: len(_local_devices())
     jax.device_get, jax.block_until_ready = _device_get, _block_until_ready
     jax.distributed.initialize, jax.distributed.is_initialized = _initialize, lambda: not _layouts.is_one_process["yes"]
-    jax.debug.visualize_array_sharding, jax.debug.visualize_sharding = _visualize, _visualize_sharding
+    jax.debug.visualize_sharding = draw = _drawn_by(jax.debug.visualize_sharding)
+    jax.debug.visualize_array_sharding = lambda x, **options: draw(x.shape, x.sharding, **options)
     jax.clear_caches = lambda: None
     _refuse()
     tutorials.install()

@@ -7,7 +7,7 @@ from .._values import dtype, number_like
 
 _same = {
     "add": c.add, "add_any": c.add, "sub": c.subtract, "mul": c.multiply, "max": c.maximum, "min": c.minimum, "atan2": c.atan2, "nextafter": c.nextafter,
-    "eq": c.equal, "ne": c.not_equal, "lt": c.less, "le": c.less_equal, "gt": c.greater, "ge": c.greater_equal, "and": c.bitwise_and, "or": c.bitwise_or,
+    "lt": c.less, "le": c.less_equal, "gt": c.greater, "ge": c.greater_equal, "and": c.bitwise_and, "or": c.bitwise_or,
     "xor": c.bitwise_xor, "not": c.bitwise_invert, "neg": c.negative, "abs": c.abs, "sign": c.sign, "floor": c.floor, "ceil": c.ceil, "is_finite": c.isfinite,
     "exp": c.exp, "exp2": c.exp2, "expm1": c.expm1, "log": c.log, "log1p": c.log1p, "sin": c.sin, "cos": c.cos, "tan": c.tan, "asin": c.asin, "acos": c.acos,
     "atan": c.atan, "sinh": c.sinh, "cosh": c.cosh, "tanh": c.tanh, "asinh": c.asinh, "acosh": c.acosh, "atanh": c.atanh, "logistic": c.sigmoid,
@@ -146,8 +146,8 @@ def clamp(low, x, high):
 def select_n(which, *cases):
     if len(cases) == 1:
         return cases[0]
-    if which.ndim != cases[0].ndim:
-        which = c.reshape(which, [1] * cases[0].ndim) if which.size == 1 else which
+    if which.ndim != cases[0].ndim:  # one for all, or of keys, whose bits are a dim more
+        which = c.reshape(which, [*which.shape, *[1] * (cases[0].ndim - which.ndim)])
     if which.dtype.name == "bool":
         return c.where(which, cases[1], cases[0])
     result = cases[-1]

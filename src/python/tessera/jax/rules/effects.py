@@ -3,15 +3,38 @@ import numpy as np
 
 from ... import _core as c
 from ... import debug
+from .. import _layouts
 from .._interpret import refuse, rule
 from .._values import shape_of
+from .mapped import _reduced, axis_index, manual_axes
+
+
+def _blocks_of_devices(operands):
+    """Inside of a shard_map: (devices, the operands of all of them, stacked); (0, operands) elsewhere.
+
+    A program without jax.distributed is one process, which every device's block calls; with it each process calls for its own.
+    """
+    names = manual_axes() if _layouts.is_one_process["yes"] else []
+    if not names:
+        return 0, list(operands)
+    return c.collectives.axis_size(names), [c.collectives.all_gather(x, names, None, 0, False) for x in operands]
+
+
+def _tell(written, operands):
+    """written(*NumPy's arrays) on rank 0, as debug.callback of tessera; once per device inside of a shard_map."""
+    count, operands = _blocks_of_devices(operands)
+
+    def of_all(*hosts):
+        if c.is_main_process():
+            for n in range(count):
+                written(*[host[n] for host in hosts])
+    debug.callback(of_all if count else written, *operands)
+    return []
 
 
 @rule("debug_callback")
 def debug_callback(*operands, callback, **_):
-    """On rank 0, with NumPy's arrays, as debug.callback of tessera."""
-    debug.callback(lambda *hosts: _quietly(callback, hosts), *operands)
-    return []
+    return _tell(lambda *hosts: _quietly(callback, hosts), operands)
 
 
 def _quietly(callback, hosts):
@@ -24,7 +47,15 @@ def debug_print(*operands, fmt, in_tree, static_args, ordered=False, **_):
     def written(*hosts):
         args, kwargs = debugging.merge_callback_args(in_tree, hosts, static_args)
         print(fmt.format(*args, **kwargs), flush=True)
-    debug.callback(written, *operands)
+    return _tell(written, operands)
+
+
+@rule("check")
+def check(*_, debug=False, **__):
+    """What checkify did not turn into a result raises, as JAX's own lowering does; checks for debugging are left out."""
+    from jax._src import checkify
+    if not debug:
+        raise checkify.functionalization_error
     return []
 
 
@@ -54,7 +85,25 @@ def pure_callback(*operands, callback, result_avals, **_):
 
 @rule("io_callback")
 def io_callback(*operands, callback, result_avals, **_):
-    return _host_call(operands, callback, result_avals, False)
+    count, operands = _blocks_of_devices(operands)
+    return _io_of_devices(count, operands, callback, result_avals) if count else _host_call(operands, callback, result_avals, False)
+
+
+def _io_of_devices(count, operands, callback, result_avals):
+    """Rank 0 calls for each device and has the results of all; the others have zeros, and the sum over ranks gives each device its own."""
+    names = manual_axes()
+    types = [((count, *shape_of(a)), str(np.dtype(a.dtype).name)) for a in result_avals]
+
+    def call(*hosts):
+        if not c.is_main_process():
+            return [np.zeros(shape, a.dtype) for (shape, _), a in zip(types, result_avals)]
+        calls = [callback(*[host[n] for host in hosts]) for n in range(count)]
+        calls = [r if isinstance(r, (list, tuple)) else [r] for r in calls]
+        return [np.stack([np.asarray(r[k], a.dtype) for r in calls]) for k, a in enumerate(result_avals)]
+
+    results = c.jax.host_call(call, operands, types, False)
+    here = axis_index(axis_name=names)
+    return [c.take(_reduced("psum", r, names, None), here, 0) for r in results]
 
 
 @rule("ffi_call")

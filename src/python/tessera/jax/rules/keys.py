@@ -34,6 +34,15 @@ def same(keys, **_):
     return keys
 
 
+@rule("eq", "ne")
+def compared(a, b, eqn):
+    """Keys are equal where all of their bits are."""
+    from .._values import is_key, key_shape
+    compare, join = (c.equal, c.all) if eqn.name == "eq" else (c.not_equal, c.any)
+    result = compare(a, b)
+    return join(result, list(range(-len(key_shape(eqn.in_avals[0])), 0))) if is_key(eqn.in_avals[0]) else result
+
+
 def _mapped(function, dims):
     for _ in range(dims):
         function = jax.vmap(function)

@@ -17,5 +17,4 @@ reasons = {
     **dict.fromkeys(("infeed", "outfeed"), "it is a queue of one device: use jax.experimental.io_callback"),
     "for": "it is JAX's experimental loop over references: use lax.fori_loop",
     "buffer_callback": "it hands out XLA's buffers: use jax.pure_callback",
-    "check": "checks are functions' results: wrap the function in checkify.checkify, as for jax.jit",
 }

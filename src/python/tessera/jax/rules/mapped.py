@@ -6,6 +6,22 @@ from .._values import number_like
 from .arithmetic import is_complex
 
 _c = c.collectives
+_manual = []  # names of the axes of the shard_maps whose bodies are being evaluated, the outermost first
+
+
+def manual_axes():
+    """Names of the mesh's axes along which the body that is being evaluated has blocks."""
+    return [name for names in _manual for name in names]
+
+
+def _within(names, evaluated):
+    def body(*blocks):
+        _manual.append(names)
+        try:
+            return evaluated(*blocks)
+        finally:
+            _manual.pop()
+    return body
 
 
 @rule("shard_map")
@@ -16,10 +32,11 @@ def shard_map(*operands, jaxpr, mesh, in_specs=None, out_specs=None, check_vma=N
     if manual is None and auto:
         manual = [n for n in mesh.axis_names if n not in auto]
     names = [] if manual is None or set(manual) == set(mesh.axis_names) else [n for n in mesh.axis_names if n in manual]
+    axes = names or list(mesh.axis_names)
     if not operands:
-        body = lambda _: tuple(evaluate(jaxpr))  # noqa: E731
+        body = _within(axes, lambda _: tuple(evaluate(jaxpr)))
         return list(c.shard_map(body, _layouts.mesh_of(mesh), (c.PartitionSpec(),), tuple(results), False, names)(c.zeros((), "int32")))
-    body = lambda *blocks: tuple(evaluate(jaxpr, *blocks))  # noqa: E731
+    body = _within(axes, lambda *blocks: tuple(evaluate(jaxpr, *blocks)))
     return list(c.shard_map(body, _layouts.mesh_of(mesh), tuple(specs), tuple(results), False, names)(*operands))
 
 

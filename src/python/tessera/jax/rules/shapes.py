@@ -68,7 +68,7 @@ def split(x, sizes, axis):
 
 @rule("tile")
 def tile(x, reps, **_):
-    return c.tile(x, list(reps))
+    return c.tile(x, [*reps, *[1] * (x.ndim - len(reps))])
 
 
 @rule("iota")

@@ -1,0 +1,108 @@
+"""What programs of JAX do beside computing: prints, checks, keys, texts, memories and primitives of their own. unchanged.py runs it twice."""
+import contextlib
+import io
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.experimental import checkify, io_callback
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+mesh = Mesh(np.array(jax.devices()), ("x",))
+split = NamedSharding(mesh, P("x"))
+numbers = jnp.arange(24.0)
+
+
+def told(function, *arguments):
+    """What a call prints, by lines in order, and what it raises: devices print in any order."""
+    written = io.StringIO()
+    with contextlib.redirect_stdout(written):
+        try:
+            jax.block_until_ready(function(*arguments))
+        except Exception as error:
+            print(type(error).__name__, str(error).split("\n")[0][:60])
+        jax.effects_barrier()
+    return sorted(line for line in written.getvalue().splitlines() if line)
+
+
+print("terminal", sys.stdout.isatty())
+# ---- arrays ----
+print("with NumPy's", (np.ones(3) * numbers[:3]).dtype, (np.float64(2) * numbers[:3]).dtype, isinstance(np.ones(3) + numbers[:3], jax.Array))
+print("shapes that differ", told(lambda: np.ones(4) * jnp.ones((4, 3))))
+print("ready", numbers.is_ready(), numbers.unsafe_buffer_pointer() == numbers.unsafe_buffer_pointer())
+donated = jnp.ones(5)
+jax.jit(lambda x: x * 2, donate_argnums=0)(donated)
+print("donated", [told(f) for f in (lambda: donated + 1, lambda: np.asarray(donated), lambda: jnp.sin(donated))])
+
+# ---- keys ----
+keys, others, chosen = jax.random.split(jax.random.key(0), 4), jax.random.split(jax.random.key(1), 4), jnp.arange(4) % 2 == 0
+print("equal keys", keys[0] == keys[0], keys == keys[1], keys != others)
+print("chosen keys", jax.random.key_data(jnp.where(chosen, keys, others)), jax.random.key_data(jnp.tile(keys[:2], 2)))
+
+# ---- callbacks and prints ----
+seen = []
+io_callback(lambda: seen.append("called"), None)
+io_callback(lambda x: seen.append(float(x)), None, 3.0)
+jax.grad(lambda x: (io_callback(lambda: seen.append("forward"), None), x)[1])(1.0)
+jax.effects_barrier()
+print("callbacks outside of jit", seen)
+
+
+@jax.jit
+def of_blocks(x):
+    def body(block):
+        jax.debug.print("sum of a block {}", block.sum())
+        jax.debug.callback(lambda x: print("block of", x.shape), block)
+        return block + io_callback(lambda x: x * 2, jax.ShapeDtypeStruct(block.shape, block.dtype), block)
+    return jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(x)
+
+
+if hasattr(jax, "shard_map"):
+    sums = []
+    print("blocks", told(lambda: sums.append(of_blocks(numbers))), sums)
+    looks = jax.shard_map(lambda block: (print("block", block), lax.psum(block, "x"))[1], mesh=mesh, in_specs=P("x"), out_specs=P())
+    print("a body that prints", told(looks, numbers), looks(numbers))
+print("examples", told(jax.pmap(lambda x: jax.debug.print("example {}", x)), jnp.arange(float(jax.device_count()))))
+
+
+# ---- checks ----
+def checked(x):
+    checkify.check(x > 0, "must be positive: {}", x)
+    return x
+
+
+print("checks", told(checked, jnp.float32(-1.0)), told(jax.jit(checked), jnp.float32(1.0)), checkify.checkify(checked)(jnp.float32(-1.0))[0].get().split(" (")[0])
+with jax.debug_nans(True):
+    print("NaN", told(jnp.log, -numbers), told(jax.jit(lambda x: jnp.sqrt(x) + 1), -1.0), told(jax.jit(lambda x: jnp.sqrt(x) + 1), 4.0), told(jax.grad(lambda x: jnp.sqrt(x) * 0), 0.0))
+with jax.debug_infs(True):
+    print("infinities", told(lambda: 1 / (numbers * 0)))
+with jax.disable_jit():
+    print("without jit", told(jax.jit(lambda x: (print("value", x), -x if x < 0 else x)[1]), -2.0))
+
+# ---- texts and places ----
+print(jax.jit(lambda x, y: 2 * x + y).lower(3, 4).as_text())
+if hasattr(split, "with_memory_kind") and hasattr(jax, "memory"):
+    on_host = split.with_memory_kind("pinned_host")
+    x = jax.device_put(numbers, on_host)
+    y = jax.device_put(x, split)
+    there = jax.jit(lambda x: x * 2, out_shardings=on_host)(y)
+    print("memories", x.sharding == on_host, y.sharding.memory_kind, there.sharding.memory_kind, there, jax.device_put(y, jax.memory.Space.Host).sharding.memory_kind)
+
+
+# ---- primitives of the program ----
+try:
+    from jax.extend.core import Primitive
+    from jax.interpreters import mlir
+    from jax._src.lib.mlir.dialects import hlo
+except ImportError:
+    Primitive = None
+if Primitive is not None:
+    product = Primitive("product_and_sum")
+    product.def_impl(lambda x, y, z: np.add(np.multiply(x, y), z))
+    print("by NumPy", product.bind(2.0, 3.0, numbers[:3]))
+    product.def_abstract_eval(lambda x, y, z: jax.core.ShapedArray(x.shape, x.dtype))
+    print("not lowered", [line.split(" ")[0].replace("NotCarried", "NotImplementedError") for line in told(jax.jit(product.bind), numbers, numbers, numbers)])
+    mlir.register_lowering(product, lambda context, x, y, z: [hlo.AddOp(hlo.multiply(x, y), z).result], platform="cpu")
+    print("lowered", jax.jit(product.bind)(numbers, numbers, numbers))
