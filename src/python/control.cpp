@@ -1,5 +1,6 @@
 // cond, while_loop, fori_loop and scan on Python functions: the counterpart of control.hpp's templates.
 #include <tessera/control.hpp>
+#include <tessera/detail/trace.hpp>
 
 #include <string>
 #include <utility>
@@ -51,12 +52,14 @@ py::object fori_loop_of(int lo, int hi, py::function body, py::object init) {
   return value;
 }
 
-py::object while_loop_of(py::function condition, py::function body, py::object init) {
+// With `in_program` a loop of a trace is an op of its program, even if all its values are known while it is
+// traced; otherwise such a loop runs at once, step by step.
+py::object while_loop_of(py::function condition, py::function body, py::object init, bool in_program) {
   const auto where = here();
   Leaves leaves;
   Tree tree = flatten(init, leaves, Numbers::leaves);
   py::object value = rebuild(tree, leaves);
-  if (!detail::any_unknown(leaves)) {
+  if (!detail::any_unknown(leaves) && !(in_program && detail::inside_trace({}))) {
     while (true) {
       const Array go_on = one_array(condition(value), "while_loop: what the condition returns");
       detail::check_condition(go_on, where);
@@ -154,7 +157,8 @@ py::tuple scan_of(py::function f, py::object init, py::object xs) {
 void bind_control(py::module_& m) {
   py::module_ part = m.def_submodule("control");
   part.def("fori_loop", &fori_loop_of);
-  part.def("while_loop", &while_loop_of);
+  part.def("while_loop", &while_loop_of, py::arg("condition"), py::arg("body"), py::arg("init"),
+           py::arg("in_program") = false);
   part.def("cond", &cond_of);
   part.def("scan", &scan_of);
 }

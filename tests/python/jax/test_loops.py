@@ -10,6 +10,7 @@ try:
     import jax
     import jax.numpy as jnp
     from jax import lax
+    from jax.extend.core import Primitive
     from tessera.jax import _loops
 except ImportError:
     raise unittest.SkipTest("JAX is not installed") from None
@@ -84,6 +85,25 @@ class Loops(unittest.TestCase):
         self.assertEqual((before, len(forward.before), products_in(forward.body.eqns)), (2, 1, 1))
         self.assertEqual((of_gradient, len(backward.sums), products_in(backward.body.eqns)), (3, 2, 1))
         self.assertEqual(len(backward.stacked), 1)  # the one factor that no input of the loop is
+
+    def test_a_while_loop_of_known_values_is_an_op_of_the_program(self):
+        """Nothing of it is computed while the program is traced, however many steps it has."""
+        calls = []
+        primitive = Primitive("counted_increment")
+        primitive.def_abstract_eval(lambda x: x)
+
+        @primitive.def_impl
+        def increment(x):
+            calls.append(x)
+            return x + 1
+
+        def program(x):
+            count, total = lax.while_loop(lambda s: s[0] < 500, lambda s: (primitive.bind(s[0]), s[1] + 0.5), (0, 1.0))
+            return count + lax.while_loop(lambda s: s < 7, primitive.bind, 0) + total * x
+
+        self.assertEqual(ts.device_get(tj.jit(program)(np.float32(2.0))), 500 + 7 + 2 * 251)
+        self.assertLessEqual(len(calls), 1)  # its meaning is traced once for the same types
+        self.assertEqual(tj.jit(program).lower(np.float32(2.0)).as_text().count("while_loop"), 2)
 
     def test_without_room_the_loop_stays_as_it_is(self):
         with mock.patch.object(_loops, "most_bytes", 0):

@@ -16,8 +16,24 @@ def _jaxpr(function, avals, x64):
         return jax.make_jaxpr(function)(*types)
 
 
+_meanings = {}
+
+
 def meaning_of(primitive, avals, params):
-    """What a primitive's own implementation does, as a jaxpr; None if it is none in terms of other primitives."""
+    """What a primitive's own implementation does, as a jaxpr; None if it is none in terms of other primitives. Traced once for the same types and parameters."""
+    try:
+        key = primitive, tuple((a.shape, a.dtype) for a in avals), tuple(sorted(params.items())), jax.config.jax_enable_x64
+        hash(key)
+    except TypeError:  # a parameter without a hash, or without an order
+        return _meaning_of(primitive, avals, params)
+    if key not in _meanings:
+        if len(_meanings) > 4096:
+            _meanings.clear()
+        _meanings[key] = _meaning_of(primitive, avals, params)
+    return _meanings[key]
+
+
+def _meaning_of(primitive, avals, params):
     types = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
     for described in (described_beside(primitive), primitive.impl):
         try:

@@ -32,13 +32,13 @@ def while_(*operands, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, **_):
     condition = lambda state: evaluate(cond_jaxpr, *for_cond, *state)[0]  # noqa: E731
     body = lambda state: tuple(evaluate(body_jaxpr, *for_body, *state))  # noqa: E731
     if not closed(cond_jaxpr).jaxpr.outvars[0].aval.shape:
-        return list(c.control.while_loop(condition, body, tuple(init)))
+        return list(c.control.while_loop(condition, body, tuple(init), in_program=True))
 
     def of_those_that_go_on(state):
         goes_on = condition(state)
         return tuple(c.where(_as_wide(goes_on, new), new, old) for new, old in zip(body(state), state))
 
-    return list(c.control.while_loop(lambda state: c.any(condition(state)), of_those_that_go_on, tuple(init)))
+    return list(c.control.while_loop(lambda state: c.any(condition(state)), of_those_that_go_on, tuple(init), in_program=True))
 
 
 def _as_wide(flags, x):
