@@ -106,3 +106,11 @@ if Primitive is not None:
     print("not lowered", [line.split(" ")[0].replace("NotCarried", "NotImplementedError") for line in told(jax.jit(product.bind), numbers, numbers, numbers)])
     mlir.register_lowering(product, lambda context, x, y, z: [hlo.AddOp(hlo.multiply(x, y), z).result], platform="cpu")
     print("lowered", jax.jit(product.bind)(numbers, numbers, numbers))
+
+# ---- exported programs ----
+if hasattr(jax, "export"):
+    several = jax.export.export(jax.jit(jnp.cos), platforms=("tpu", "cpu"))(1.0)
+    other = jax.export.export(jax.jit(jnp.cos), platforms=("tpu",))(1.0)
+    rows, columns = jax.export.symbolic_shape("rows, columns")
+    symbolic = jax.export.export(jax.jit(lambda x: (x @ x.T).sum(0) / x.shape[1]))(jax.ShapeDtypeStruct((rows, columns), jnp.float32))
+    print("exported", several.call(1.0), told(other.call, 1.0), symbolic.call(numbers.reshape(6, 4)), jax.jit(symbolic.call)(jnp.ones((2, 5))), type(numbers))

@@ -97,8 +97,11 @@ def in_memory(aval, target):
     return aval if space == aval.memory_space else aval.update(memory_space=space)
 
 
-def with_memory_of(sharding, aval):
-    """A sharding in the memory that a type names."""
+def as_type_says(sharding, aval):
+    """A sharding with what only the type says of it: the memory, and axes over which sums are still to come."""
+    partial = partial_sharding_of(aval)
+    if partial is not None and isinstance(sharding, NamedSharding):
+        sharding = NamedSharding(sharding.mesh, partial.spec)
     return sharding.with_memory_kind("pinned_host") if _space is not None and getattr(aval, "memory_space", None) == _space.Host else sharding
 
 

@@ -30,7 +30,7 @@ class ShardedArray(jax.Array):
     weak_type = property(lambda self: self.aval.weak_type)
     nbytes = property(lambda self: self.size * self.dtype.itemsize)
     itemsize = property(lambda self: self.dtype.itemsize)
-    sharding = property(lambda self: _layouts.with_memory_of(_layouts.jax_sharding_of(self.__tessera_array__, _layouts.typed_sharding_of(self.aval) is not None), self.aval))
+    sharding = property(lambda self: _layouts.as_type_says(_layouts.jax_sharding_of(self.__tessera_array__, _layouts.typed_sharding_of(self.aval) is not None), self.aval))
     committed = _committed = property(lambda self: self.__tessera_array__.committed)
     is_fully_replicated = property(lambda self: not self.committed or self.__tessera_array__.is_fully_replicated)
     is_fully_addressable = property(lambda self: True)

@@ -208,6 +208,13 @@ def _without_colors():
         sys.stdout.isatty = lambda: False
 
 
+def _name_as_in_jax(kind):
+    """What type(x) of an array prints, in programs and in errors of packages."""
+    from jax._src.array import ArrayImpl
+    for name in ("__module__", "__name__", "__qualname__"):
+        setattr(kind, name, getattr(ArrayImpl, name))
+
+
 def install():
     """jax and its modules, with tessera behind them. Nothing changes for what was imported by name before."""
     _layouts.is_one_process["yes"] = True
@@ -215,6 +222,7 @@ def install():
     _without_colors()
     _eager.install()
     _eager.take_all()
+    _name_as_in_jax(_sharded.ShardedArray)
     collect_by_count()
     allow_uneven()
     jax.jit = _jit_replaced

@@ -1,6 +1,10 @@
 """Primitives that call a jaxpr."""
+import jax
+from jax._src.interpreters import mlir
+
 from ... import _core as c
 from .._interpret import evaluate, rule
+from .._versions import jax_jit
 
 
 def _call(*operands, jaxpr=None, call_jaxpr=None, fun_jaxpr=None, call=None, **_):
@@ -56,7 +60,28 @@ def custom_linear_solve(*operands, const_lengths, jaxprs, **_):
 
 
 @rule("call_exported")
-def call_exported(*operands, exported, **_):
+def call_exported(*operands, exported, eqn, **_):
     """A program of jax.export, by its text. Layouts for more devices than the job has are left out."""
+    platform = _platform_index(exported)
+    if any(not isinstance(n, int) for a in exported.in_avals for n in a.shape):
+        return c.stablehlo.parse(_of_these_extents(exported, eqn.in_avals), exported.fun_name, False)(*operands)
     program = c.stablehlo.parse(exported.mlir_module(), exported.fun_name, exported.nr_devices > c.device_count())
-    return program(*[operands[n] for n in exported.module_kept_var_idx])
+    first = [c.full((), platform, "int32")] if len(exported.platforms) > 1 else []
+    return program(*first, *[operands[n] for n in exported.module_kept_var_idx])
+
+
+def _platform_index(exported):
+    """Which of an exported program's platforms is the CPU: where there are several, it is the first argument."""
+    if "cpu" in exported.platforms:
+        return exported.platforms.index("cpu")
+    if jax.export.DisabledSafetyCheck.platform() in exported.disabled_safety_checks:
+        return 0
+    raise ValueError(f"Function '{exported.fun_name}' was exported for platforms '{exported.platforms}' but it is used on '('cpu',)'.")
+
+
+def _of_these_extents(exported, avals):
+    """The text of a program of symbolic shapes, for these ones: JAX's own refinement."""
+    from jax._src.export import _export
+    types = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    call = jax_jit(lambda *operands: _export.call_exported_p.bind(*operands, exported=exported), keep_unused=True)
+    return str(mlir.refine_polymorphic_shapes(call.lower(*types).compiler_ir()))
