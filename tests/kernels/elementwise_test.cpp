@@ -154,6 +154,8 @@ TEST(integer_maps, the_rest) {
   for_integers([]<class T>(T) {
     expect_binary<T, T>("maximum", [](T a, T b) { return std::max(a, b); });
     expect_binary<T, T>("minimum", [](T a, T b) { return std::min(a, b); });
+    expect_binary<T, T>("fmax", [](T a, T b) { return std::max(a, b); });
+    expect_binary<T, T>("fmin", [](T a, T b) { return std::min(a, b); });
     expect_binary<T, T>("bitwise_and", [](T a, T b) { return static_cast<T>(a & b); });
     expect_binary<T, T>("bitwise_or", [](T a, T b) { return static_cast<T>(a | b); });
     expect_binary<T, T>("bitwise_xor", [](T a, T b) { return static_cast<T>(a ^ b); });
@@ -195,6 +197,8 @@ TEST(bool_maps, plus_is_or_times_is_and) {
   expect_binary<bool, bool>("multiply", [](bool a, bool b) { return a && b; });
   expect_binary<bool, bool>("maximum", [](bool a, bool b) { return a || b; });
   expect_binary<bool, bool>("minimum", [](bool a, bool b) { return a && b; });
+  expect_binary<bool, bool>("fmax", [](bool a, bool b) { return a || b; });
+  expect_binary<bool, bool>("fmin", [](bool a, bool b) { return a && b; });
   expect_binary<bool, bool>("bitwise_xor", [](bool a, bool b) { return a != b; });
   expect_unary<bool, bool>("bitwise_invert", [](bool a) { return !a; });
   EXPECT_EQ(map<"subtract">.of(bool_), nullptr);
@@ -229,10 +233,12 @@ TEST(float_maps, arithmetic_is_ieee) {
   });
 }
 
-TEST(float_maps, maximum_and_minimum_propagate_nan) {
+TEST(float_maps, maximum_propagates_nan_and_fmax_prefers_numbers) {
   for_floats([]<class T>(T) {
     expect_binary<T, T>("maximum", [](T a, T b) { return a != a ? a : b != b ? b : std::max(a, b); });
     expect_binary<T, T>("minimum", [](T a, T b) { return a != a ? a : b != b ? b : std::min(a, b); });
+    expect_binary<T, T>("fmax", [](T a, T b) { return b != b ? a : a > b ? a : b; });
+    expect_binary<T, T>("fmin", [](T a, T b) { return b != b ? a : a < b ? a : b; });
   });
 }
 

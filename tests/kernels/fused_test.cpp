@@ -230,7 +230,7 @@ TEST(fused, an_operand_can_be_an_output) {
 // Random programs of float arithmetic with any reuse of registers: bit for bit equal to one map after the
 // other, by strips and by machine code (made when a chain recurs), in one loop (odd rounds) and by rows.
 TEST(fused, random_chains_give_the_bits_of_step_by_step) {
-  const char* binary[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
+  const char* binary[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax", "fmin"};
   const char* unary[] = {"negative", "abs", "square", "reciprocal", "relu", "sqrt"};
   std::uint32_t state = 7;
   const auto pick = [&](int n) {
@@ -258,7 +258,7 @@ TEST(fused, random_chains_give_the_bits_of_step_by_step) {
             if (pick(3) == 0)
               program.steps.push_back(step(unary[pick(6)], dtype, {some()}));
             else
-              program.steps.push_back(step(binary[pick(6)], dtype, {some(), some()}));
+              program.steps.push_back(step(binary[pick(8)], dtype, {some(), some()}));
           }
           program.outputs = {2 + steps, 3 + pick(steps)};
           const bool is_flat = round % 2 == 1;
@@ -344,7 +344,7 @@ TEST(fused, one_step_gives_the_bits_of_its_function) {
       EXPECT_EQ(out[-1], -1) << name;
       EXPECT_EQ(out[n], -1) << name;
     };
-    for (const char* name : {"add", "subtract", "multiply", "divide", "maximum", "minimum"}) {
+    for (const char* name : {"add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax", "fmin"}) {
       run(name, {&a, &b});
       for (const T number : {T(1.5), T(-0.0), std::numeric_limits<T>::quiet_NaN()}) {
         const std::vector<T> one = {number};

@@ -224,28 +224,32 @@ class Writer : public ChainCode, private Xbyak::CodeGenerator {
       default: return extreme(step, to, a, b);
     }
   }
-  // vmaxps and vminps return b for NaN and for two zeros; ours must return a if a is NaN.
+  // vmaxps and vminps return b for NaN and for two zeros; maximum and minimum return a if a is NaN, fmax and
+  // fmin if b is NaN.
   void extreme(const ChainStep& step, const Xbyak::Xmm& to, const Xbyak::Xmm& a, const Xbyak::Operand& b) {
     const auto own = [&](const Xbyak::Operand& first, const Xbyak::Operand& second) {
-      if (step.op == StripOp::maximum)
+      if (step.op == StripOp::maximum || step.op == StripOp::fmax)
         emit(&CodeGenerator::vmaxps, &CodeGenerator::vmaxpd, to, first, second);
       else
         emit(&CodeGenerator::vminps, &CodeGenerator::vminpd, to, first, second);
     };
-    if (step.is_plain && step.b.kind == Operand::Kind::number) {
-      if (is_number_in_register(step.b)) return own(b, a);
+    const bool prefers_numbers = step.op == StripOp::fmax || step.op == StripOp::fmin;
+    // The operand whose NaN the instruction must not lose comes second; of fmax and fmin, the number.
+    if (step.is_plain && (step.b.kind == Operand::Kind::number) != prefers_numbers) {
+      if (!b.isMEM()) return own(b, a);
       vmovups(to, b);
       return own(to, a);
     }
     own(a, b);
     if (step.is_plain) return;
     constexpr int unordered = 3;
+    const Xbyak::Xmm& tested = prefers_numbers ? to : a;  // `to` is NaN where b is
     if (wide_) {
-      is_double_ ? vcmppd(k1, a, a, unordered) : vcmpps(k1, a, a, unordered);
+      is_double_ ? vcmppd(k1, tested, tested, unordered) : vcmpps(k1, tested, tested, unordered);
       is_double_ ? vmovapd(to | k1, a) : vmovaps(to | k1, a);
     } else {
       const Xbyak::Xmm is_nan = vector(free_.back(), 0);
-      is_double_ ? vcmppd(is_nan, a, a, unordered) : vcmpps(is_nan, a, a, unordered);
+      is_double_ ? vcmppd(is_nan, tested, tested, unordered) : vcmpps(is_nan, tested, tested, unordered);
       is_double_ ? vblendvpd(to, to, a, is_nan) : vblendvps(to, to, a, is_nan);
     }
   }

@@ -71,6 +71,13 @@ struct Maximum {
 struct Minimum {
   template <class T> static T of(T a, T b) { return ((a < b) | (a != a)) ? a : b; }
 };
+// Where one operand is NaN, the other. Of two zeros the second, as from maximum.
+struct FMax {
+  template <class T> static T of(T a, T b) { return ((a > b) | (b != b)) ? a : b; }
+};
+struct FMin {
+  template <class T> static T of(T a, T b) { return ((a < b) | (b != b)) ? a : b; }
+};
 struct Floor {
   template <class T> static T of(T a) { return floor_of(a); }
 };
@@ -122,6 +129,8 @@ template <class T> void add_maps(MapTable& table) {
   add2<Divide, T>(table, map<"divide">);
   add2<Maximum, T>(table, map<"maximum">);
   add2<Minimum, T>(table, map<"minimum">);
+  add2<FMax, T>(table, map<"fmax">);
+  add2<FMin, T>(table, map<"fmin">);
   add2<CopySign, T>(table, map<"copysign">);
   add2<NextAfter, T>(table, map<"nextafter">);
   add1<Negative, T>(table, map<"negative">);

@@ -261,8 +261,8 @@ template <class... T> void add_signed(MapTable& table) {
   test2_both_ways<LessEqual, T...>(table, map<"less_equal">, map<"greater_equal">);
   add1<Sign, T...>(table, map<"sign">);
   add1<Reciprocal, T...>(table, map<"reciprocal">);
-  add2<Maximum, T...>(table, map<"maximum">);
-  add2<Minimum, T...>(table, map<"minimum">);
+  for (Map* larger : {&map<"maximum">, &map<"fmax">}) add2<Maximum, T...>(table, *larger);
+  for (Map* smaller : {&map<"minimum">, &map<"fmin">}) add2<Minimum, T...>(table, *smaller);
   add2<RightShift, T...>(table, map<"bitwise_right_shift">);
   add_divide<FloorDivide, true, T...>(table, map<"floor_divide">);
   add_divide<Remainder, false, T...>(table, map<"remainder">);
@@ -272,9 +272,10 @@ template <class... T> void add_signed(MapTable& table) {
 
 // Bool is a byte that is 0 or 1: + is or, * is and, as in NumPy; there is no subtraction.
 void add_bool(MapTable& table) {
-  for (Map* each : {&map<"add">, &map<"maximum">, &map<"logical_or">, &map<"bitwise_or">})
+  for (Map* each : {&map<"add">, &map<"maximum">, &map<"fmax">, &map<"logical_or">, &map<"bitwise_or">})
     table.add(*each, 2, bool_, map2<Or, u8>);
-  for (Map* each : {&map<"multiply">, &map<"minimum">, &map<"logical_and">, &map<"bitwise_and">})
+  for (Map* each :
+       {&map<"multiply">, &map<"minimum">, &map<"fmin">, &map<"logical_and">, &map<"bitwise_and">})
     table.add(*each, 2, bool_, map2<And, u8>);
   for (Map* each : {&map<"not_equal">, &map<"logical_xor">, &map<"bitwise_xor">})
     table.add(*each, 2, bool_, map2<Xor, u8>);

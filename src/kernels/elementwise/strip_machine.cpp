@@ -47,6 +47,10 @@ template <class T> HWY_INLINE void store(const std::byte* at, V<T> v) {
 }
 template <class T> HWY_INLINE V<T> same(T value) { return value - V<T>{}; }  // -0 stays -0
 
+constexpr bool is_max(StripOp op) { return op == StripOp::maximum || op == StripOp::fmax; }
+// Where one operand of fmax and fmin is NaN, the result is the other; maximum and minimum return the NaN.
+constexpr bool prefers_numbers(StripOp op) { return op == StripOp::fmax || op == StripOp::fmin; }
+
 // Operations that are one instruction on x86, while compare and select take four. They return the second
 // operand for NaN and for two zeros.
 template <StripOp op, class T> HWY_INLINE V<T> native(V<T> a, V<T> b) {
@@ -56,10 +60,10 @@ template <StripOp op, class T> HWY_INLINE V<T> native(V<T> a, V<T> b) {
   const auto va = hn::LoadU(d, reinterpret_cast<const T*>(&a)),
              vb = hn::LoadU(d, reinterpret_cast<const T*>(&b));
   V<T> result;
-  hn::StoreU(op == StripOp::maximum ? hn::Max(va, vb) : hn::Min(va, vb), d, reinterpret_cast<T*>(&result));
+  hn::StoreU(is_max(op) ? hn::Max(va, vb) : hn::Min(va, vb), d, reinterpret_cast<T*>(&result));
   return result;
 #else
-  return (op == StripOp::maximum ? a > b : a < b) ? a : b;
+  return (is_max(op) ? a > b : a < b) ? a : b;
 #endif
 }
 
@@ -72,10 +76,10 @@ template <StripOp op, class T> HWY_INLINE V<T> apply(V<T> a, V<T> b) {
     return a * b;
   else if constexpr (op == StripOp::divide)
     return a / b;
-  else if constexpr (op == StripOp::maximum)
-    return ((a > b) | (a != a)) ? a : b;
+  else if constexpr (prefers_numbers(op))
+    return ((is_max(op) ? a > b : a < b) | (b != b)) ? a : b;
   else
-    return ((a < b) | (a != a)) ? a : b;
+    return ((is_max(op) ? a > b : a < b) | (a != a)) ? a : b;
 }
 template <StripOp op, class T> HWY_INLINE V<T> apply(V<T> a) {
   using I = typename Vectors<T>::I;
@@ -112,9 +116,9 @@ template <class T, StripOp op, bool reversed> void with_scalar(Code code, std::s
   const V<T> b = same<T>(value);
   // With a number other than 0 as one operand, the machine's instruction agrees with the definition above,
   // whichever operand was written first.
-  if constexpr (op == StripOp::maximum || op == StripOp::minimum) {
+  if constexpr (op >= StripOp::maximum && op <= StripOp::fmin) {
     if (value < T(0) || value > T(0)) {
-#define TESSERA_DO(k) a##k = native<op, T>(b, a##k);
+#define TESSERA_DO(k) a##k = prefers_numbers(op) ? native<op, T>(a##k, b) : native<op, T>(b, a##k);
       TESSERA_EACH(TESSERA_DO)
 #undef TESSERA_DO
       TESSERA_NEXT;
@@ -180,6 +184,8 @@ template <class T> Untyped function_of(StripOp op, StripOperand operand, bool re
     case StripOp::divide: return binary_function<T, StripOp::divide>(operand, reversed);
     case StripOp::maximum: return binary_function<T, StripOp::maximum>(operand, reversed);
     case StripOp::minimum: return binary_function<T, StripOp::minimum>(operand, reversed);
+    case StripOp::fmax: return binary_function<T, StripOp::fmax>(operand, reversed);
+    case StripOp::fmin: return binary_function<T, StripOp::fmin>(operand, reversed);
     case StripOp::negative: return unary_function<T, StripOp::negative>();
     case StripOp::abs: return unary_function<T, StripOp::abs>();
     case StripOp::square: return unary_function<T, StripOp::square>();
@@ -221,6 +227,8 @@ StripOp strip_op_of(MapFn fn, Dtype dtype) {
                                                    {&map<"divide">, StripOp::divide},
                                                    {&map<"maximum">, StripOp::maximum},
                                                    {&map<"minimum">, StripOp::minimum},
+                                                   {&map<"fmax">, StripOp::fmax},
+                                                   {&map<"fmin">, StripOp::fmin},
                                                    {&map<"negative">, StripOp::negative},
                                                    {&map<"abs">, StripOp::abs},
                                                    {&map<"square">, StripOp::square},

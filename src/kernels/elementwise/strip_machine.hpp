@@ -28,6 +28,8 @@ enum class StripOp {
   divide,
   maximum,
   minimum,
+  fmax,
+  fmin,
   negative,
   abs,
   square,

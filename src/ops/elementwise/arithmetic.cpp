@@ -1,5 +1,6 @@
 // Arithmetic ops. In derivatives g is the cotangent, x, a, b are the operands, y is the result.
 #include <tessera/control/lax.hpp>
+#include <tessera/ops/special.hpp>
 
 #include <cmath>
 
@@ -49,6 +50,16 @@ const ElementwiseOp maximum_op{map<"maximum">, DtypeRule::any, "the larger; NaN 
                                chosen()};
 const ElementwiseOp minimum_op{map<"minimum">, DtypeRule::any, "the smaller; NaN where one is NaN", reals(),
                                chosen()};
+
+// The cotangent goes to the operand that is no NaN; if both are, to the second.
+Derivative chosen_number() {
+  return derivative([](A g, A a, A b, A y) { return g * where(isnan(y), zeros_like(y), share_of(a, b, y)); },
+                    [](A g, A a, A b, A y) { return g * where(isnan(y), ones_like(y), share_of(b, a, y)); });
+}
+const ElementwiseOp fmax_op{map<"fmax">, DtypeRule::any, "the larger; where one is NaN, the other", reals(),
+                            chosen_number()};
+const ElementwiseOp fmin_op{map<"fmin">, DtypeRule::any, "the smaller; where one is NaN, the other", reals(),
+                            chosen_number()};
 
 const ElementwiseOp atan2_op{map<"atan2">, DtypeRule::floating, "angle of the point (b, a)",
                              reals(0.3, 2).within(3.5, std::atan2, 1.5),
@@ -121,6 +132,8 @@ Array floor_divide(const Operand& a, const Operand& b) { return floor_divide_op(
 Array power(const Operand& a, const Operand& b) { return power_op({a, b}); }
 Array maximum(const Operand& a, const Operand& b) { return maximum_op({a, b}); }
 Array minimum(const Operand& a, const Operand& b) { return minimum_op({a, b}); }
+Array fmax(const Operand& a, const Operand& b) { return fmax_op({a, b}); }
+Array fmin(const Operand& a, const Operand& b) { return fmin_op({a, b}); }
 Array atan2(const Operand& a, const Operand& b) { return atan2_op({a, b}); }
 Array hypot(const Operand& a, const Operand& b) { return hypot_op({a, b}); }
 Array logaddexp(const Operand& a, const Operand& b) { return logaddexp_op({a, b}); }

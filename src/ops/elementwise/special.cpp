@@ -128,14 +128,6 @@ Array kaiser(std::int64_t n, double beta, Dtype dtype, std::source_location wher
 }
 
 Array fmod(const Operand& a, const Operand& b) { return fmod_op({a, b}); }
-Array fmax(const Operand& a, const Operand& b) {
-  const Call call("fmax", a.where);
-  return where(isnan(a), b, where(isnan(b), a, maximum(a, b)));
-}
-Array fmin(const Operand& a, const Operand& b) {
-  const Call call("fmin", a.where);
-  return where(isnan(a), b, where(isnan(b), a, minimum(a, b)));
-}
 Array signbit(const Operand& x) {
   const Call call("signbit", x.where);
   check_usable(x.array);

@@ -6,6 +6,8 @@
 namespace tessera::test {
 namespace {
 
+using A = const Array&;
+
 TEST(Special, outside_of_their_domains) {
   const auto value = [](const Array& x) { return item<double>(x); };
   const auto d = [](double x) { return full({}, x, float64); };
@@ -21,9 +23,30 @@ TEST(Special, outside_of_their_domains) {
   EXPECT_EQ(value(grad([](const Array& x) { return i1(x); })(d(0))), 0.5);
 }
 
-TEST(Parts, of_numbers) {
-  EXPECT_TRUE(item<bool>(signbit(full({}, -0.0))));
-  EXPECT_TRUE(std::isnan(item<double>(fmax(full({}, NAN, float64), NAN))));
+TEST(Parts, of_numbers) { EXPECT_TRUE(item<bool>(signbit(full({}, -0.0)))); }
+
+// A NaN gives way to a number, also with a cotangent; ties share it, and of two NaN the second takes it.
+TEST(Parts, fmax_and_fmin_prefer_numbers) {
+  const Array a = array<double>({NAN, 1, NAN, 2, 5}), b = array<double>({3, NAN, NAN, 2, 4});
+  const auto expect = [&](const auto& of, const std::vector<double>& value, const std::vector<double>& by_a) {
+    const auto got = to_vector<double>(of(a, b));
+    const auto g = to_vector<double>(grad([&](const Array& x) { return sum(nan_to_num(of(x, b))); })(a));
+    const auto h = to_vector<double>(grad([&](const Array& x) { return sum(nan_to_num(of(a, x))); })(b));
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_TRUE(std::isnan(value[i]) ? std::isnan(got[i]) : got[i] == value[i]) << i << ": " << got[i];
+      if (std::isnan(value[i])) continue;
+      EXPECT_EQ(g[i], by_a[i]) << i;
+      EXPECT_EQ(h[i], 1 - by_a[i]) << i;
+    }
+  };
+  expect([](A x, A y) { return fmax(x, y); }, {3, 1, NAN, 2, 5}, {0, 1, 0, 0.5, 1});
+  expect([](A x, A y) { return fmin(x, y); }, {3, 1, NAN, 2, 4}, {0, 1, 0, 0.5, 0});
+  const auto by_second = grad([&](const Array& x) { return sum(fmax(a, x)); })(b);
+  EXPECT_EQ(to_vector<double>(by_second), (std::vector<double>{1, 0, 1, 0.5, 0}));
+  using C = std::complex<float>;
+  const Array z = array<C>({C(NAN, 1), C(1, 2), C(1, 2)}), w = array<C>({C(3, 4), C(0, NAN), C(1, 3)});
+  EXPECT_EQ(to_vector<C>(fmax(z, w)), (std::vector<C>{C(3, 4), C(1, 2), C(1, 3)}));
+  EXPECT_EQ(to_vector<C>(fmin(z, w)), (std::vector<C>{C(3, 4), C(1, 2), C(1, 2)}));
 }
 
 // NumPy's rule: the dtype is kept, the sign is a's, the result is exact; 0 if b is 0.
