@@ -44,7 +44,7 @@ class FusedReduce {
   }
 
   void run() {
-    if (!is_decided_by_few()) reduce_all_places();
+    if (!is_decided_by_few() && !is_extreme_of_columns()) reduce_all_places();
   }
 
  private:
@@ -181,19 +181,36 @@ class FusedReduce {
            reduces_all();
   }
 
-  // Whether the program is where(isnan(x), -infinity, x) and the largest element is wanted (or +infinity and
-  // the smallest), over all dims or over rows: comparisons ignore NaN without the chain.
-  bool is_extreme_without_nan() const {
+  // Whether the program is where(isnan(x), -infinity, x) of dense x and the largest element is wanted (or
+  // +infinity and the smallest): comparisons ignore NaN without the chain. Returns x, else -1.
+  int operand_without_nan() const {
     const bool is_max = kind_ == ReduceKind::max;
     const bool is_real = chain_dtype_ == float32 || chain_dtype_ == float64;
-    if (!(is_max || kind_ == ReduceKind::min) || !is_real || program_.steps.size() != 2) return false;
+    if (!(is_max || kind_ == ReduceKind::min) || !is_real || program_.steps.size() != 2) return -1;
     const auto n = static_cast<int>(program_.inputs.size());
     const auto &test = program_.steps[0], &choice = program_.steps[1];
-    if (n != 2 || test.n_in != 1 || choice.n_in != 3 || program_.outputs[0] != n + 1) return false;
+    if (n != 2 || test.n_in != 1 || choice.n_in != 3 || program_.outputs[0] != n + 1) return -1;
     const int x = test.in[0], instead = choice.in[1];
-    if (x == instead || x >= n || instead >= n || choice.in[0] != n || choice.in[2] != x) return false;
-    if (test.fn != map<"isnan">.of(chain_dtype_) || choice.fn != map<"where">.of(chain_dtype_)) return false;
-    return is_dense(x) && is_infinity(instead, is_max) && are_rows();
+    if (x == instead || x >= n || instead >= n || choice.in[0] != n || choice.in[2] != x) return -1;
+    if (test.fn != map<"isnan">.of(chain_dtype_) || choice.fn != map<"where">.of(chain_dtype_)) return -1;
+    return is_dense(x) && is_infinity(instead, is_max) ? x : -1;
+  }
+  // Over all dims or over rows.
+  bool is_extreme_without_nan() const { return are_rows() && operand_without_nan() >= 0; }
+  // Over neighbouring dims before others: computes the result.
+  bool is_extreme_of_columns() const {
+    const auto first = std::ranges::find(reduced_, true), rest = std::find(first, reduced_.end(), false);
+    if (rest == reduced_.end() || std::find(rest, reduced_.end(), true) != reduced_.end()) return false;
+    const int x = operand_without_nan();
+    if (x < 0) return false;
+    const auto before = static_cast<std::size_t>(first - reduced_.begin());
+    const auto until = static_cast<std::size_t>(rest - reduced_.begin());
+    std::int64_t outer = 1, rows = 1, columns = 1;
+    for (std::size_t d = 0; d < shape_.size(); ++d)
+      (d < before ? outer : d < until ? rows : columns) *= shape_[d];
+    extreme_numbers_of_columns(kind_ == ReduceKind::max, chain_dtype_,
+                               inputs_[static_cast<std::size_t>(x)].data, {outer, rows, columns}, out_);
+    return true;
   }
   // Whether conj(a) b of two dense operands is summed over all dims.
   bool sums_conjugate_products() const {

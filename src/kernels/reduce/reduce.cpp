@@ -324,6 +324,28 @@ MapFn combine_map(ReduceKind kind, Dtype dtype) {
   return fn;
 }
 
+void extreme_numbers_of_columns(bool max, Dtype dtype, const std::byte* x, ColumnsShape shape,
+                                std::byte* out) {
+  const MapFn fn = (max ? map<"fmax"> : map<"fmin">).of(dtype);
+  const auto item = static_cast<std::int64_t>(itemsize(dtype)), n = shape.columns;
+  const auto reduce_planes = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t o = begin; o < end; ++o)
+      reduce_columns(fn, x + o * shape.rows * n * item, shape.rows, n, itemsize(dtype), out + o * n * item);
+  };
+  if (shape.outer < 4 * threads())  // each plane on all threads
+    reduce_planes(0, shape.outer);
+  else
+    share(shape.outer, worth_a_thread(shape.rows * n * item), reduce_planes);
+  visit(dtype, [&]<class T>(T) {
+    if constexpr (std::is_floating_point_v<T>) {
+      T* values = reinterpret_cast<T*>(out);
+      const T of_none = max ? lowest<T>() : highest<T>();
+      for (std::int64_t i = 0; i < shape.outer * n; ++i)
+        if (values[i] != values[i]) values[i] = of_none;
+    }
+  });
+}
+
 Dtype reduce_result(ReduceKind kind, Dtype in) {
   if (kind == ReduceKind::count_nonzero) return int32;
   return is_counted(kind) ? bool_ : in;

@@ -6,6 +6,7 @@
 #include <tessera/dtype.hpp>
 #include <tessera/shape.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,13 @@ namespace tessera::kernels {
 void reduce(ReduceKind, Dtype in, const void* data, const Shape& shape, const std::vector<int>& axes,
             void* out);
 Dtype reduce_result(ReduceKind, Dtype in);
+
+// The largest (smallest) number of each column of dense planes x (outer x rows x columns) of float32 or
+// float64; NaN is ignored. -infinity (infinity) where a column has no number. rows > 0.
+struct ColumnsShape {
+  std::int64_t outer, rows, columns;
+};
+void extreme_numbers_of_columns(bool max, Dtype, const std::byte* x, ColumnsShape, std::byte* out);
 
 // Writes n neutral elements of sum, prod, max, min, any, all, count_nonzero or logsumexp (max of floats:
 // -inf, of integers: the least). The dtype is the reduction result's.
