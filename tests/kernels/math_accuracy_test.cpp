@@ -260,6 +260,50 @@ TEST(math_accuracy, logaddexp) {
         << a[i] << " " << b[i];
 }
 
+// exp(-x) I_order(x) of x >= 0: the power series, of positive terms, then Hankel's expansion.
+long double scaled_bessel(int order, long double x) {
+  long double term = order == 0 ? 1 : x / 2, sum = term;
+  if (x < 60) {
+    for (int k = 1; k < 1000 && term > sum * 1e-20L; ++k)
+      sum += term *= x * x / 4 / (static_cast<long double>(k) * (k + order));
+    return sum * std::exp(-x);
+  }
+  term = sum = 1;
+  for (int k = 1; k < 40 && std::abs(term) > 1e-20L; ++k)
+    sum += term *= -(4.0L * order * order - (2.0L * k - 1) * (2 * k - 1)) / (k * 8 * x);
+  return sum / std::sqrt(2 * std::acos(-1.0L) * x);
+}
+template <class T> void expect_bessel(int order, bool scaled, double bound) {
+  const std::string name = std::string(order == 0 ? "i0" : "i1") + (scaled ? "e" : "");
+  std::vector<T> x{0, T(-0.0), std::numeric_limits<T>::denorm_min(), 8, std::nextafter(T(8), T(9)), -8};
+  for (int i = 0; i < 40000; ++i) x.push_back(T(i - 10000) / T(777));
+  for (T large = 1; large < T(1e30); large *= T(1.07)) x.push_back(large);
+  std::vector<T> out(x.size());
+  const void* in[] = {x.data()};
+  find_map(name, dtype_of<T>())(in, out.data(), static_cast<std::int64_t>(x.size()));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const long double a = std::abs(x[i]);
+    const long double value = scaled_bessel(order, a) * (scaled ? 1 : std::exp(a));
+    ASSERT_LE(ulps(out[i], order == 1 ? std::copysign(value, x[i]) : value), bound) << name << " of " << x[i];
+    ASSERT_EQ(std::signbit(out[i]), order == 1 && std::signbit(x[i])) << name << " of " << x[i];
+  }
+  const T infinity = std::numeric_limits<T>::infinity();
+  const T ends[] = {infinity, -infinity, std::numeric_limits<T>::quiet_NaN()};
+  T values[3];
+  const void* end_in[] = {ends};
+  find_map(name, dtype_of<T>())(end_in, values, 3);
+  EXPECT_EQ(values[0], scaled ? 0 : infinity) << name;
+  EXPECT_EQ(values[1], scaled ? 0 : order == 0 ? infinity : -infinity) << name;
+  EXPECT_TRUE(std::isnan(values[2])) << name;
+}
+TEST(math_accuracy, bessel_functions_of_orders_0_and_1) {
+  for (const int order : {0, 1})
+    for (const bool scaled : {false, true}) {
+      expect_bessel<float>(order, scaled, 0.51);
+      expect_bessel<double>(order, scaled, 6);
+    }
+}
+
 // erf_inv has no reference in the C library: erf(erf_inv(x)) must be x, computed in sufficient precision.
 template <class T> void expect_erf_inv(double bound) {
   std::vector<T> x;
@@ -435,6 +479,15 @@ TEST(complex_maps, arithmetic_and_order) {
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_TRUE(near(out[i], a[i] / b[i])) << out[i] << a[i] / b[i];
   run("power");
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_TRUE(near(out[i], std::pow(a[i], b[i])));
+  std::vector<C> two(a.size(), C(2)), squares(a.size());
+  const void* by_two[] = {a.data(), two.data()};
+  find_map("power", complex128)(by_two, squares.data(), 500);
+  two.back() = C(3);
+  find_map("power", complex128)(by_two, out.data(), 500);
+  for (std::size_t i = 0; i + 1 < a.size(); ++i) {
+    ASSERT_TRUE(near(squares[i], a[i] * a[i])) << "of squares alone";
+    ASSERT_EQ(out[i], squares[i]) << "among other exponents";
+  }
   run("maximum");
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(out[i], a[i].real() > b[i].real() ? a[i] : b[i]);
   std::vector<std::uint8_t> less(a.size());

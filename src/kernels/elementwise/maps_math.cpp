@@ -11,6 +11,7 @@
 
 #include "kernels/elementwise/erf_inv-inl.hpp"
 #include "kernels/elementwise/map_loops-inl.hpp"
+#include "kernels/elementwise/math/bessel-inl.hpp"
 #include "kernels/elementwise/math/exponents-inl.hpp"
 #include "kernels/elementwise/math/own-inl.hpp"
 #include "kernels/elementwise/math/remainders-inl.hpp"
@@ -201,7 +202,7 @@ template <class T> void add_unary(MapTable& table) {
   add_vector1<T>(table, map<"expm1">, TESSERA_VECTORS(OwnExpm1));
   add_vector1<T>(table, map<"log">, TESSERA_VECTORS(FastLog), TESSERA_VECTORS(Log));
   add_vector1<T>(table, map<"log2">, TESSERA_VECTORS(FastLog2), TESSERA_VECTORS(Log2));
-  add_vector1<T>(table, map<"log10">, TESSERA_VECTORS(Log10));
+  add_vector1<T>(table, map<"log10">, TESSERA_VECTORS(OwnLog10));
   add_vector1<T>(table, map<"log1p">, TESSERA_VECTORS(OwnLog1p));
   add_vector1<T>(table, map<"sin">, TESSERA_VECTORS(FastSin), TESSERA_VECTORS(Sin));
   add_vector1<T>(table, map<"cos">, TESSERA_VECTORS(FastCos), TESSERA_VECTORS(Cos));
@@ -220,6 +221,10 @@ template <class T> void add_unary(MapTable& table) {
   add_vector1<T>(table, map<"erf_inv">, TESSERA_VECTORS(ErfInv));
   add_vector1<T>(table, map<"cbrt">, TESSERA_VECTORS(OwnCbrt));
   add_vector1<T>(table, map<"lgamma">, TESSERA_VECTORS(Lgamma));
+  add_vector1<T>(table, map<"i0">, TESSERA_VECTORS(BesselI0));
+  add_vector1<T>(table, map<"i1">, TESSERA_VECTORS(BesselI1));
+  add_vector1<T>(table, map<"i0e">, TESSERA_VECTORS(BesselI0e));
+  add_vector1<T>(table, map<"i1e">, TESSERA_VECTORS(BesselI1e));
   add_vector1<T>(table, map<"sigmoid">, TESSERA_VECTORS(Sigmoid));
   add_vector1<T>(table, map<"silu">, TESSERA_VECTORS(Silu));
   add_vector1<T>(table, map<"gelu">, TESSERA_VECTORS(FastGelu), TESSERA_VECTORS(Gelu));

@@ -1,6 +1,6 @@
 // Special functions of float32 and float64, computed one element at a time in double or wider, and functions
 // of integers. A series and a continued fraction are each used where they converge quickly (Abramowitz and
-// Stegun, 6.5, 26.5; Numerical Recipes, 6.2 and 6.4; Cephes for zeta and Bessel functions).
+// Stegun, 6.5, 26.5; Numerical Recipes, 6.2 and 6.4; Cephes for zeta).
 #include "kernels/elementwise/maps_special.hpp"
 
 #include <bit>
@@ -100,28 +100,6 @@ template <class F> Wide slope(const F& f, Wide p) {
   return (4 * difference(h / 2) - difference(h)) / 3;
 }
 
-// ---- modified Bessel functions ----
-// exp(-x) I_order(x), x >= 0: the power series, of positive terms, then Hankel's expansion.
-double scaled_bessel(int order, double magnitude) {
-  const Wide x = magnitude;
-  if (std::isinf(magnitude)) return 0;
-  if (x < 40) {
-    const Wide quarter = x * x / 4;
-    Wide term = order == 0 ? 1 : x / 2, sum = term;
-    for (int k = 1; k < most_terms && term > sum * enough; ++k)
-      sum += term *= quarter / (Wide(k) * (k + order));
-    return static_cast<double>(sum * std::exp(-x));
-  }
-  const Wide mu = 4 * order * order;
-  Wide term = 1, sum = 1;
-  for (int k = 1; k < 40; ++k) {
-    const Wide next = -term * (mu - Wide(2 * k - 1) * (2 * k - 1)) / (k * 8 * x);
-    if (std::abs(next) > std::abs(term) || std::abs(next) < enough) break;
-    sum += term = next;
-  }
-  return static_cast<double>(sum / std::sqrt(2 * 3.14159265358979323846264L * x));
-}
-
 // ---- zeta(s, q) = sum of (q + k)^-s: the first terms, then the Euler-Maclaurin formula ----
 double hurwitz_zeta(double s, double q) {
   if (std::isnan(s) || std::isnan(q)) return nan_of_double;
@@ -191,30 +169,12 @@ struct BetaByA {
     return static_cast<double>(slope([&](Wide p) { return incomplete_beta(p, b, x); }, a));
   }
 };
-struct BesselI0 {
-  static double of(double x) { return scaled_bessel(0, std::abs(x)) * std::exp(std::abs(x)); }
-};
-struct BesselI1 {
-  static double of(double x) {
-    return std::copysign(scaled_bessel(1, std::abs(x)), x) * std::exp(std::abs(x));
-  }
-};
-struct BesselI0e {
-  static double of(double x) { return scaled_bessel(0, std::abs(x)); }
-};
-struct BesselI1e {
-  static double of(double x) { return std::copysign(scaled_bessel(1, std::abs(x)), x); }
-};
 struct Zeta {
   static double of(double s, double q) { return hurwitz_zeta(s, q); }
 };
 struct Polygamma {
   static double of(double n, double x) { return nth_digamma(n, x); }
 };
-template <class F, class T> void apply1(const void* const* in, void* out, std::int64_t n) {
-  const T* a = static_cast<const T*>(in[0]);
-  for (std::int64_t i = 0; i < n; ++i) static_cast<T*>(out)[i] = static_cast<T>(F::of(a[i]));
-}
 template <class F, class T> void apply2(const void* const* in, void* out, std::int64_t n) {
   const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
   for (std::int64_t i = 0; i < n; ++i) static_cast<T*>(out)[i] = static_cast<T>(F::of(a[i], b[i]));
@@ -223,10 +183,6 @@ template <class F, class T> void apply3(const void* const* in, void* out, std::i
   const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]),
           *c = static_cast<const T*>(in[2]);
   for (std::int64_t i = 0; i < n; ++i) static_cast<T*>(out)[i] = static_cast<T>(F::of(a[i], b[i], c[i]));
-}
-template <class F> void add1(MapTable& table, Map& map) {
-  table.add(map, 1, float32, apply1<F, float>);
-  table.add(map, 1, float64, apply1<F, double>);
 }
 template <class F> void add2(MapTable& table, Map& map) {
   table.add(map, 2, float32, apply2<F, float>);
@@ -290,10 +246,6 @@ void add_special_maps(MapTable& table) {
   add2<GammaByA>(table, map<"igamma_grad_a">);
   add3<IncompleteBeta>(table, map<"betainc">);
   add3<BetaByA>(table, map<"betainc_grad_a">);
-  add1<BesselI0>(table, map<"i0">);
-  add1<BesselI1>(table, map<"i1">);
-  add1<BesselI0e>(table, map<"i0e">);
-  add1<BesselI1e>(table, map<"i1e">);
   add2<Zeta>(table, map<"zeta">);
   add2<Polygamma>(table, map<"polygamma">);
   add_integers<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,

@@ -104,6 +104,86 @@ template <class D, class V> HWY_INLINE V LogToFloat(D d, V v) {
 }
 #endif
 
+#if HWY_TARGET <= HWY_AVX3
+// Mantissas from 95/128 to 95/64 in 32 intervals, equal in bits; the one around 1 ends at 1 + 1/64. Multiples
+// of 1/64 near the inverses of their centres, so that m / centre - 1 is exact; and minus their logarithms to
+// base 10, to 2^-14 and the rest.
+alignas(64) inline constexpr float inverse_of_centre_32[] = {
+    1.328125f, 1.3125f,  1.28125f,  1.25f,     1.234375f, 1.203125f, 1.1875f,   1.15625f,
+    1.140625f, 1.125f,   1.109375f, 1.078125f, 1.0625f,   1.046875f, 1.03125f,  1.015625f,
+    1.0f,      0.96875f, 0.9375f,   0.921875f, 0.890625f, 0.859375f, 0.84375f,  0.828125f,
+    0.796875f, 0.78125f, 0.765625f, 0.75f,     0.734375f, 0.71875f,  0.703125f, 0.6875f};
+alignas(64) inline constexpr float log10_of_centre[] = {
+    -0.12322998f,   -0.118103027f,  -0.10760498f,   -0.0969238281f,  -0.0914306641f, -0.0803222656f,
+    -0.0746459961f, -0.0630493164f, -0.0571289062f, -0.0511474609f,  -0.0451049805f, -0.0326538086f,
+    -0.0263061523f, -0.0198974609f, -0.0133666992f, -0.00671386719f, 0.0f,           0.0137939453f,
+    0.0280151367f,  0.0353393555f,  0.0502929688f,  0.0657958984f,   0.0737915039f,  0.0819091797f,
+    0.0986328125f,  0.10723877f,    0.115966797f,   0.124938965f,    0.134094238f,   0.143432617f,
+    0.152954102f,   0.162719727f};
+alignas(64) inline constexpr float log10_of_centre_rest[] = {-8.9712621e-06f,
+                                                             3.71526585e-06f,
+                                                             -2.88979318e-05f,
+                                                             1.38151172e-05f,
+                                                             -1.64532448e-05f,
+                                                             1.15144367e-05f,
+                                                             1.23777972e-05f,
+                                                             -2.42934084e-06f,
+                                                             -1.39798867e-05f,
+                                                             -5.06150991e-06f,
+                                                             2.66057341e-05f,
+                                                             -1.53081601e-05f,
+                                                             -2.27863784e-05f,
+                                                             2.63222046e-06f,
+                                                             2.73766068e-06f,
+                                                             -1.95154716e-05f,
+                                                             0.0f,
+                                                             -5.6608269e-06f,
+                                                             1.35868813e-05f,
+                                                             -1.13931274e-05f,
+                                                             1.21495614e-05f,
+                                                             2.1386053e-05f,
+                                                             -5.28974533e-06f,
+                                                             -5.07530422e-06f,
+                                                             -2.30146143e-05f,
+                                                             -2.87998828e-05f,
+                                                             1.70970798e-05f,
+                                                             -2.2823545e-07f,
+                                                             -1.21222329e-05f,
+                                                             -1.04748851e-05f,
+                                                             1.33586464e-05f,
+                                                             7.5709354e-06f};
+// (log10(1 + r) - r / log(10)) / r^2 for |r| <= 0.0229: 2^-32 relative to the logarithm.
+inline constexpr float log10_beyond_linear[] = {-0.21714723110198975f, 0.14476482570171356f,
+                                                -0.1086115911602974f, 0.08689144253730774f};
+
+// The logarithm of the exponent and centre is exact to 2^-14, and what is added to it has a second part.
+template <class D, class V> HWY_INLINE V Log10OfFloats(D d, V x) {
+  static_assert(hn::MaxLanes(D()) == 16);
+  const hn::RebindToSigned<D> di;
+  const auto from_least = hn::Sub(hn::BitCast(di, x), hn::Set(di, 0x3f3e0000));
+  const auto interval = hn::ShiftRight<18>(from_least);
+  const auto of_interval = [&](const float* table) HWY_ATTR {
+    return V{_mm512_permutex2var_ps(hn::Load(d, table).raw, interval.raw, hn::Load(d, table + 16).raw)};
+  };
+  const auto exponent = hn::And(from_least, hn::Set(di, static_cast<std::int32_t>(0xff800000)));
+  const auto m = hn::BitCast(d, hn::Sub(hn::BitCast(di, x), exponent));
+  const auto e = hn::ConvertTo(d, hn::ShiftRight<23>(from_least));
+  const auto r = hn::MulSub(m, of_interval(inverse_of_centre_32), hn::Set(d, 1.0f));
+  const auto base = hn::MulAdd(e, hn::Set(d, 0.301025390625f), of_interval(log10_of_centre));
+  const auto base_low = hn::MulAdd(e, hn::Set(d, 4.605039066518657e-06f), of_interval(log10_of_centre_rest));
+  const auto slope = hn::Set(d, 0.4342944920063019f), slope_low = hn::Set(d, -1.0103049952192578e-08f);
+  const auto linear = hn::Mul(r, slope);
+  const auto linear_low = hn::MulAdd(r, slope_low, hn::MulSub(r, slope, linear));
+  const auto sum = hn::Add(base, linear), sum_low = hn::Add(hn::Sub(base, sum), linear);
+  const auto beyond = hn::MulAdd(hn::Mul(r, r), Polynomial(d, r, log10_beyond_linear), linear_low);
+  const auto value = hn::Add(sum, hn::Add(hn::Add(base_low, sum_low), beyond));
+  const auto usual = hn::And(hn::Ge(x, hn::Set(d, 0x1p-126f)), hn::Lt(x, hn::Inf(d)));
+  return WhereUsual(d, usual, value, [&]() HWY_ATTR { return Log10(d, x); });
+}
+#else
+template <class D, class V> HWY_INLINE V Log10OfFloats(D d, V x) { return Log10(d, x); }
+#endif
+
 // |x| below this equals the function of x to the last bit.
 template <class D, class V> HWY_INLINE V OrTiny(D d, V x, float limit, V value) {
   return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, limit)), x, value);

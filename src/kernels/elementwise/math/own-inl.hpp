@@ -12,6 +12,7 @@
 #include "kernels/elementwise/math/cbrt-inl.hpp"
 #include "kernels/elementwise/math/doubles-inl.hpp"
 #include "kernels/elementwise/math/floats-inl.hpp"
+#include "kernels/elementwise/math/powers-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels {
@@ -26,6 +27,7 @@ namespace HWY_NAMESPACE {
       return name##OfDoubles(d, x);                              \
   }
 template <class D, class V> HWY_INLINE V Expm1OfDoubles(D d, V x) { return Expm1(d, x); }
+template <class D, class V> HWY_INLINE V Log10OfDoubles(D d, V x) { return Log10(d, x); }
 template <class D, class V> HWY_INLINE V CbrtOfFloats(D d, V x) { return CbrtByInverse(d, x); }
 template <class D, class V> HWY_INLINE V CbrtOfDoubles(D d, V x) { return CbrtByInverse(d, x); }
 #else
@@ -34,6 +36,7 @@ template <class D, class V> HWY_INLINE V CbrtOfDoubles(D d, V x) { return CbrtBy
 #endif
 TESSERA_OWN_1(Expm1)
 TESSERA_OWN_1(Log1p)
+TESSERA_OWN_1(Log10)
 TESSERA_OWN_1(Asinh)
 TESSERA_OWN_1(Acosh)
 TESSERA_OWN_1(Atanh)
@@ -69,6 +72,9 @@ template <class D, class Visit> HWY_INLINE bool VisitSimplePowers(D d, Visit vis
 template <class D, class V> HWY_INLINE V AnyPower(D d, V x, V y) {
 #if HWY_NATIVE_FMA
   if constexpr (sizeof(hn::TFromD<D>) == 4) return PowOfFloats(d, x, y);
+#endif
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (sizeof(hn::TFromD<D>) == 8) return PowOfDoubles(d, x, y);
 #endif
   return Pow(d, x, y);
 }

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#if HWY_NATIVE_FMA
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels {
 namespace HWY_NAMESPACE {
@@ -63,6 +62,10 @@ template <class D, class V> HWY_INLINE V PowerOfTwo(D d, V n) {
 
 // f(half, v) of both halves of float32 vectors, computed in float64 and rounded once.
 template <class D, class V, class F, class... W> HWY_INLINE V InDoubles(D d, F f, V v, W... more) {
+#if HWY_TARGET == HWY_SCALAR
+  const hn::Rebind<double, D> wide;
+  return hn::DemoteTo(d, f(wide, hn::PromoteTo(wide, v), hn::PromoteTo(wide, more)...));
+#else
   const hn::Half<D> half;
   const hn::Rebind<double, decltype(half)> wide;
   const auto low =
@@ -70,6 +73,7 @@ template <class D, class V, class F, class... W> HWY_INLINE V InDoubles(D d, F f
   const auto high =
       f(wide, hn::PromoteTo(wide, hn::UpperHalf(half, v)), hn::PromoteTo(wide, hn::UpperHalf(half, more))...);
   return hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));
+#endif
 }
 
 // value where `usual`, else what the function of all arguments gives; it is called only if needed.
@@ -81,5 +85,4 @@ template <class D, class M, class V, class All> HWY_INLINE V WhereUsual(D d, M u
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::kernels
 HWY_AFTER_NAMESPACE();
-#endif
 #endif
