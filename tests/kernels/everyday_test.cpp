@@ -173,7 +173,23 @@ TEST(arg_reduce, of_rows_of_any_length_and_start) {
   expect_places<double>();
   expect_places<std::int32_t>();
   expect_places<std::int64_t>();
+  expect_places<std::int8_t>();
   expect_places<std::int16_t>();
+  expect_places<std::uint8_t>();
+  expect_places<std::uint16_t>();
+  expect_places<std::uint32_t>();
+}
+// Nothing surpasses true, nor does false of the smallest: the first one is found, wherever others are.
+TEST(arg_reduce, of_bools_is_the_first_place) {
+  for (const std::int64_t n : sizes)
+    for (const bool max : {true, false})
+      for (std::int64_t at = 0; at < n; at += std::max<std::int64_t>(n / 5, 1)) {
+        std::vector<std::uint8_t> x(static_cast<std::size_t>(n), max ? 0 : 1);
+        for (std::int64_t i = at; i < n; i += 700) x[static_cast<std::size_t>(i)] = max ? 1 : 0;
+        std::int64_t place = -1;
+        arg_reduce(max, bool_, x.data(), Shape{n}, 0, 0, nullptr, &place);
+        EXPECT_EQ(place, at) << n;
+      }
 }
 
 TEST(run_fused_reduce, squares_are_summed_as_if_they_were_written) {
@@ -236,10 +252,20 @@ template <class T> void expect_chosen(std::int64_t n, unsigned part) {
     if (mask[i] != 0) wanted.push_back(items[i]);
   }
   std::vector<T> out(wanted.size() + 1, T(77));
-  choose_items(sizeof(T), items.data(), mask.data(), n, static_cast<std::int64_t>(wanted.size()), out.data());
+  const auto read = choose_items(sizeof(T), items.data(), mask.data(), n,
+                                 static_cast<std::int64_t>(wanted.size()), out.data());
   EXPECT_EQ(out.back(), T(77)) << "nothing is written past the end";
   out.pop_back();
   EXPECT_EQ(out, wanted) << n;
+  const auto last = std::find_if(mask.rbegin(), mask.rend(), [](std::uint8_t m) { return m != 0; });
+  EXPECT_EQ(read, mask.rend() - last) << "what it read ends with the last item that it chose";
+  const auto half = static_cast<std::int64_t>(wanted.size() / 2);
+  std::fill(out.begin(), out.end(), T(77));
+  const auto first = choose_items(sizeof(T), items.data(), mask.data(), n, half, out.data());
+  const auto rest = choose_items(sizeof(T), items.data() + first, mask.data() + first, n - first,
+                                 static_cast<std::int64_t>(wanted.size()) - half, out.data() + half);
+  EXPECT_EQ(out, wanted) << n << " in two calls";
+  EXPECT_EQ(first + rest, read);
 }
 TEST(choose_items, of_every_size_in_order) {
   for (const std::int64_t n : sizes)

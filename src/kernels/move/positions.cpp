@@ -89,7 +89,7 @@ template <class D> HWY_INLINE hn::Vec<D> ToTheFront(D d, hn::Vec<D> items, hn::M
 
 // Compresses one vector at a time: the next vector is written behind the chosen items of the last one.
 template <class T>
-void Choose(const T* items, const std::uint8_t* mask, std::int64_t n, T* out, std::int64_t count) {
+std::int64_t Choose(const T* items, const std::uint8_t* mask, std::int64_t n, T* out, std::int64_t count) {
   std::int64_t i = 0;
   T* const end = out + count;
   if constexpr (HWY_TARGET != HWY_SCALAR) {
@@ -105,14 +105,15 @@ void Choose(const T* items, const std::uint8_t* mask, std::int64_t n, T* out, st
     *out = items[i];
     out += mask[i] != 0 ? 1 : 0;
   }
+  return i;
 }
-void ChooseOf32(const std::uint32_t* items, const std::uint8_t* mask, std::int64_t n, std::uint32_t* out,
-                std::int64_t count) {
-  Choose(items, mask, n, out, count);
+std::int64_t ChooseOf32(const std::uint32_t* items, const std::uint8_t* mask, std::int64_t n,
+                        std::uint32_t* out, std::int64_t count) {
+  return Choose(items, mask, n, out, count);
 }
-void ChooseOf64(const std::uint64_t* items, const std::uint8_t* mask, std::int64_t n, std::uint64_t* out,
-                std::int64_t count) {
-  Choose(items, mask, n, out, count);
+std::int64_t ChooseOf64(const std::uint64_t* items, const std::uint8_t* mask, std::int64_t n,
+                        std::uint64_t* out, std::int64_t count) {
+  return Choose(items, mask, n, out, count);
 }
 
 }  // namespace
@@ -141,25 +142,26 @@ namespace {
 // Every item is written to the next output position, which advances only if it was chosen: no branch to
 // mispredict.
 template <class T>
-void choose_one_by_one(const void* items, const std::uint8_t* mask, std::int64_t count, void* out) {
+std::int64_t choose_one_by_one(const void* items, const std::uint8_t* mask, std::int64_t count, void* out) {
   const T* item = static_cast<const T*>(items);
   T* to = static_cast<T*>(out);
   for (const T* const end = to + count; to < end; ++item, ++mask) {
     *to = *item;
     to += *mask != 0 ? 1 : 0;
   }
+  return item - static_cast<const T*>(items);
 }
 }  // namespace
 
-void choose_items(std::size_t itemsize, const void* items, const std::uint8_t* mask, std::int64_t n,
-                  std::int64_t count, void* out) {
+std::int64_t choose_items(std::size_t itemsize, const void* items, const std::uint8_t* mask, std::int64_t n,
+                          std::int64_t count, void* out) {
   if (itemsize == 1) return choose_one_by_one<std::uint8_t>(items, mask, count, out);
   if (itemsize == 2) return choose_one_by_one<std::uint16_t>(items, mask, count, out);
   if (itemsize == 4)
     return HWY_DYNAMIC_DISPATCH(ChooseOf32)(static_cast<const std::uint32_t*>(items), mask, n,
                                             static_cast<std::uint32_t*>(out), count);
-  HWY_DYNAMIC_DISPATCH(ChooseOf64)
-  (static_cast<const std::uint64_t*>(items), mask, n, static_cast<std::uint64_t*>(out), count);
+  return HWY_DYNAMIC_DISPATCH(ChooseOf64)(static_cast<const std::uint64_t*>(items), mask, n,
+                                          static_cast<std::uint64_t*>(out), count);
 }
 }  // namespace tessera::kernels
 #endif

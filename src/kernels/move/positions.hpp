@@ -18,9 +18,10 @@ struct Addressed {
 // out[i] = the position in the block of index i, or -1 if it is not in the block.
 void find_positions(Dtype, const void* indices, std::int64_t n, const Addressed&, std::int64_t* out);
 
-// The `count` items that the mask chooses, in order. itemsize: 1, 2, 4 or 8.
-void choose_items(std::size_t itemsize, const void* items, const std::uint8_t* mask, std::int64_t n,
-                  std::int64_t count, void* out);
+// The first `count` items that the mask chooses, in order. itemsize: 1, 2, 4 or 8. Returns how many items it
+// read: the last one that it chose and those before it.
+std::int64_t choose_items(std::size_t itemsize, const void* items, const std::uint8_t* mask, std::int64_t n,
+                          std::int64_t count, void* out);
 
 // Repeats each of `extent` items n times in a row.
 void repeat(void* dst, const void* src, std::int64_t extent, std::int64_t n, std::size_t itemsize);

@@ -35,7 +35,7 @@ template <bool max, class T> std::int64_t place_in_row(const T* x, std::int64_t 
   constexpr std::int64_t block = 1024, blocks_at_once = 64, shared_row = 1 << 18;
   constexpr auto kind = max ? ReduceKind::max : ReduceKind::min;
   if constexpr (has_extreme_place<T>)
-    if (n < threshold(shared_row) || threads() == 1) return extreme_place(max, x, n);
+    if (n < threshold(shared_row) || threads() == 1) return extreme_place(max, dtype_of<T>(), x, n);
   const RowReduceFn on_this_thread = find_row_reduce(kind, dtype_of<T>());
   const auto extremes_of = [&](const T* blocks, std::int64_t count, std::int64_t size, T* extremes) {
     if (n < threshold(shared_row) || threads() == 1) return on_this_thread(blocks, count, size, extremes);

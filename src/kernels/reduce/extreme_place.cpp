@@ -5,6 +5,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/reduce/extreme_place.hpp"
 
@@ -60,18 +61,22 @@ template <class T> std::int64_t FirstEqual(const T* x, std::int64_t n, T value) 
   return std::find(x + i, x + n, value) - x;
 }
 
-template <bool max, class T> std::int64_t Place(const T* x, std::int64_t n) {
-  constexpr std::int64_t block = 8192 / sizeof(T);
+// `utmost`: the value that no other surpasses; the search ends with the first block that has it. Floats are
+// searched for NaN to the end.
+template <bool max, class T> std::int64_t Place(const T* x, std::int64_t n, T utmost) {
+  constexpr std::int64_t largest_block = 8192 / sizeof(T), first_block = sizeof(T) == 1 ? 256 : largest_block;
   T best = x[0];
-  std::int64_t at = 0;
-  for (std::int64_t i = 0; i < n; i += block) {
-    const auto count = std::min(block, n - i);
+  std::int64_t at = 0, size = 1;
+  for (std::int64_t i = 0, block = first_block, count = 0; i < n; i += count) {
+    count = std::min(block, n - i);
+    block = std::min(2 * block, largest_block);
     bool has_nan = false;
     const T extreme = ExtremeOf<max>(x + i, count, has_nan);
     if (has_nan) return std::find_if(x + i, x + i + count, [](T v) { return v != v; }) - x;
-    if (max ? extreme > best : extreme < best) best = extreme, at = i;
+    if (max ? extreme > best : extreme < best) best = extreme, at = i, size = count;
+    if (!hwy::IsFloat<T>() && best == utmost) break;
   }
-  return at + FirstEqual(x + at, std::min(block, n - at), best);
+  return at + FirstEqual(x + at, size, best);
 }
 
 // The first NaN of a row that has one.
@@ -94,17 +99,31 @@ RowReduceFn FindExtreme(bool max, Dtype dtype) {
   return ExtremeFn<std::int64_t>(max);
 }
 
-std::int64_t PlaceOfFloat(bool max, const float* x, std::int64_t n) {
-  return max ? Place<true>(x, n) : Place<false>(x, n);
+template <class T, T least, T most> std::int64_t PlaceOf(bool max, const void* x, std::int64_t n) {
+  const T* const row = static_cast<const T*>(x);
+  return max ? Place<true>(row, n, most) : Place<false>(row, n, least);
 }
-std::int64_t PlaceOfDouble(bool max, const double* x, std::int64_t n) {
-  return max ? Place<true>(x, n) : Place<false>(x, n);
+template <class T> std::int64_t PlaceOfInteger(bool max, const void* x, std::int64_t n) {
+  return PlaceOf<T, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()>(max, x, n);
 }
-std::int64_t PlaceOfInt32(bool max, const std::int32_t* x, std::int64_t n) {
-  return max ? Place<true>(x, n) : Place<false>(x, n);
+template <class T> std::int64_t PlaceOfFloat(bool max, const void* x, std::int64_t n) {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  const T* const row = static_cast<const T*>(x);
+  return max ? Place<true>(row, n, infinity) : Place<false>(row, n, -infinity);
 }
-std::int64_t PlaceOfInt64(bool max, const std::int64_t* x, std::int64_t n) {
-  return max ? Place<true>(x, n) : Place<false>(x, n);
+std::int64_t FindPlace(bool max, Dtype dtype, const void* x, std::int64_t n) {
+  switch (dtype.code) {
+    case bool_.code: return PlaceOf<std::uint8_t, 0, 1>(max, x, n);
+    case int8.code: return PlaceOfInteger<std::int8_t>(max, x, n);
+    case int16.code: return PlaceOfInteger<std::int16_t>(max, x, n);
+    case int32.code: return PlaceOfInteger<std::int32_t>(max, x, n);
+    case int64.code: return PlaceOfInteger<std::int64_t>(max, x, n);
+    case uint8.code: return PlaceOfInteger<std::uint8_t>(max, x, n);
+    case uint16.code: return PlaceOfInteger<std::uint16_t>(max, x, n);
+    case uint32.code: return PlaceOfInteger<std::uint32_t>(max, x, n);
+    case float32.code: return PlaceOfFloat<float>(max, x, n);
+    default: return PlaceOfFloat<double>(max, x, n);
+  }
 }
 
 }  // namespace
@@ -115,26 +134,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::kernels {
 HWY_EXPORT(FindExtreme);
-HWY_EXPORT(PlaceOfFloat);
-HWY_EXPORT(PlaceOfDouble);
-HWY_EXPORT(PlaceOfInt32);
-HWY_EXPORT(PlaceOfInt64);
+HWY_EXPORT(FindPlace);
 
 RowReduceFn find_extreme_of_rows(bool max, Dtype dtype) {
   return HWY_DYNAMIC_DISPATCH(FindExtreme)(max, dtype);
 }
 
-std::int64_t extreme_place(bool max, const float* x, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(PlaceOfFloat)(max, x, n);
-}
-std::int64_t extreme_place(bool max, const double* x, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(PlaceOfDouble)(max, x, n);
-}
-std::int64_t extreme_place(bool max, const std::int32_t* x, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(PlaceOfInt32)(max, x, n);
-}
-std::int64_t extreme_place(bool max, const std::int64_t* x, std::int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(PlaceOfInt64)(max, x, n);
+std::int64_t extreme_place(bool max, Dtype dtype, const void* x, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(FindPlace)(max, dtype, x, n);
 }
 }  // namespace tessera::kernels
 #endif

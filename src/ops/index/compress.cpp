@@ -61,13 +61,18 @@ Lines lines_of(const KernelArgs& a) {
   return l;
 }
 
+// Slices of so many bytes are chosen a vector at a time.
+bool are_items(std::size_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
+
 // Copies the first `count` chosen slices of this rank, line by line.
 void choose(const KernelArgs& a, const Lines& l, std::int64_t count, std::byte* to) {
   const auto* chosen = a.in[0].as<std::uint8_t>();
   const std::byte* from = a.in[1].data;
   const auto bytes = static_cast<std::size_t>(l.slice_bytes);
-  if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)
-    return kernels::choose_items(bytes, from, chosen, l.lines * l.extent, count, to);
+  if (are_items(bytes)) {
+    kernels::choose_items(bytes, from, chosen, l.lines * l.extent, count, to);
+    return;
+  }
   for (; count > 0; ++chosen, from += bytes) {
     if (*chosen == 0) continue;
     std::memcpy(to, from, bytes);
@@ -163,6 +168,33 @@ void alone(const KernelArgs& a) {
   unpack_from(runs, l, 0, 0, {0, p.size}, message.data(), a.out[0].data);
 }
 
+// Writes this rank's slices to its block of the result, and those for each other rank to leaving[rank].
+void pack_for_ranks(const KernelArgs& a, const Runs& runs, const Lines& l, std::int64_t me, Range block,
+                    std::span<Buffer> leaving) {
+  const Buffer own = packed(a, l);
+  for (std::int64_t r = 0; r < static_cast<std::int64_t>(leaving.size()); ++r) {
+    leaving[r] = Buffer::allocate(runs.between(me, r) * l.slice_bytes);
+    pack_for(runs, l, me, r, own.data(), leaving[r].data());
+  }
+  unpack_from(runs, l, me, me, block, leaving[me].data(), a.out[0].data);
+}
+// The same of one line without a copy in between: the ranks' runs follow each other in the mask.
+void choose_for_ranks(const KernelArgs& a, const Runs& runs, const Lines& l, std::int64_t me, Range block,
+                      std::span<Buffer> leaving) {
+  const auto* const chosen = a.in[0].as<std::uint8_t>();
+  std::int64_t read = 0;
+  for (std::int64_t r = 0; r < static_cast<std::int64_t>(leaving.size()); ++r) {
+    const Range run = runs.of(0, me, r);
+    if (run.size() == 0) continue;
+    if (r != me) leaving[r] = Buffer::allocate(run.size() * l.slice_bytes);
+    std::byte* const to =
+        r == me ? a.out[0].data + (run.start - block.start) * l.slice_bytes : leaving[r].data();
+    read +=
+        kernels::choose_items(static_cast<std::size_t>(l.slice_bytes), a.in[1].data + read * l.slice_bytes,
+                              chosen + read, l.extent - read, run.size(), to);
+  }
+}
+
 void together(const CommunicationArgs& args) {
   const KernelArgs& a = args.local;
   const auto& p = params_of(a.params);
@@ -173,16 +205,20 @@ void together(const CommunicationArgs& args) {
   comm::all_gather(comm, l.chosen.data(), l.lines * static_cast<std::int64_t>(sizeof(std::int64_t)),
                    counts.data());
   const Runs runs(std::move(counts), l.lines, ranks, p.size);
-  const Buffer own = packed(a, l);
+  const Range block = block_range(p.size, ranks, me);
+  if (!runs.reach_the_end()) fill_all(a.out[0], p.fill);
   std::vector<Buffer> leaving(static_cast<std::size_t>(ranks)), arriving(static_cast<std::size_t>(ranks));
+  const bool are_chosen_at_once = l.lines == 1 && are_items(static_cast<std::size_t>(l.slice_bytes));
+  if (are_chosen_at_once)
+    choose_for_ranks(a, runs, l, me, block, leaving);
+  else
+    pack_for_ranks(a, runs, l, me, block, leaving);
   std::vector<comm::Message> sends, receives;
   std::vector<std::int64_t> sources;
   for (std::int64_t r = 0; r < ranks; ++r) {
+    if (r == me) continue;
     const auto out_bytes = runs.between(me, r) * l.slice_bytes,
                in_bytes = runs.between(r, me) * l.slice_bytes;
-    leaving[r] = Buffer::allocate(out_bytes);
-    pack_for(runs, l, me, r, own.data(), leaving[r].data());
-    if (r == me) continue;
     arriving[r] = Buffer::allocate(in_bytes);
     if (out_bytes > 0) sends.push_back({comm.device_ids()[r], leaving[r].data(), out_bytes});
     if (in_bytes > 0) {
@@ -190,9 +226,6 @@ void together(const CommunicationArgs& args) {
       sources.push_back(r);
     }
   }
-  const Range block = block_range(p.size, ranks, me);
-  if (!runs.reach_the_end()) fill_all(a.out[0], p.fill);
-  unpack_from(runs, l, me, me, block, leaving[me].data(), a.out[0].data);
   comm::exchange(
       comm, sends, receives,
       [&](std::size_t i) {

@@ -22,6 +22,35 @@ TEST(Masks, the_result_is_split_as_the_operand_was) {
 }
 
 // A communicating kernel's traffic is counted, and is at most a block of the result.
+// Lines whose chosen elements crowd in a few blocks, so that they move to other ranks, in any direction.
+template <class T> void expect_chosen_of_a_line(std::int64_t n) {
+  std::vector<T> values(n);
+  for (std::int64_t i = 0; i < n; ++i) values[i] = static_cast<T>(static_cast<float>(i % 251));
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const Array x = device_put(array(values), mesh, P("x"));
+  for (const auto& [from, to] : {std::pair{0.0, 1.0}, {0.0, 0.2}, {0.7, 1.0}, {0.4, 0.41}, {0.5, 0.5}})
+    for (const std::int64_t every : {1, 2, 7}) {
+      std::vector<std::int8_t> places(n);
+      std::vector<T> chosen;
+      for (std::int64_t i = 0; i < n; ++i) {
+        places[i] = static_cast<double>(i) >= from * static_cast<double>(n) &&
+                    static_cast<double>(i) < to * static_cast<double>(n) && i % every == 0;
+        if (places[i] != 0) chosen.push_back(values[i]);
+      }
+      const Array mask = device_put(array(places) != 0, mesh, P("x"));
+      EXPECT_EQ(to_vector<T>(x(mask)), chosen) << n << " from " << from << " to " << to << " every " << every;
+    }
+}
+TEST(Masks, what_a_line_chooses_moves_to_its_rank) {
+  for (const std::int64_t n : {1, 5, 1000, 4099}) {
+    expect_chosen_of_a_line<std::uint8_t>(n);
+    expect_chosen_of_a_line<std::int16_t>(n);
+    expect_chosen_of_a_line<float>(n);
+    expect_chosen_of_a_line<std::complex<float>>(n);
+    expect_chosen_of_a_line<std::complex<double>>(n);
+  }
+}
+
 TEST(Masks, nothing_is_gathered) {
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const std::int64_t block = 4096;
