@@ -71,7 +71,7 @@ struct Maximum {
 struct Minimum {
   template <class T> static T of(T a, T b) { return ((a < b) | (a != a)) ? a : b; }
 };
-// Where one operand is NaN, the other. Of two zeros the second, as from maximum.
+// The results of fmax and fmin: the other operand where one is NaN, the second of two zeros.
 struct FMax {
   template <class T> static T of(T a, T b) { return ((a > b) | (b != b)) ? a : b; }
 };

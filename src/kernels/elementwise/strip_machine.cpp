@@ -48,7 +48,7 @@ template <class T> HWY_INLINE void store(const std::byte* at, V<T> v) {
 template <class T> HWY_INLINE V<T> same(T value) { return value - V<T>{}; }  // -0 stays -0
 
 constexpr bool is_max(StripOp op) { return op == StripOp::maximum || op == StripOp::fmax; }
-// Where one operand of fmax and fmin is NaN, the result is the other; maximum and minimum return the NaN.
+// The result of fmax and fmin is the other operand where one is NaN; maximum and minimum return the NaN.
 constexpr bool prefers_numbers(StripOp op) { return op == StripOp::fmax || op == StripOp::fmin; }
 
 // Operations that are one instruction on x86, while compare and select take four. They return the second

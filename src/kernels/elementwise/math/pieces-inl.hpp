@@ -64,7 +64,9 @@ template <class D, class V> HWY_INLINE V PowerOfTwo(D d, V n) {
 template <class D, class V, class F, class... W> HWY_INLINE V InDoubles(D d, F f, V v, W... more) {
 #if HWY_TARGET == HWY_SCALAR
   const hn::Rebind<double, D> wide;
-  return hn::DemoteTo(d, f(wide, hn::PromoteTo(wide, v), hn::PromoteTo(wide, more)...));
+  // Highway's conversion of one number gives the largest float where the result is infinite.
+  return hn::Set(
+      d, static_cast<float>(hn::GetLane(f(wide, hn::PromoteTo(wide, v), hn::PromoteTo(wide, more)...))));
 #else
   const hn::Half<D> half;
   const hn::Rebind<double, decltype(half)> wide;
