@@ -116,10 +116,13 @@ Array setxor1d(const Operand& a, const Operand& b, SizedOptions options) {
 namespace {
 
 // Whether x is among integers whose range is known and short, by a table of the range; no array if it is not.
+// The range of small dtypes is known.
 Array is_in_range_table(const Array& x, const Array& among, const Array& test) {
   constexpr double longest = 1 << 20, most = 1 << 30;
   if (!is_integer(x.dtype()) || !is_integer(test.dtype())) return {};
-  const auto range = known_range(test);
+  auto range = known_range(test);
+  if (!range && itemsize(x.dtype()) == 1)
+    range = x.dtype() == uint8 ? std::pair{0.0, 255.0} : std::pair{-128.0, 127.0};
   if (!range || range->first < -most || range->second > most) return {};
   const double span = range->second - range->first + 1;
   if (span > longest || span * 8 > static_cast<double>(x.size())) return {};

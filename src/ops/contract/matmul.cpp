@@ -125,6 +125,10 @@ Array dot(const Operand& a, const Operand& b) {
   const Call call("dot", a.where);
   check_both(a, b);
   if (a.array.ndim() == 0 || b.array.ndim() == 0) return multiply(a, b);
+  // A few elements decide most often what the product of two vectors of bools is.
+  if (a.array.ndim() == 1 && a.array.shape() == b.array.shape() && is_bool(a.array.dtype()) &&
+      is_bool(b.array.dtype()))
+    return any(logical_and(a, b));
   return tensordot(a, b, {{a.array.ndim() - 1}, {b.array.ndim() == 1 ? 0 : b.array.ndim() - 2}});
 }
 

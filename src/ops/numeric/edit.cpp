@@ -1,4 +1,5 @@
 // NumPy's functions that edit an array, composed of slices, concatenations and scatters.
+#include <tessera/control/lax.hpp>
 #include <tessera/ops/arrange.hpp>
 #include <tessera/ops/edit.hpp>
 #include <tessera/ops/sized.hpp>
@@ -64,7 +65,7 @@ Array highest_of(Dtype dtype) {
 Array as_bits(const Array& x, int dim) {
   if (!is_integer(x.dtype()) && !is_bool(x.dtype()))
     throw DtypeError(call_text() + ": bits of " + name(x.dtype()) + "; it takes bools and integers");
-  return moveaxis(astype(x != 0, uint8), dim, -1);
+  return moveaxis(astype(is_bool(x.dtype()) ? x : x != 0, uint8), dim, -1);
 }
 // 128, 64, ..., 1 or 7, 6, ..., 0.
 Array shifts() { return astype(7 - arange(8), uint8); }
@@ -228,8 +229,12 @@ Array packbits(const Operand& x, int axis) {
   widths.back().second = static_cast<int>((8 - extents.back() % 8) % 8);
   extents.back() = (extents.back() + 7) / 8;
   extents.push_back(8);
-  const Array grouped = bitwise_left_shift(reshape(pad(bits, widths), Shape(std::move(extents))), shifts());
-  return moveaxis(astype(sum(grouped, -1), uint8), -1, dim);
+  // Eight bytes are one word, the first the lowest: byte i times 2^(63 - 9 i) is bit 63 - i. What else the
+  // product adds lies below these bits or beyond the word.
+  const Array words = bitcast_convert_type(reshape(pad(bits, widths), Shape(std::move(extents))), uint64);
+  const auto number = [](std::uint64_t value) { return full({}, value, uint64); };
+  const Array highest = bitwise_right_shift(words * number(0x8040201008040201), number(56));
+  return moveaxis(astype(highest, uint8), -1, dim);
 }
 Array unpackbits(const Operand& x, int axis) {
   const Call call("unpackbits", x.where);

@@ -194,8 +194,16 @@ Array cross(const Operand& a, const Operand& b) {
     if (x->ndim() == 0 || x->shape().back() != 3)
       throw ShapeError(call_text() + ": the arrays have shapes " + to_string(a.array.shape()) + " and " +
                        to_string(b.array.shape()) + "; the last extent of both must be 3");
-  const auto turned = [](const Array& x, int by) { return roll(x, by, -1); };
-  return turned(a.array, -1) * turned(b.array, -2) - turned(a.array, -2) * turned(b.array, -1);
+  const auto component = [](const Array& x, int i) {
+    std::vector<IndexPart> parts(static_cast<std::size_t>(x.ndim() - 1), IndexPart(slice()));
+    parts.emplace_back(i % 3);
+    return index(x, std::move(parts));
+  };
+  const auto product = [&](int i) {
+    return component(a.array, i + 1) * component(b.array, i + 2) -
+           component(a.array, i + 2) * component(b.array, i + 1);
+  };
+  return stack({product(0), product(1), product(2)}, -1);
 }
 
 Array vecdot(const Operand& a, const Operand& b, int axis) {

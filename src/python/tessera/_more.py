@@ -294,12 +294,15 @@ def packbits(x, axis=None, bitorder="big"):
     if x.dtype.kind not in "biu":
         raise TypeError(f"packbits at {_core.here()}: bits of {x.dtype}; it takes bools and integers")
     x, axis = (ravel(x), 0) if axis is None else (x, axis % x.ndim)
-    bits = _core.astype(_core.not_equal(moveaxis(x, axis, -1), 0), _core.uint8)
+    x = moveaxis(x, axis, -1)
+    bits = _core.astype(x if x.dtype.kind == "b" else _core.not_equal(x, 0), _core.uint8)
     missing = -bits.shape[-1] % 8
     bits = _core.pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)], "constant", 0.0)
-    weights = _np.uint8([128, 64, 32, 16, 8, 4, 2, 1] if _order(bitorder, "packbits") == "big" else [1, 2, 4, 8, 16, 32, 64, 128])
-    grouped = _core.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8)) * asarray(weights)
-    return moveaxis(_core.astype(_core.sum(grouped, -1), _core.uint8), -1, axis)
+    # Eight bytes are one word: byte i times 2^(63 - 9 i), or 2^(56 - 7 i), is bit 63 - i, or 56 + i; what else the product adds lies below or beyond.
+    factor = _np.uint64(0x8040201008040201 if _order(bitorder, "packbits") == "big" else 0x0102040810204080)
+    words = _core.bitcast_convert_type(_core.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8)), _core.uint64)
+    highest = _core.bitwise_right_shift(_core.multiply(words, asarray(factor)), asarray(_np.uint64(56)))
+    return moveaxis(_core.astype(highest, _core.uint8), -1, axis)
 
 
 def unpackbits(x, axis=None, count=None, bitorder="big"):
