@@ -7,6 +7,7 @@
 #include "kernels/dense/convolve.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/build.hpp"
 #include "ops/contract/dot_general.hpp"
@@ -16,6 +17,8 @@
 
 namespace tessera {
 namespace {
+
+bool is_ordered(const OpDef& op) { return op.same_bits == SameBits::made_for_it; }
 
 struct ConvParams {
   std::vector<std::int64_t> strides, dilation, before, after;  // per spatial dim; before, after: padding
@@ -85,6 +88,138 @@ kernels::ConvolveShape local_shape(const ConvParams& p, const Tile& x, const Til
   return shape;
 }
 
+std::vector<std::int64_t> taps_of(const Shape& weights) { return {weights.begin() + 2, weights.end()}; }
+
+// ---- one signal or image, split along its first spatial dim ----
+// The block is read where it lies. Only the halo moves, and the rows of the result that need it are convolved
+// from a small window of their own.
+//   3 taps, 2 ranks, 8 rows: rank 0 has 0..3 and gets 4; rows 0..2 read the block, row 3 the window 2..4
+constexpr std::size_t split_dim = 2;
+
+struct Halo {
+  Range before, after;
+};
+// The halo of a block: what its part of the result reads before and after it.
+Halo halo_of(Range read, Range own) {
+  const auto before = std::clamp(own.start, read.start, read.stop);
+  return {{read.start, before}, {std::clamp(own.stop, before, read.stop), read.stop}};
+}
+
+// The halos of all blocks, one after the other, each as long as the longest; -1 if the operand is not a split
+// signal or image, or its blocks are not much longer than their halos.
+int fetch_halos(ProgramBuilder& builder, const ConvParams& p, int x, const Sharding& like,
+                const Shape& output, std::int64_t taps) {
+  constexpr std::int64_t least_blocks_per_halo = 8;
+  const Type type = builder.value(x).type;
+  const auto layout = builder.value(x).layout.dim_axes(output.ndim()), target = like.dim_axes(output.ndim());
+  const bool is_single = type.shape[0] == 1 && type.shape[1] == 1 && output[1] == 1;
+  const auto parts = output.ndim() > 2 ? parts_along(like, split_dim, output.ndim()) : 1;
+  if (!is_single || parts < 2 || layout != target || builder.value(x).layout.mesh() != like.mesh()) return -1;
+  for (std::size_t d = split_dim + 1; d < target.size(); ++d)
+    if (!target[d].empty()) return -1;
+  std::vector<Halo> halos;
+  std::int64_t longest = 0;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const Range read =
+        needed(p, 0, type.shape[split_dim], taps, block_range(output[split_dim], parts, part), false);
+    halos.push_back(halo_of(read, block_range(type.shape[split_dim], parts, part)));
+    longest = std::max(longest, halos.back().before.size() + halos.back().after.size());
+  }
+  if (longest == 0 || longest * least_blocks_per_halo > type.shape[split_dim] / parts) return -1;
+  Type packed = type;
+  packed.shape[split_dim] = longest * parts;
+  Remap map;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    std::int64_t to = part * longest;
+    for (const Range range : {halos[part].before, halos[part].after}) {
+      if (range.size() <= 0) continue;
+      RemapPiece piece{0, whole_box(packed.shape), std::vector<std::int64_t>(type.shape.size(), 0),
+                       std::vector<std::int64_t>(type.shape.size(), 1)};
+      piece.to[split_dim] = {to, to + range.size()};
+      piece.offset[split_dim] = range.start - to;
+      map.pieces.push_back(std::move(piece));
+      to += range.size();
+    }
+  }
+  return builder.remap(std::move(map), {x}, std::move(packed), like);
+}
+
+// The convolution of a block beside its halo.
+class BesideHalo {
+ public:
+  BesideHalo(const ConvParams& p, const KernelArgs& a)
+      : p_(p),
+        x_(a.in[0]),
+        weights_(a.in[1]),
+        halos_(a.in[2]),
+        y_(a.out[0]),
+        shape_(local_shape(p, x_, weights_, y_, is_ordered(a.op))),
+        own_(x_.box[split_dim]),
+        halo_(halo_of(read_by(y_.box[split_dim]), own_)) {}
+
+  void run() const {
+    const Range rows = y_.box[split_dim];
+    if (rows.size() <= 0) return;
+    const Range inside = rows_of_block(rows);
+    if (inside.size() > 0) compute(inside, x_.data, own_);
+    for (const Range edge : {Range{rows.start, inside.start}, Range{inside.stop, rows.stop}})
+      if (edge.size() > 0) compute_from_window(edge);
+  }
+
+ private:
+  std::int64_t taps() const { return shape_.dims[0].taps; }
+  Range read_by(Range rows) const { return needed(p_, 0, x_.global[split_dim], taps(), rows, false); }
+
+  // The rows that read no element of the halo.
+  Range rows_of_block(Range rows) const {
+    if (own_.size() <= 0) return {rows.stop, rows.stop};
+    const auto stride = p_.strides[0], reach = p_.dilation[0] * (taps() - 1);
+    const auto from_start = (own_.start + p_.before[0] + stride - 1) / stride;
+    const auto until_stop = own_.stop - 1 + p_.before[0] - reach;  // the last first element read
+    const auto start = own_.start == 0 ? rows.start : std::clamp(from_start, rows.start, rows.stop);
+    const auto stop = own_.stop == x_.global[split_dim] ? rows.stop
+                      : until_stop < 0                  ? start
+                                                        : until_stop / stride + 1;
+    return {start, std::clamp(stop, start, rows.stop)};
+  }
+
+  std::size_t row_bytes(const Tile& tile) const {
+    const auto rows = tile.box[split_dim].size();
+    return rows == 0 ? 0 : static_cast<std::size_t>(tile.bytes() / rows);
+  }
+  // Rows of the result from operand rows `held`.
+  void compute(Range rows, const std::byte* x, Range held) const {
+    auto shape = shape_;
+    shape.dims[0].in = held.size();
+    shape.dims[0].out = rows.size();
+    shape.dims[0].first = rows.start * p_.strides[0] - p_.before[0] - held.start;
+    const auto offset = static_cast<std::size_t>(rows.start - y_.box[split_dim].start) * row_bytes(y_);
+    kernels::convolve(shape, x, weights_.data, y_.data + offset);
+  }
+  void compute_from_window(Range rows) const {
+    const Range read = read_by(rows);
+    const std::size_t bytes = row_bytes(halos_);
+    std::vector<std::byte> window(static_cast<std::size_t>(read.size()) * bytes);
+    const auto copy = [&](Range held, const std::byte* from) {
+      const auto start = std::max(held.start, read.start), stop = std::min(held.stop, read.stop);
+      if (start < stop)
+        std::memcpy(window.data() + static_cast<std::size_t>(start - read.start) * bytes,
+                    from + static_cast<std::size_t>(start - held.start) * bytes,
+                    static_cast<std::size_t>(stop - start) * bytes);
+    };
+    copy(halo_.before, halos_.data);
+    copy(own_, x_.data);
+    copy(halo_.after, halos_.data + static_cast<std::size_t>(halo_.before.size()) * bytes);
+    compute(rows, window.data(), read);
+  }
+
+  const ConvParams& p_;
+  const Tile &x_, &weights_, &halos_, &y_;
+  const kernels::ConvolveShape shape_;
+  const Range own_;
+  const Halo halo_;
+};
+
 RuleReading read_groups(const Params& p, std::span<const Shape>) {
   return {{{{'g', params_of(p).groups}}}, {}};
 }
@@ -94,8 +229,6 @@ double flops_of(const Shape& weights, const Shape& y) {
   for (std::size_t d = 1; d < weights.size(); ++d) per_output *= static_cast<double>(weights[d]);
   return per_output * static_cast<double>(y.elements());
 }
-
-std::vector<std::int64_t> taps_of(const Shape& weights) { return {weights.begin() + 2, weights.end()}; }
 
 Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p);
 Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps);
@@ -159,7 +292,6 @@ Array with_dim_cut(const Array& x, std::size_t dim, std::int64_t size) {  // (b 
 }
 
 // Sums in the fixed order of a ReproducibleScope: `other` replaces the op.
-bool is_ordered(const OpDef& op) { return op.same_bits == SameBits::made_for_it; }
 template <const OpDef& other>
 std::vector<Array> ordered(const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) {
   if (!is_inexact(in[0].dtype())) return {};
@@ -188,12 +320,17 @@ const OpDef conv_op{
                     const auto& p = params_of(*node.params);
                     const Type& out = node.outputs[0].type;
                     const Sharding layout = builder.placement().outputs[0];
-                    const int windows = fetch_spatial_windows(builder, p, in[0], layout, out.shape,
-                                                              taps_of(builder.value(in[1]).type.shape));
+                    const auto taps = taps_of(builder.value(in[1]).type.shape);
+                    const int halos =
+                        taps.empty() ? -1 : fetch_halos(builder, p, in[0], layout, out.shape, taps[0]);
+                    if (halos >= 0)
+                      return builder.kernel(*node.op, node.params, {in[0], in[1], halos}, {out}, {layout});
+                    const int windows = fetch_spatial_windows(builder, p, in[0], layout, out.shape, taps);
                     return builder.kernel(*node.op, node.params, {windows, in[1]}, {out}, {layout});
                   },
                   .kernel =
                       [](const KernelArgs& a) {
+                        if (a.in.size() == 3) return BesideHalo(params_of(a.params), a).run();
                         kernels::convolve(
                             local_shape(params_of(a.params), a.in[0], a.in[1], a.out[0], is_ordered(a.op)),
                             a.in[0].data, a.in[1].data, a.out[0].data);

@@ -1,5 +1,7 @@
 // conv compared with plain loops: strides, padding, dilation, groups, any number of spatial dims, any
 // shardings; and its traffic.
+#include <tessera/ops/reproducible.hpp>
+
 #include "support/layouts.hpp"
 
 namespace tessera::test {
@@ -85,6 +87,48 @@ TEST(Conv, a_split_spatial_dim_exchanges_its_halo_only) {
   }
   const Array images = device_put(zeros({2 * n, 2, 8, 8}), mesh, P("x"));
   EXPECT_THAT(program_of(conv(images, k)), Not(HasSubstr("bytes=")));
+}
+
+// One signal or image whose blocks are much longer than their halos, so that they are read where they lie.
+TEST(Conv, a_split_signal_is_read_in_place_beside_its_halo) {
+  const int n = device_count();
+  const Mesh mesh = make_mesh({n}, {"x"});
+  std::mt19937 random(17);
+  for (int round = 0; round < 24; ++round) {
+    ConvOptions o;
+    const int spatial = pick(random, 1, 2);
+    std::vector<std::int64_t> xs{1, 1}, ks{1, 1}, ys{1, 1};
+    for (int d = 0; d < spatial; ++d) {
+      ks.push_back(pick(random, 1, 4));
+      o.strides.push_back(pick(random, 1, 3));
+      o.dilation.push_back(pick(random, 1, 2));
+      o.padding.push_back({pick(random, 0, 3) * pick(random, 0, 3), pick(random, 0, 9)});
+      const auto reach = (ks.back() - 1) * o.dilation.back() + 1;
+      xs.push_back(d == 0 ? 150 * n + pick(random, 0, n) : reach + pick(random, 0, 5));
+      ys.push_back((xs.back() + o.padding.back().first + o.padding.back().second - reach) / o.strides.back() +
+                   1);
+    }
+    const Dtype dtype = round % 3 == 0 ? int32 : round % 3 == 1 ? float64 : float32;
+    const Array x =
+        device_put(make(Shape(xs), dtype, [&](const Position& at) { return value_of(at, Shape(xs), 1); }),
+                   mesh, P(None, None, "x"));
+    const Array k = make(Shape(ks), dtype, [&](const Position& at) { return value_of(at, Shape(ks), 5); });
+    const auto expected = [&](const Position& at) { return correlate(at, Shape(xs), Shape(ks), o); };
+    const auto text = "round " + std::to_string(round) + to_string(Shape(xs)) + to_string(Shape(ks));
+    expect_elements(conv(x, k, o), Shape(ys), expected, text);
+    const ReproducibleScope scope;
+    expect_elements(conv(x, k, o), Shape(ys), expected, text + " in order");
+  }
+}
+
+TEST(Conv, a_split_signal_moves_nothing_but_its_halo) {
+  const int n = device_count();
+  const Mesh mesh = make_mesh({n}, {"x"});
+  const Array x = device_put(zeros({1, 1, 1000 * n}), mesh, P(None, None, "x")), k = zeros({1, 1, 5});
+  const auto text = program_of(conv(x, k, {.padding = {{2, 2}}}));
+  if (n == 1) return;
+  EXPECT_THAT(text, HasSubstr(n == 2 ? "bytes=8" : "bytes=16"));
+  EXPECT_THAT(text, Not(HasSubstr("f32[1,1,1002]"))) << "the block is copied beside its halo: " << text;
 }
 
 TEST(Conv, errors_show_the_shapes) {
