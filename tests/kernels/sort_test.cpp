@@ -6,9 +6,11 @@
 #include <barrier>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <numeric>
+#include <random>
 #include <thread>
 
 #include "kernels/sort/count_digits.hpp"
@@ -139,6 +141,37 @@ TEST(sort, merged_runs_are_the_stable_sort_of_their_concatenation) {
       }
     }
   });
+}
+
+// Numbers without NaN and -0 are merged by vectors, from runs that alternate, follow each other, or repeat.
+template <class T> void expect_merged_numbers() {
+  std::mt19937_64 bits(5);
+  for (const std::int64_t n : {1, 15, 70, 1000, 4099, 70'001})
+    for (const std::int64_t middle : {std::int64_t{0}, n / 3, n / 2, n - 1})
+      for (const std::uint64_t span : {std::uint64_t{3}, std::uint64_t{1000}, ~std::uint64_t{0} >> 12})
+        for (const bool is_apart : {false, true}) {
+          std::vector<T> keys(static_cast<std::size_t>(n));
+          for (auto& key : keys) key = static_cast<T>(bits() % span) - static_cast<T>(span / 2);
+          if (is_apart) std::sort(keys.begin(), keys.end(), std::greater<>());
+          std::sort(keys.begin(), keys.begin() + middle);
+          std::sort(keys.begin() + middle, keys.end());
+          auto expected = keys;
+          std::sort(expected.begin(), expected.end());
+          std::vector<T> out(keys.size() + 1, T(77));
+          const std::int64_t offsets[] = {0, middle, n};
+          merge_runs(dtype_of<T>(), keys.data(), nullptr, offsets, {}, out.data(), nullptr);
+          EXPECT_EQ(out.back(), T(77)) << "nothing is written past the end";
+          out.pop_back();
+          ASSERT_EQ(out, expected) << n << " from " << middle << " span " << span << " apart " << is_apart;
+        }
+}
+TEST(sort, merged_runs_of_plain_numbers) {
+  expect_merged_numbers<float>();
+  expect_merged_numbers<double>();
+  expect_merged_numbers<std::int32_t>();
+  expect_merged_numbers<std::uint32_t>();
+  expect_merged_numbers<std::int64_t>();
+  expect_merged_numbers<std::uint64_t>();
 }
 
 TEST(searchsorted, left_and_right_of_equals) {

@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <vector>
 
 #include "kernels/parallel.hpp"
+#include "kernels/sort/merge_vectors.hpp"
 #include "kernels/sort/order_key.hpp"
 #include "kernels/sort/sort.hpp"
 #include "types/pooled.hpp"
@@ -82,6 +85,32 @@ void merge_lanes(From<T> from, SortOrder order, To<T> to, std::span<Lane, count>
   }
 }
 
+// Whether equal elements of an ascending run have equal bits, and none is NaN.
+template <class T> bool is_plain(const T* begin, const T* end) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (begin != end && end[-1] != end[-1]) return false;
+    const auto zeros = std::equal_range(begin, end, T(0));
+    return std::none_of(zeros.first, zeros.second, [](T zero) { return std::signbit(zero); });
+  }
+  return true;
+}
+template <class T> bool merge_plain(From<T> from, std::span<const Lane, 4> lanes, SortOrder order, To<T> to) {
+  if constexpr (has_vector_merge<T>) {
+    if (order.descending) return false;
+    std::array<RunsToMerge<T>, 4> runs;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const Lane& lane = lanes[i];
+      runs[i] = {from.keys + lane.left, from.keys + lane.left_end, from.keys + lane.right,
+                 from.keys + lane.right_end, to.keys + lane.at};
+      if (!is_plain(runs[i].left, runs[i].left_end) || !is_plain(runs[i].right, runs[i].right_end))
+        return false;
+    }
+    merge_by_vectors(std::span(runs));
+    return true;
+  }
+  return false;
+}
+
 // Merges elements [first, last) of the result. Each step depends on the one before it: four interleaved parts
 // keep the processor busy.
 template <class T, bool has_payload>
@@ -91,6 +120,8 @@ void merge_part(From<T> from, Pair p, std::int64_t first, std::int64_t last, Sor
   for (std::int64_t i = 0; i < count; ++i)
     lanes[i] =
         lane_of(from, p, first + (last - first) * i / count, first + (last - first) * (i + 1) / count, order);
+  if constexpr (!has_payload)
+    if (merge_plain<T>(from, std::span<const Lane, count>(lanes), order, to)) return;
   merge_lanes<T, has_payload>(from, order, to, std::span(lanes));
   for (auto& lane : lanes) {
     merge_lanes<T, has_payload>(from, order, to, std::span<Lane, 1>(&lane, 1));
