@@ -40,8 +40,59 @@ HWY_INLINE void hash(u32 k0, u32 k1, u32& first, u32& second) {
 #undef TESSERA_ROUNDS_EVEN
 #undef TESSERA_ROUNDS_ODD
 
+// Four vectors of counters: the rounds of one depend on each other, and those of the others fill the gaps.
+template <class D> struct FourVectors {
+  using V = hn::Vec<D>;
+  V a, b, c, e;
+  HWY_INLINE FourVectors(D d, const u32* x, std::int64_t lanes)
+      : a(hn::LoadU(d, x)),
+        b(hn::LoadU(d, x + lanes)),
+        c(hn::LoadU(d, x + 2 * lanes)),
+        e(hn::LoadU(d, x + 3 * lanes)) {}
+  HWY_INLINE void store(D d, u32* x, std::int64_t lanes) const {
+    hn::StoreU(a, d, x), hn::StoreU(b, d, x + lanes), hn::StoreU(c, d, x + 2 * lanes),
+        hn::StoreU(e, d, x + 3 * lanes);
+  }
+  HWY_INLINE void add(V k) { a = hn::Add(a, k), b = hn::Add(b, k), c = hn::Add(c, k), e = hn::Add(e, k); }
+};
+template <int r, class D> HWY_INLINE void Round(FourVectors<D>& x, FourVectors<D>& y) {
+  x.a = hn::Add(x.a, y.a), x.b = hn::Add(x.b, y.b), x.c = hn::Add(x.c, y.c), x.e = hn::Add(x.e, y.e);
+  y.a = hn::RotateRight<32 - r>(y.a), y.b = hn::RotateRight<32 - r>(y.b);
+  y.c = hn::RotateRight<32 - r>(y.c), y.e = hn::RotateRight<32 - r>(y.e);
+  y.a = hn::Xor(y.a, x.a), y.b = hn::Xor(y.b, x.b), y.c = hn::Xor(y.c, x.c), y.e = hn::Xor(y.e, x.e);
+}
+template <class D> HWY_INLINE void EvenRounds(FourVectors<D>& x, FourVectors<D>& y) {
+  Round<13>(x, y), Round<15>(x, y), Round<26>(x, y), Round<6>(x, y);
+}
+template <class D> HWY_INLINE void OddRounds(FourVectors<D>& x, FourVectors<D>& y) {
+  Round<17>(x, y), Round<29>(x, y), Round<16>(x, y), Round<24>(x, y);
+}
+
 void HashCounters(u32 k0, u32 k1, u32* HWY_RESTRICT x0, u32* HWY_RESTRICT x1, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) hash(k0, k1, x0[i], x1[i]);
+  const hn::ScalableTag<u32> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const u32 k2 = k0 ^ k1 ^ 0x1BD11BDAu;
+  const auto set = [d](u32 key) HWY_ATTR { return hn::Set(d, key); };
+  const auto key0 = set(k0), key1 = set(k1), key2 = set(k2);
+  const auto after1 = set(k2 + 1), after2 = set(k0 + 2), after3 = set(k1 + 3), after4 = set(k2 + 4),
+             after5 = set(k0 + 5);
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    FourVectors<decltype(d)> x(d, x0 + i, lanes), y(d, x1 + i, lanes);
+    x.add(key0), y.add(key1);
+    EvenRounds(x, y);
+    x.add(key1), y.add(after1);
+    OddRounds(x, y);
+    x.add(key2), y.add(after2);
+    EvenRounds(x, y);
+    x.add(key0), y.add(after3);
+    OddRounds(x, y);
+    x.add(key1), y.add(after4);
+    EvenRounds(x, y);
+    x.add(key2), y.add(after5);
+    x.store(d, x0 + i, lanes), y.store(d, x1 + i, lanes);
+  }
+  for (; i < n; ++i) hash(k0, k1, x0[i], x1[i]);
 }
 void HashKeyedCounters(const u32* HWY_RESTRICT k0, const u32* HWY_RESTRICT k1, u32* HWY_RESTRICT x0,
                        u32* HWY_RESTRICT x1, std::int64_t n) {
