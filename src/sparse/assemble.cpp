@@ -116,6 +116,7 @@ SparsePlan rows_of(const LocalEntries& own, Range rows, Range own_columns) {
       plan.column.push_back(static_cast<std::int32_t>(
           std::lower_bound(plan.others.begin(), plan.others.end(), own.columns[k]) - plan.others.begin()));
     plan.begin.push_back(static_cast<std::int64_t>(k));
+    if (plan.split.back() < plan.begin.back()) plan.receiving.push_back(row - rows.start);
   }
   return plan;
 }

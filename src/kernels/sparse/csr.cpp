@@ -34,17 +34,25 @@ RowRange run_of(const CsrRows& a, CsrPart part, std::int64_t row) {
                               : RowRange{a.split[row], a.begin[row + 1]};
 }
 
+// Calls visit(row) for the rows that have entries of the part, which are few where others hold the columns.
+template <class Visit> void for_rows_of(const CsrRows& a, CsrPart part, Visit visit) {
+  if (part == CsrPart::others)
+    for (const auto r : a.receiving) visit(r);
+  else
+    for (std::int64_t r = 0; r < a.rows; ++r) visit(r);
+}
+
 template <class T> void multiply_vector(CsrPart part, const CsrRows& a, const T* values, const T* x, T* y) {
-  for (std::int64_t r = 0; r < a.rows; ++r) {
+  for_rows_of(a, part, [&](std::int64_t r) {
     const auto [first, last] = run_of(a, part, r);
     T sum{};
     for (auto e = first; e < last; ++e) sum += product(values[e], x[a.column[e]]);
     y[r] = part == CsrPart::own ? sum : y[r] + sum;
-  }
+  });
 }
 template <class T>
 void multiply(CsrPart part, const CsrRows& a, const T* values, const T* x, std::int64_t width, T* y) {
-  for (std::int64_t r = 0; r < a.rows; ++r) {
+  for_rows_of(a, part, [&](std::int64_t r) {
     const auto [first, last] = run_of(a, part, r);
     T* to = y + r * width;
     if (part == CsrPart::own)
@@ -54,17 +62,18 @@ void multiply(CsrPart part, const CsrRows& a, const T* values, const T* x, std::
       const T* from = x + a.column[e] * width;
       for (std::int64_t k = 0; k < width; ++k) to[k] += product(value, from[k]);
     }
-  }
+  });
 }
 
-bool is_among(const CsrRows& a, RowsWith which, std::int64_t r) {
-  return (a.split[r] == a.begin[r + 1]) == (which == RowsWith::own_columns);
+template <class Visit> void for_rows_with(const CsrRows& a, RowsWith which, Visit visit) {
+  if (which == RowsWith::received_columns) return for_rows_of(a, CsrPart::others, visit);
+  for (std::int64_t r = 0; r < a.rows; ++r)
+    if (a.split[r] == a.begin[r + 1]) visit(r);
 }
 // One element of a row is added up in a register; with several each entry is read once.
 template <class T> void multiply_vector_in_order(const CsrRows& a, RowsWith which, const T* values,
                                                  const T* own, const T* others, std::int64_t before, T* y) {
-  for (std::int64_t r = 0; r < a.rows; ++r) {
-    if (!is_among(a, which, r)) continue;
+  for_rows_with(a, which, [&](std::int64_t r) {
     T sum{};
     auto other = a.split[r];
     for (; other < a.begin[r + 1] && a.column[other] < before; ++other)
@@ -72,13 +81,12 @@ template <class T> void multiply_vector_in_order(const CsrRows& a, RowsWith whic
     for (auto e = a.begin[r]; e < a.split[r]; ++e) sum += product(values[e], own[a.column[e]]);
     for (; other < a.begin[r + 1]; ++other) sum += product(values[other], others[a.column[other]]);
     y[r] = sum;
-  }
+  });
 }
 template <class T> void multiply_in_order(const CsrRows& a, RowsWith which, const T* values, const T* own,
                                           const T* others, std::int64_t before, std::int64_t width, T* y) {
   if (width == 1) return multiply_vector_in_order(a, which, values, own, others, before, y);
-  for (std::int64_t r = 0; r < a.rows; ++r) {
-    if (!is_among(a, which, r)) continue;
+  for_rows_with(a, which, [&](std::int64_t r) {
     T* to = y + r * width;
     std::fill_n(to, width, T{});
     const auto add = [&](std::int64_t e, const T* x) {
@@ -88,12 +96,12 @@ template <class T> void multiply_in_order(const CsrRows& a, RowsWith which, cons
     for (; other < a.begin[r + 1] && a.column[other] < before; ++other) add(other, others);
     for (auto e = a.begin[r]; e < a.split[r]; ++e) add(e, own);
     for (; other < a.begin[r + 1]; ++other) add(other, others);
-  }
+  });
 }
 
 template <class T> void multiply_transposed(CsrPart part, const CsrRows& a, const T* values, const T* y,
                                             std::int64_t width, T* x) {
-  for (std::int64_t r = 0; r < a.rows; ++r) {
+  for_rows_of(a, part, [&](std::int64_t r) {
     const auto [first, last] = run_of(a, part, r);
     const T* from = y + r * width;
     for (auto e = first; e < last; ++e) {
@@ -101,19 +109,19 @@ template <class T> void multiply_transposed(CsrPart part, const CsrRows& a, cons
       T* to = x + a.column[e] * width;
       for (std::int64_t k = 0; k < width; ++k) to[k] += product(value, from[k]);
     }
-  }
+  });
 }
 
 template <class T>
 void sample(CsrPart part, const CsrRows& a, const T* y, const T* x, std::int64_t width, T* values) {
-  for (std::int64_t r = 0; r < a.rows; ++r) {
+  for_rows_of(a, part, [&](std::int64_t r) {
     const auto [first, last] = run_of(a, part, r);
     for (auto e = first; e < last; ++e) {
       T sum{};
       for (std::int64_t k = 0; k < width; ++k) sum += product(y[r * width + k], x[a.column[e] * width + k]);
       values[e] = sum;
     }
-  }
+  });
 }
 
 // Row by row: entries left of the diagonal are eliminated by the rows above, in place and only at existing

@@ -7,13 +7,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace tessera::kernels {
 
 struct CsrRows {
   std::int64_t rows = 0;
   const std::int64_t *begin = nullptr, *split = nullptr;
-  const std::int32_t* column = nullptr;  // of each entry, within its part
+  const std::int32_t* column = nullptr;          // of each entry, within its part
+  std::span<const std::int64_t> receiving = {};  // the rows with a received column, ascending
 };
 enum class CsrPart { own, others };
 // Rows whose columns are all own ones, which need no message, and the rows with a received column.

@@ -21,6 +21,7 @@ namespace tessera {
 struct SparsePlan {
   std::vector<std::int64_t> begin{0}, split;
   std::vector<std::int32_t> column;
+  std::vector<std::int64_t> receiving;  // the rows with entries of others' columns, ascending
   struct Peer {
     int device = 0;
     std::vector<std::int32_t> given;  // indices of own elements that are sent to the peer
@@ -31,7 +32,7 @@ struct SparsePlan {
   std::int64_t given = 0;
 
   kernels::CsrRows view() const {
-    return {static_cast<std::int64_t>(split.size()), begin.data(), split.data(), column.data()};
+    return {static_cast<std::int64_t>(split.size()), begin.data(), split.data(), column.data(), receiving};
   }
   std::int64_t entries() const { return static_cast<std::int64_t>(column.size()); }
   std::int64_t taken() const { return static_cast<std::int64_t>(others.size()); }
