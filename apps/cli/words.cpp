@@ -1,4 +1,5 @@
 // Parsers of the command line's arguments: shapes, meshes, specs.
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/text.hpp"
@@ -11,12 +12,13 @@ using namespace tessera;
 
 namespace {
 
+// The parts of a text, without the blanks: "x, None" is "x,None".
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
     if (c == at)
       parts.emplace_back();
-    else
+    else if (c != ' ')
       parts.back() += c;
   }
   return parts;
@@ -57,6 +59,18 @@ Shape parse_shape(const std::string& text) {
   return shape;
 }
 
+namespace {
+// Errors of meshes and specs repeat the names of axes in full, so that the words of a command are checked before.
+const std::string& axis_name(const std::string& name, const std::string& text) {
+  constexpr std::size_t longest = 100;
+  const auto is_printed = [](unsigned char c) { return c > 0x20 && c != 0x7f; };
+  if (name.empty() || name.size() > longest || !std::all_of(name.begin(), name.end(), is_printed))
+    throw UsageError(shown(name) + " in " + shown(text) + " is no name of a mesh axis; it has 1 to " +
+                     std::to_string(longest) + " characters, without blanks");
+  return name;
+}
+}  // namespace
+
 std::vector<std::pair<std::string, int>> parse_mesh(const std::string& text) {
   std::vector<std::pair<std::string, int>> axes;
   for (const auto& word : split(text, ',')) {
@@ -68,7 +82,7 @@ std::vector<std::pair<std::string, int>> parse_mesh(const std::string& text) {
     if (size > 1000000)
       throw UsageError("--mesh " + shown(text) + ": an axis of " + std::to_string(size) +
                        " devices is too long; 1000000 at most");
-    axes.emplace_back(word.substr(0, equals), static_cast<int>(size));
+    axes.emplace_back(axis_name(word.substr(0, equals), text), static_cast<int>(size));
   }
   return axes;
 }
@@ -79,8 +93,11 @@ PartitionSpec parse_spec(const std::string& text) {
   for (const auto& word : split(text, ',')) {
     if (word.empty() || word == "None" || word == "-")
       dims.emplace_back(None);
-    else
-      dims.emplace_back(DimSpec(split(word, '+')));
+    else {
+      const auto names = split(word, '+');
+      for (const auto& name : names) axis_name(name, text);
+      dims.emplace_back(DimSpec(names));
+    }
   }
   return PartitionSpec(dims);
 }

@@ -101,6 +101,7 @@ class RuleText {
   class Parser;
   class Fit;
 
+  static std::string shortened(const std::string& text);
   [[noreturn]] static void fail_reading(const std::string& rule, const std::string& why);
   int symbol(char letter) const;  // index of the symbol
   bool is_regrouping() const;     // (D..) -> (D..)

@@ -78,7 +78,8 @@ class RuleText::Fit {
     for (const auto& shape : in) shapes += " " + to_string(shape);
     if (!out.empty()) shapes += " ->";
     for (const auto& shape : out) shapes += " " + to_string(shape);
-    throw InternalError("sharding rule \"" + text_.text_ + "\" on" + shapes + ": " + why);
+    throw InternalError("sharding rule \"" + shortened(text_.text_) + "\" on" + shortened(shapes) + ": " +
+                        shortened(why));
   }
   std::string letter(int factor) const {
     for (std::size_t s = 0; s < text_.symbols_.size(); ++s)
@@ -333,9 +334,11 @@ RuleText::DimNames RuleText::dim_names(std::span<const Shape> in, std::span<cons
 FactorRule RuleText::on(std::span<const Shape> in, std::span<const Shape> out,
                         const RuleReading& reading) const {
   if (is_one_group_ && reading.order.empty()) {
-    if (out.empty() ||
-        std::any_of(in.begin(), in.end(), [&](const Shape& shape) { return shape.size() > out[0].size(); }))
+    const auto has_more_dims = [&](const Shape& shape) { return shape.size() > out[0].size(); };
+    if (out.empty() || std::any_of(in.begin(), in.end(), has_more_dims))
       fail_reading(text_, "an operand has more dims than the result");
+    if (std::any_of(out.begin(), out.end(), has_more_dims))
+      fail_reading(text_, "a result has more dims than the first");
     return elementwise_rule(in, out);
   }
   if (is_regrouping_) {

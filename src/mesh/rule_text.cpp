@@ -8,8 +8,13 @@
 
 namespace tessera {
 
+std::string RuleText::shortened(const std::string& text) {
+  constexpr std::size_t longest = 1000;  // errors stay readable
+  return text.size() > longest ? text.substr(0, longest) + " ..." : text;
+}
+
 void RuleText::fail_reading(const std::string& rule, const std::string& why) {
-  throw InternalError("sharding rule \"" + rule + "\": " + why);
+  throw InternalError("sharding rule \"" + shortened(rule) + "\": " + shortened(why));
 }
 
 class RuleText::Parser {

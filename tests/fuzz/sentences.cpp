@@ -219,6 +219,7 @@ bool parse_word(std::string_view input) {
             "shapes are read");
   cli::Order order;
   order.output = word;
+  order.force = true;  // no dataset is looked for: libFuzzer's program has no HDF5
   const bool is_file = accepts<cli::UsageError, IoError>([&] { cli::check_output(order); });
   require(cli::without_places(word).size() <= word.size(), "places are only left out");
   return is_shape || is_file;
