@@ -2,8 +2,8 @@
 //
 //   f(x) = 1 / rho + sum w_j^2 / (d_j - x) = 0,  d ascending;  one root behind each pole
 //
-// A point x is given by a pole, its `origin`, and the distance from it: d_j - x = (d_j - origin) - distance is
-// then accurate near that pole.
+// A point x is given by a pole, its `origin`, and the distance from it: near that pole, d_j - x = (d_j -
+// origin) - distance is accurate.
 #pragma once
 #include <cstdint>
 #include <optional>

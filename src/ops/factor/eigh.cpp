@@ -10,16 +10,13 @@
 namespace tessera::factor {
 namespace {
 
-bool is_alone(std::int64_t n, int ranks, bool vectors) {
-  return is_quicker_alone(vectors ? Spectrum::eigenvectors : Spectrum::eigenvalues, n, ranks);
-}
-BlockCyclic layout_of(std::int64_t n, int ranks, bool vectors) {
-  return is_alone(n, ranks, vectors) ? one_block({1, ranks}, n, n) : two_stage_layout(n, ranks);
+BlockCyclic layout_of(std::int64_t n, int ranks) {
+  return is_quicker_alone(n) ? one_block({1, ranks}, n, n) : two_stage_layout(n, ranks);
 }
 ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
   const std::int64_t n = extent(plan.in[0], 1);
-  const bool vectors = plan.out.size() == 2, alone = is_alone(n, plan.ranks, vectors);
-  const BlockCyclic layout = layout_of(n, plan.ranks, vectors);
+  const bool vectors = plan.out.size() == 2, alone = is_quicker_alone(n);
+  const BlockCyclic layout = layout_of(n, plan.ranks);
   ReceivedBytes traffic;
   const Tiles& in = plan.in_tiles[0];
   traffic.redistributed.add(loaded_from_others(in, layout, me, alone ? Part::all : Part::lower) *
@@ -37,8 +34,8 @@ ReceivedBytes predicted(const MatrixGroupPlan& plan, int me) {
 std::int64_t memory(const MatrixGroupPlan& plan) {
   const std::int64_t n = extent(plan.in[0], 1);
   const bool vectors = plan.out.size() == 2;
-  const std::int64_t part = part_elements(layout_of(n, plan.ranks, vectors), plan.itemsize);
-  return (vectors ? 4 : 2) * part + (vectors && !is_alone(n, plan.ranks, vectors) ? n * n / 2 : 0);
+  const std::int64_t part = part_elements(layout_of(n, plan.ranks), plan.itemsize);
+  return (vectors ? 4 : 2) * part + (vectors && !is_quicker_alone(n) ? n * n / 2 : 0);
 }
 const MatrixDims dims("B.. n n -> B.. n, B.. n n | whole n", {predicted, memory}),
     value_dims("B.. n n -> B.. n | whole n", {predicted, memory});
@@ -71,7 +68,7 @@ template <class T, bool with_vectors> bool eigh_alone(const Grid& grid, std::int
 template <class T, bool with_vectors> bool eigh_on_grid(const Grid& grid, std::int64_t n, const Tiles& in,
                                                         const T* a, real_of<T>* w, const Tiles& v_tiles,
                                                         T* v) {
-  const BlockCyclic layout = layout_of(n, grid.all->size(), with_vectors);
+  const BlockCyclic layout = layout_of(n, grid.all->size());
   GridMatrix<T> matrix(grid, layout, 0, true);
   const int exponent = load_hermitian(grid, in, a, matrix);
   GridMatrix<T> z(grid, with_vectors ? layout : BlockCyclic{layout.rows, {0, 1, layout.columns.parts}}, 0,
@@ -98,8 +95,7 @@ template <class T, bool vectors> void eigh_together(const CommunicationArgs& arg
       continue;
     }
     if (n == 0) continue;
-    const auto work =
-        is_alone(n, grid.all->size(), vectors) ? eigh_alone<T, vectors> : eigh_on_grid<T, vectors>;
+    const auto work = is_quicker_alone(n) ? eigh_alone<T, vectors> : eigh_on_grid<T, vectors>;
     const Tiles v_tiles = vectors ? team.tiles_of(args, true, 1) : Tiles();
     T* const v = vectors ? MatrixGroup::matrix<T>(args.local.out[1], i) : nullptr;
     const bool converged = work(grid, n, in, MatrixGroup::matrix<T>(a, i), values, v_tiles, v);

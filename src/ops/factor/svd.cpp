@@ -30,9 +30,9 @@ template <bool vectors> std::optional<TallTraffic> tall_traffic(const Type& a, c
 // The distribution of the work: one rank, or all ranks in two stages, on the matrix or, if that is taller, on
 // its adjoint.
 struct Work {
-  Work(std::int64_t m, std::int64_t n, int ranks, bool vectors)
+  Work(std::int64_t m, std::int64_t n, int ranks)
       : m(m), n(n), k(std::min(m, n)), grid{1, ranks}, is_adjoint(m < n) {
-    is_alone = is_quicker_alone(vectors ? Spectrum::singular_vectors : Spectrum::singular_values, k, ranks);
+    is_alone = is_quicker_alone(k);
   }
   // The matrix and the vectors of its longer side, and the vectors of the shorter side.
   BlockCyclic long_side() const { return bidiagonal_layout(std::max(m, n), k, grid.columns); }
@@ -51,7 +51,7 @@ struct Work {
   bool is_adjoint, is_alone = false;
 };
 Work work_of(const MatrixGroupPlan& plan) {
-  return {extent(plan.in[0], 2), extent(plan.in[0], 1), plan.ranks, plan.out.size() == 3};
+  return {extent(plan.in[0], 2), extent(plan.in[0], 1), plan.ranks};
 }
 
 // The traffic without the completion to a full basis.
@@ -250,7 +250,7 @@ template <class T, bool vectors> void svd_together(const CommunicationArgs& args
   const Tile &a = args.local.in[0], &s = args.local.out[vectors ? 1 : 0];
   const std::int64_t m = a.global[a.global.size() - 2], n = a.global.back(), k = std::min(m, n);
   const Tiles in = team.tiles_of(args, false, 0);
-  const Work work(m, n, ranks, vectors);
+  const Work work(m, n, ranks);
   std::int64_t failed_matrix = -1;
   for (std::int64_t i = 0; i < team.matrices; ++i) {
     real_of<T>* values = MatrixGroup::matrix<real_of<T>>(s, i, 1);

@@ -5,10 +5,9 @@
 
 namespace tessera::factor {
 
-// Whether one rank finishes before `ranks` do, by measurement (one core per rank). `extent`: the smaller one
+// Whether one rank finishes before several do, by measurement (one core per rank). `extent`: the smaller one
 // of the matrix.
-enum class Spectrum { eigenvalues, eigenvectors, singular_values, singular_vectors };
-bool is_quicker_alone(Spectrum wanted, std::int64_t extent, int ranks);
+bool is_quicker_alone(std::int64_t extent);
 // While it exists, ranks factor matrices together even if one rank would be faster. For tests, on all ranks.
 struct Together {
   Together();

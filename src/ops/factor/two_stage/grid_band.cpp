@@ -7,6 +7,7 @@
 //     X_j += A_ij^H V_i T,   X_i += A_ij V_j T
 #include <algorithm>
 
+#include "kernels/move/transpose_tile.hpp"
 #include "ops/factor/two_stage/two_stage.hpp"
 
 namespace tessera::factor {
@@ -97,6 +98,15 @@ template <class T> std::vector<T> BandReduction<T>::projected(Reflectors<T>& pan
 }
 
 namespace {
+// to (n x m) = from^H (m x n)
+template <class T>
+void adjoint(std::int64_t m, std::int64_t n, const T* from, std::int64_t ld_from, T* to, std::int64_t ld_to) {
+  kernels::transpose_plane(reinterpret_cast<std::byte*>(to), ld_to, reinterpret_cast<const std::byte*>(from),
+                           ld_from, m, n, sizeof(T));
+  if constexpr (complex_type<T>)
+    for (std::int64_t j = 0; j < m; ++j)
+      for (std::int64_t i = 0; i < n; ++i) to[i + j * ld_to] = std::conj(to[i + j * ld_to]);
+}
 // Z^H in place of X^H.
 template <class T> void subtract_half(std::int64_t w, std::int64_t rows, const T* v, const T* t,
                                       std::vector<T>& xh, kernels::SumOrder order) {
@@ -115,23 +125,17 @@ template <class T> void BandReduction<T>::update(Reflectors<T>& panel, Reflector
   std::int64_t first = a_.layout.columns.count_below(grid_.column, panel.first);
   std::vector<T> zh = projected(panel, first);
   subtract_half(w, rows, panel.v(), panel.t(), zh, grid_.order);
-  std::vector<T> left(2 * rows * w);  // [V Z]
+  std::vector<T> left(2 * rows * w), right(2 * rows * w);  // [V Z] and [Z^H; V^H]
   std::copy_n(panel.v(), rows * w, left.begin());
-  for (std::int64_t j = 0; j < w; ++j)
-    for (std::int64_t i = 0; i < rows; ++i) left[(w + j) * rows + i] = conjugate(zh[i * w + j]);
+  adjoint(w, rows, zh.data(), w, left.data() + rows * w, rows);
+  for (std::int64_t i = 0; i < rows; ++i) std::copy_n(zh.data() + i * w, w, right.data() + i * 2 * w);
+  adjoint(rows, w, panel.v(), rows, right.data() + w, 2 * w);
   kernels::PackedPanel<T> packed;
   packed.pack(rows, 2 * w, {left.data(), 1, rows}, grid_.order);
-  std::vector<T> right;                           // [Z^H; V^H] of some columns
   const auto subtract = [&](std::int64_t from) {  // a block of columns, from its diagonal down
     const std::int64_t column = a_.layout.columns.global(grid_.column, from) - panel.first,
                        count = std::min(width(), rows - column);
-    right.resize(2 * w * count);
-    for (std::int64_t c = 0; c < count; ++c) {
-      const std::int64_t row = column + c;
-      std::copy_n(zh.data() + row * w, w, right.data() + c * 2 * w);
-      for (std::int64_t j = 0; j < w; ++j) right[c * 2 * w + w + j] = conjugate(panel.v()[row + j * rows]);
-    }
-    packed.subtract_product(column, rows - column, count, {right.data(), 1, 2 * w},
+    packed.subtract_product(column, rows - column, count, {right.data() + column * 2 * w, 1, 2 * w},
                             a_.at(panel.first + column, from), a_.ld);
   };
   if (!is_reduced(panel.first)) {
