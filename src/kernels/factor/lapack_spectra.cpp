@@ -13,7 +13,8 @@
 namespace tessera::kernels {
 namespace {
 
-// A Hermitian matrix in row-major order is its conjugate to LAPACK: same eigenvalues, conjugate eigenvectors.
+// LAPACK gets the matrix by columns and reads its lower triangle, as NumPy and JAX call it: the signs of
+// eigenvectors, which nothing else determines, are theirs.
 template <class T> struct EighSizes {
   EighSizes(std::int64_t n, bool vectors) : n_(lapack_int(n, "a matrix extent")), job_(vectors ? 'V' : 'N') {
     if (n_ == 0) return;
@@ -34,7 +35,7 @@ template <class T> struct EighSizes {
   int call(T* matrix, real_of<T>* w, T* work, int lwork, [[maybe_unused]] real_of<T>* rwork,
            [[maybe_unused]] int lrwork, int* iwork, int liwork) const {
     int info = 0;
-    const char uplo = 'U';
+    const char uplo = 'L';
     if constexpr (complex_type<T>)
       variant<T>(cheevd_, zheevd_)(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, rwork, &lrwork, iwork,
                                    &liwork, &info);
@@ -65,15 +66,11 @@ template <class T> class Eigh : EighSizes<T> {
       if (v != nullptr) fill_nan(v, n * n);
       return true;
     }
-    std::copy(a, a + n * n, matrix_.begin());
+    transpose(a, n, n, matrix_.data());
     const int info = this->call(matrix_.data(), w, work_.data(), work_size_, real_work_.data(), real_size_,
                                 int_work_.data(), int_size_);
     if (info != 0) return false;
-    if (v != nullptr) {
-      transpose(matrix_.data(), n, n, v);
-      if constexpr (complex_type<T>)
-        for (std::int64_t i = 0; i < n * n; ++i) v[i] = std::conj(v[i]);
-    }
+    if (v != nullptr) transpose(matrix_.data(), n, n, v);
     return true;
   }
 
@@ -84,7 +81,8 @@ template <class T> class Eigh : EighSizes<T> {
   std::vector<int> int_work_;
 };
 
-// LAPACK sees row-major a as a^T = U' S V'^H. Read by rows, V'^H is u and U' is vh, so nothing is transposed.
+// LAPACK gets the matrix by columns, as NumPy and JAX call it: the signs of singular vectors, which nothing
+// else determines, are theirs.
 template <class T> struct SvdSizes {
   SvdSizes(std::int64_t m, std::int64_t n, bool full, bool vectors)
       : m_(lapack_int(m, "a matrix extent")),
@@ -105,27 +103,27 @@ template <class T> struct SvdSizes {
     T size{}, none{};
     real_of<T> s = 0;
     int no_int = 0;
-    call(&none, nullptr, &s, nullptr, &size, -1, &s, &no_int);
+    call(&none, &none, &s, &none, &size, -1, &s, &no_int);
     work_size_ = std::max(queried_size(size, "a workspace"), 1);
   }
-  std::int64_t matrix_size() const { return std::int64_t{m_} * n_ + looked_at_beyond<T>(n_); }
+  std::int64_t matrix_size() const { return std::int64_t{m_} * n_ + looked_at_beyond<T>(m_); }
   std::int64_t room_for_work() const { return work_size_ + looked_at_beyond<T>(std::max(m_, n_)); }
+  std::int64_t u_size() const { return job_ == 'N' ? 1 : std::int64_t{m_} * u_columns_; }
+  std::int64_t vh_size() const { return job_ == 'N' ? 1 : std::int64_t{v_rows_} * n_; }
   std::int64_t bytes() const {
-    return static_cast<std::int64_t>((matrix_size() + room_for_work()) * sizeof(T) +
+    return static_cast<std::int64_t>((matrix_size() + room_for_work() + u_size() + vh_size()) * sizeof(T) +
                                      real_size_ * sizeof(real_of<T>) + int_size_ * sizeof(int));
   }
-  int call(T* matrix, T* left, real_of<T>* s, T* right, T* work, int lwork,
-           [[maybe_unused]] real_of<T>* rwork, int* iwork) const {
+  int call(T* matrix, T* u, real_of<T>* s, T* vh, T* work, int lwork, [[maybe_unused]] real_of<T>* rwork,
+           int* iwork) const {
     int info = 0;
-    T none{};
-    if (left == nullptr) left = right = &none;
-    const int ld_right = std::max(u_columns_, 1);
+    const int ld_vh = std::max(v_rows_, 1);
     if constexpr (complex_type<T>)
-      variant<T>(cgesdd_, zgesdd_)(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork,
-                                   rwork, iwork, &info);
-    else
-      variant<T>(sgesdd_, dgesdd_)(&job_, &n_, &m_, matrix, &n_, s, left, &n_, right, &ld_right, work, &lwork,
+      variant<T>(cgesdd_, zgesdd_)(&job_, &m_, &n_, matrix, &m_, s, u, &m_, vh, &ld_vh, work, &lwork, rwork,
                                    iwork, &info);
+    else
+      variant<T>(sgesdd_, dgesdd_)(&job_, &m_, &n_, matrix, &m_, s, u, &m_, vh, &ld_vh, work, &lwork, iwork,
+                                   &info);
     return info;
   }
   int m_, n_, k_;
@@ -140,6 +138,8 @@ template <class T> class Svd : SvdSizes<T> {
       : SvdSizes<T>(sizes),
         matrix_(sizes.matrix_size()),
         work_(sizes.room_for_work()),
+        u_(sizes.u_size()),
+        vh_(sizes.vh_size()),
         real_work_(sizes.real_size_),
         int_work_(sizes.int_size_) {}
   bool run(const T* a, T* u, real_of<T>* s, T* vh) {
@@ -157,15 +157,18 @@ template <class T> class Svd : SvdSizes<T> {
       if (u != nullptr) fill_nan(u, std::int64_t{m_} * u_columns_), fill_nan(vh, std::int64_t{v_rows_} * n_);
       return true;
     }
-    std::copy(a, a + std::int64_t{m_} * n_, matrix_.begin());
-    return this->call(matrix_.data(), vh, s, u, work_.data(), work_size_, real_work_.data(),
-                      int_work_.data()) == 0;
+    transpose(a, m_, n_, matrix_.data());
+    const int info = this->call(matrix_.data(), u_.data(), s, vh_.data(), work_.data(), work_size_,
+                                real_work_.data(), int_work_.data());
+    if (info != 0) return false;
+    if (u != nullptr) transpose(u_.data(), u_columns_, m_, u), transpose(vh_.data(), n_, v_rows_, vh);
+    return true;
   }
 
  private:
   using SvdSizes<T>::m_, SvdSizes<T>::n_, SvdSizes<T>::k_, SvdSizes<T>::u_columns_, SvdSizes<T>::v_rows_,
       SvdSizes<T>::work_size_;
-  std::vector<T> matrix_, work_;
+  std::vector<T> matrix_, work_, u_, vh_;
   std::vector<real_of<T>> real_work_;
   std::vector<int> int_work_;
 };
@@ -191,8 +194,7 @@ Breakdown eigh(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, v
 }
 
 namespace {
-// LAPACK sees a row-major matrix as its transpose and would do an LQ along rows. A tall matrix is first
-// reduced to R by a QR on columns.
+// A tall matrix is first reduced to R by a QR of blocks of rows.
 constexpr std::int64_t tall_rows_per_column = 8;
 
 Breakdown tall_svd(Dtype dtype, std::int64_t batch, std::int64_t m, std::int64_t n, const void* a, void* u,
