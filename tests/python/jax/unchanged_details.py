@@ -39,6 +39,7 @@ print("donated", [told(f) for f in (lambda: donated + 1, lambda: np.asarray(dona
 # ---- keys ----
 keys, others, chosen = jax.random.split(jax.random.key(0), 4), jax.random.split(jax.random.key(1), 4), jnp.arange(4) % 2 == 0
 print("equal keys", keys[0] == keys[0], keys == keys[1], keys != others)
+print("folded", jax.random.key_data(jax.vmap(jax.random.fold_in, (0, None))(keys, 3))[1], jax.random.key_data(jax.vmap(jax.random.fold_in, (None, 0))(keys[0], chosen))[1])
 print("chosen keys", jax.random.key_data(jnp.where(chosen, keys, others)), jax.random.key_data(jnp.tile(keys[:2], 2)))
 
 # ---- callbacks and prints ----
@@ -74,6 +75,10 @@ def checked(x):
 
 
 print("checks", told(checked, jnp.float32(-1.0)), told(jax.jit(checked), jnp.float32(1.0)), checkify.checkify(checked)(jnp.float32(-1.0))[0].get().split(" (")[0])
+print("checks of jitted functions", checkify.checkify(jax.jit(checked))(jnp.float32(-1.0))[0].get().split(" (")[0])
+prints = jax.jit(lambda x: (jax.debug.print("told {}", x), x)[1])
+outer = jax.jit(lambda x: x + prints(2.0))
+print("prints in a trace", [told(outer, 1.0) for _ in range(2)])
 with jax.debug_nans(True):
     print("NaN", told(jnp.log, -numbers), told(jax.jit(lambda x: jnp.sqrt(x) + 1), -1.0), told(jax.jit(lambda x: jnp.sqrt(x) + 1), 4.0), told(jax.grad(lambda x: jnp.sqrt(x) * 0), 0.0))
 with jax.debug_infs(True):
@@ -114,3 +119,9 @@ if hasattr(jax, "export"):
     rows, columns = jax.export.symbolic_shape("rows, columns")
     symbolic = jax.export.export(jax.jit(lambda x: (x @ x.T).sum(0) / x.shape[1]))(jax.ShapeDtypeStruct((rows, columns), jnp.float32))
     print("exported", several.call(1.0), told(other.call, 1.0), symbolic.call(numbers.reshape(6, 4)), jax.jit(symbolic.call)(jnp.ones((2, 5))), type(numbers))
+
+# ---- eigenvectors and singular vectors have LAPACK's signs, as JAX calls it ----
+for shape in ((6, 6), (30, 30), (7, 4), (4, 7)):
+    a = jax.random.normal(jax.random.key(shape[0]), shape)
+    u, _, vh = jnp.linalg.svd(a)
+    print("signs", shape, jnp.sign(u[0]).astype(int)[:4], jnp.sign(vh[:, 0]).astype(int), jnp.sign(jnp.linalg.eigh(a @ a.T)[1][0, -4:]).astype(int))

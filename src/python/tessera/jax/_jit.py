@@ -6,6 +6,7 @@ tessera jit records it. Every later call flattens its arguments and runs the pro
 import functools
 
 import jax
+from jax._src import core
 from jax.tree_util import tree_flatten, tree_unflatten
 
 from .. import _core
@@ -53,6 +54,8 @@ class Jit:
         functools.update_wrapper(self, fun, updated=())
 
     def __call__(self, *args, **kwargs):
+        if core.trace_ctx.trace is not core.eval_trace:  # in a trace of JAX it is a part of that, even if all its arguments are known
+            return self._inline(args, kwargs)
         found = None if self._has_statics else self._called_again(args, kwargs)
         if found is None:
             program, leaves = self._program(args, kwargs)

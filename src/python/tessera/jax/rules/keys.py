@@ -83,7 +83,10 @@ def _fold_in(impl, dims):
 
 @rule("random_fold_in")
 def random_fold_in(keys, data, eqn):
-    return expand(_fold_in(_impl(eqn.in_avals[0]), keys.ndim - 1), [_Bits(keys, None), eqn.in_avals[1]], [keys, data])
+    """Keys and data of shapes that broadcast, as under vmap of one of the two."""
+    shape = eqn.out_avals[0].shape
+    keys, data = (x if x.shape == wanted else c.broadcast_to(x, wanted) for x, wanted in ((keys, (*shape, *keys.shape[-1:])), (data, shape)))
+    return expand(_fold_in(_impl(eqn.in_avals[0]), len(shape)), [_Bits(keys, None), jax.ShapeDtypeStruct(shape, eqn.in_avals[1].dtype)], [keys, data])
 
 
 @functools.lru_cache(maxsize=256)
