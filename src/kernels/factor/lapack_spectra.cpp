@@ -14,7 +14,8 @@ namespace tessera::kernels {
 namespace {
 
 // LAPACK gets the matrix by columns and reads its lower triangle, as NumPy and JAX call it: the signs of
-// eigenvectors, which nothing else determines, are theirs.
+// eigenvectors, which nothing else determines, are theirs. For values alone it gets the rows, and reads them as
+// the upper triangle of the transpose, which is faster.
 template <class T> struct EighSizes {
   EighSizes(std::int64_t n, bool vectors) : n_(lapack_int(n, "a matrix extent")), job_(vectors ? 'V' : 'N') {
     if (n_ == 0) return;
@@ -35,7 +36,7 @@ template <class T> struct EighSizes {
   int call(T* matrix, real_of<T>* w, T* work, int lwork, [[maybe_unused]] real_of<T>* rwork,
            [[maybe_unused]] int lrwork, int* iwork, int liwork) const {
     int info = 0;
-    const char uplo = 'L';
+    const char uplo = job_ == 'V' ? 'L' : 'U';
     if constexpr (complex_type<T>)
       variant<T>(cheevd_, zheevd_)(&job_, &uplo, &n_, matrix, &n_, w, work, &lwork, rwork, &lrwork, iwork,
                                    &liwork, &info);
@@ -66,7 +67,10 @@ template <class T> class Eigh : EighSizes<T> {
       if (v != nullptr) fill_nan(v, n * n);
       return true;
     }
-    transpose(a, n, n, matrix_.data());
+    if (v != nullptr)
+      transpose(a, n, n, matrix_.data());
+    else
+      std::copy(a, a + n * n, matrix_.begin());
     const int info = this->call(matrix_.data(), w, work_.data(), work_size_, real_work_.data(), real_size_,
                                 int_work_.data(), int_size_);
     if (info != 0) return false;
