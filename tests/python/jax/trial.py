@@ -68,6 +68,19 @@ add("dynamic_slices_of_rows", lambda x, i: (lax.dynamic_slice(x, (i, 2), (5, 4))
                                     jax.vmap(lambda row, k: lax.dynamic_update_index_in_dim(row, 5.0, k, 0))(x, jnp.arange(24))), a, np.int32(21))
 
 
+def of_keys(flags):
+    """Arrays of keys among the values."""
+    keys, others = jax.random.split(jax.random.key(0), 24), jax.random.split(jax.random.key(1), 24)
+    chosen = jnp.where(flags > 0, keys, others)
+    data = jax.random.key_data
+    return (data(chosen), chosen == keys, keys != keys[3], data(jnp.tile(keys[:2], 3)), data(jax.vmap(jax.random.fold_in, (0, None))(chosen, 7)),
+            data(jax.vmap(jax.random.fold_in, (None, 0))(keys[0], jnp.arange(24))))
+
+
+add("arrays_of_keys", of_keys, np.random.RandomState(6).standard_normal(24).astype("f"))  # numbers of its own: later ones stay as they were
+add("signs_of_vectors", lambda m: (jnp.linalg.eigh(m @ m.T)[1], *jnp.linalg.svd(m)), np.random.RandomState(5).standard_normal((9, 9)).astype("f"), tolerance=2e-3)
+
+
 # ---- loops ----
 def newton(x):
     return lax.while_loop(lambda s: (s[2] < 30) & (jnp.abs(s[0] ** 3 - s[1]) > 1e-4), lambda s: (s[0] - (s[0] ** 3 - s[1]) / (3 * s[0] ** 2), s[1], s[2] + 1), (jnp.maximum(x, 1.0), x, 0))[::2]
@@ -267,6 +280,8 @@ def with_diffrax():
     import diffrax
     pendulum = diffrax.ODETerm(lambda t, y, k: jnp.stack([y[1], -k * jnp.sin(y[0])]))
     solve = functools.partial(diffrax.diffeqsolve, pendulum, t0=0.0, t1=1.0, dt0=0.05)
+    hunting = diffrax.ODETerm(lambda t, y, k: (k[0] * y[0] - k[1] * y[0] * y[1], -k[2] * y[1] + k[1] * y[0] * y[1]))
+    add("diffrax_from_numbers", lambda k: diffrax.diffeqsolve(hunting, diffrax.Tsit5(), 0, 20, 0.1, (10.0, 10.0), args=k, saveat=diffrax.SaveAt(ts=jnp.linspace(0, 20, 9))).ys, np.array([0.1, 0.02, 0.4], "f"), tolerance=2e-3)
     for name, make in dict(bosh3=diffrax.Bosh3, dopri8=diffrax.Dopri8, ralston=diffrax.Ralston, midpoint=diffrax.Midpoint).items():
         add("diffrax_pendulum_" + name, lambda y, k, make=make: solve(make(), y0=y, args=k).ys, f32(2), np.float32(3.0), tolerance=2e-3)
     add("diffrax_implicit_euler", lambda y: solve(diffrax.ImplicitEuler(root_finder=diffrax.VeryChord(1e-3, 1e-5)), y0=y, args=2.0).ys, f32(2), tolerance=3e-3)
