@@ -1,4 +1,5 @@
 """What programs of JAX do beside computing: prints, checks, keys, texts, memories and primitives of their own. unchanged.py runs it twice."""
+import collections.abc
 import contextlib
 import io
 import sys
@@ -31,6 +32,7 @@ print("terminal", sys.stdout.isatty())
 # ---- arrays ----
 print("with NumPy's", (np.ones(3) * numbers[:3]).dtype, (np.float64(2) * numbers[:3]).dtype, isinstance(np.ones(3) + numbers[:3], jax.Array))
 print("shapes that differ", told(lambda: np.ones(4) * jnp.ones((4, 3))))
+print("hashes", isinstance(numbers, collections.abc.Hashable))
 print("ready", numbers.is_ready(), numbers.unsafe_buffer_pointer() == numbers.unsafe_buffer_pointer())
 donated = jnp.ones(5)
 jax.jit(lambda x: x * 2, donate_argnums=0)(donated)
