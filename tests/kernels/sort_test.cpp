@@ -165,13 +165,45 @@ template <class T> void expect_merged_numbers() {
           ASSERT_EQ(out, expected) << n << " from " << middle << " span " << span << " apart " << is_apart;
         }
 }
-TEST(sort, merged_runs_of_plain_numbers) {
+TEST(vectors, merge_runs_of_plain_numbers) {
   expect_merged_numbers<float>();
   expect_merged_numbers<double>();
   expect_merged_numbers<std::int32_t>();
   expect_merged_numbers<std::uint32_t>();
   expect_merged_numbers<std::int64_t>();
   expect_merged_numbers<std::uint64_t>();
+}
+
+// Rows that vectors sort, with the largest and smallest keys among them, and rows just too long for them.
+template <class T> void expect_sorted_rows() {
+  std::mt19937_64 bits(6);
+  std::vector<std::int64_t> lengths{511, 512, 1000, 1023, 2047, 2048, 2049};
+  for (std::int64_t n = 1; n <= 260; ++n) lengths.push_back(n);
+  for (const std::int64_t n : lengths)
+    for (const bool descending : {false, true}) {
+      std::vector<T> x(static_cast<std::size_t>(3 * n));
+      for (auto& value : x)
+        value = static_cast<T>(static_cast<double>(bits() % 2000) - (std::is_signed_v<T> ? 1000.0 : 0.0));
+      x[x.size() / 2] = std::numeric_limits<T>::max(), x.back() = std::numeric_limits<T>::lowest();
+      auto expected = x;
+      for (std::int64_t r = 0; r < 3; ++r) {
+        const auto first = expected.begin() + r * n;
+        descending ? std::sort(first, first + n, std::greater<>()) : std::sort(first, first + n);
+      }
+      std::vector<T> out(x.size() + 1, T(77));
+      sort_rows(dtype_of<T>(), x.data(), 3, n, {descending}, out.data());
+      EXPECT_EQ(out.back(), T(77)) << "nothing is written past the end";
+      out.pop_back();
+      ASSERT_EQ(out, expected) << n << " descending " << descending;
+    }
+}
+TEST(vectors, sort_short_rows) {
+  expect_sorted_rows<float>();
+  expect_sorted_rows<double>();
+  expect_sorted_rows<std::int32_t>();
+  expect_sorted_rows<std::uint32_t>();
+  expect_sorted_rows<std::int64_t>();
+  expect_sorted_rows<std::uint64_t>();
 }
 
 TEST(searchsorted, left_and_right_of_equals) {

@@ -19,19 +19,22 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
-// Lane i changes places with lane i ^ distance, so that the smaller of the two comes first.
-template <std::size_t distance, class D, class V> HWY_INLINE V Halve(D d, V v) {
+// Lanes i and i ^ partners change places so that the one without bit `upper` has the smaller element.
+template <std::size_t partners, std::size_t upper, class D, class V> HWY_INLINE V Exchange(D d, V v) {
   using T = hn::TFromD<D>;
   const hn::RebindToSigned<D> di;
   using I = hn::TFromD<decltype(di)>;
   constexpr std::size_t lanes = hn::MaxLanes(D());
   HWY_ALIGN I other[lanes], is_upper[lanes];
   for (std::size_t i = 0; i < lanes; ++i)
-    other[i] = static_cast<I>(i ^ distance), is_upper[i] = (i & distance) != 0 ? I(-1) : I(0);
+    other[i] = static_cast<I>(i ^ partners), is_upper[i] = (i & upper) != 0 ? I(-1) : I(0);
   const auto partner = hn::TableLookupLanes(v, hn::SetTableIndices(d, other));
-  const auto upper = hn::MaskFromVec(hn::BitCast(d, hn::Load(di, is_upper)));
+  const auto takes_larger = hn::MaskFromVec(hn::BitCast(d, hn::Load(di, is_upper)));
   static_assert(sizeof(T) == sizeof(I));
-  return hn::IfThenElse(upper, hn::Max(v, partner), hn::Min(v, partner));
+  return hn::IfThenElse(takes_larger, hn::Max(v, partner), hn::Min(v, partner));
+}
+template <std::size_t distance, class D, class V> HWY_INLINE V Halve(D d, V v) {
+  return Exchange<distance, distance>(d, v);
 }
 // Sorts a bitonic vector.
 template <class D, class V> HWY_INLINE V SortBitonic(D d, V v) {
@@ -40,6 +43,16 @@ template <class D, class V> HWY_INLINE V SortBitonic(D d, V v) {
   if constexpr (lanes >= 8) v = Halve<4>(d, v);
   v = Halve<2>(d, v);
   return Halve<1>(d, v);
+}
+
+// Sorts any vector: pairs of sorted parts, the second read backwards, are bitonic.
+template <class D, class V> HWY_INLINE V SortVector(D d, V v) {
+  constexpr std::size_t lanes = hn::MaxLanes(D());
+  v = Exchange<1, 1>(d, v);
+  v = Halve<1>(d, Exchange<3, 2>(d, v));
+  if constexpr (lanes >= 8) v = Halve<1>(d, Halve<2>(d, Exchange<7, 4>(d, v)));
+  if constexpr (lanes >= 16) v = Halve<1>(d, Halve<2>(d, Halve<4>(d, Exchange<15, 8>(d, v))));
+  return v;
 }
 
 // The next vector of the run whose next element is smaller; both have one.
@@ -101,12 +114,55 @@ template <class T> void Merge(std::span<RunsToMerge<T>, 4> runs) {
   };
   finish(runs[0], p), finish(runs[1], q), finish(runs[2], r), finish(runs[3], s);
 }
+// Merges two runs of whole vectors, neither of them empty.
+template <class T> void MergeWhole(RunsToMerge<T> runs) {
+  const hn::ScalableTag<T> d;
+  auto pending = Taken(d, runs);
+  while (runs.left != runs.left_end && runs.right != runs.right_end) Step(d, runs, pending);
+  const T* rest = runs.left != runs.left_end ? runs.left : runs.right;
+  const T* const rest_end = runs.left != runs.left_end ? runs.left_end : runs.right_end;
+  for (; rest != rest_end; rest += hn::MaxLanes(d)) {
+    const auto next = hn::Reverse(d, hn::LoadU(d, rest)), low = hn::Min(pending, next);
+    pending = SortBitonic(d, hn::Max(pending, next));
+    hn::StoreU(SortBitonic(d, low), d, runs.out);
+    runs.out += hn::MaxLanes(d);
+  }
+  hn::StoreU(pending, d, runs.out);
+}
+template <class T> void SortShort(T* keys, T* spare, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
+  for (std::int64_t i = 0; i < n; i += lanes) hn::StoreU(SortVector(d, hn::LoadU(d, keys + i)), d, keys + i);
+  T *from = keys, *to = spare;
+  for (std::int64_t width = lanes; width < n; width *= 2, std::swap(from, to))
+    for (std::int64_t i = 0; i < n; i += 2 * width) {
+      const std::int64_t middle = std::min(i + width, n), end = std::min(i + 2 * width, n);
+      if (middle == end)
+        std::copy(from + i, from + end, to + i);
+      else
+        MergeWhole(RunsToMerge<T>{from + i, from + middle, from + middle, from + end, to + i});
+    }
+  if (from != keys) std::copy_n(from, n, keys);
+}
+// Beyond, passes by digits are quicker.
+std::int64_t LongestSort(bool is_wide) {
+#if HWY_TARGET <= HWY_AVX3
+  (void)is_wide;
+  return 2048;
+#else
+  return is_wide ? 0 : 256;
+#endif
+}
 #else  // two elements a vector: no gain
+template <class T> void SortShort(T* keys, T*, std::int64_t n) { std::sort(keys, keys + n); }
+std::int64_t LongestSort(bool) { return 0; }
 template <class T> void Merge(std::span<RunsToMerge<T>, 4> runs) {
   for (const auto& r : runs) std::merge(r.left, r.left_end, r.right, r.right_end, r.out);
 }
 #endif
 
+void SortWords(std::uint32_t* keys, std::uint32_t* spare, std::int64_t n) { SortShort(keys, spare, n); }
+void SortWide(std::uint64_t* keys, std::uint64_t* spare, std::int64_t n) { SortShort(keys, spare, n); }
 void MergeFloats(std::span<RunsToMerge<float>, 4> runs) { Merge(runs); }
 void MergeDoubles(std::span<RunsToMerge<double>, 4> runs) { Merge(runs); }
 void MergeInt32(std::span<RunsToMerge<std::int32_t>, 4> runs) { Merge(runs); }
@@ -127,6 +183,22 @@ HWY_EXPORT(MergeInt32);
 HWY_EXPORT(MergeUint32);
 HWY_EXPORT(MergeInt64);
 HWY_EXPORT(MergeUint64);
+HWY_EXPORT(SortWords);
+HWY_EXPORT(SortWide);
+HWY_EXPORT(LongestSort);
+
+template <> std::int64_t longest_vector_sort<std::uint32_t>() {
+  return HWY_DYNAMIC_DISPATCH(LongestSort)(false);
+}
+template <> std::int64_t longest_vector_sort<std::uint64_t>() {
+  return HWY_DYNAMIC_DISPATCH(LongestSort)(true);
+}
+void sort_by_vectors(std::uint32_t* keys, std::uint32_t* spare, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SortWords)(keys, spare, n);
+}
+void sort_by_vectors(std::uint64_t* keys, std::uint64_t* spare, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SortWide)(keys, spare, n);
+}
 
 void merge_by_vectors(std::span<RunsToMerge<float>, 4> runs) { HWY_DYNAMIC_DISPATCH(MergeFloats)(runs); }
 void merge_by_vectors(std::span<RunsToMerge<double>, 4> runs) { HWY_DYNAMIC_DISPATCH(MergeDoubles)(runs); }

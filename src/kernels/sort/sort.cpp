@@ -11,6 +11,7 @@
 
 #include "kernels/parallel.hpp"
 #include "kernels/sort/keys_of_row.hpp"
+#include "kernels/sort/merge_vectors.hpp"
 #include "kernels/sort/radix_sort.hpp"
 #include "types/pooled.hpp"
 
@@ -93,18 +94,36 @@ template <class Work> void for_rows(std::int64_t rows, std::size_t row_bytes, Wo
     share(rows, worth_a_thread(static_cast<std::int64_t>(row_bytes)), work);
 }
 
+template <class K> constexpr bool has_vector_sort =
+    std::is_same_v<K, std::uint32_t> || std::is_same_v<K, std::uint64_t>;
+template <class K> bool goes_by_vectors(std::int64_t n) {
+  constexpr std::int64_t worth_a_vector = 4;
+  if constexpr (has_vector_sort<K>) return n >= worth_a_vector && n <= longest_vector_sort<K>();
+  return false;
+}
+// Sorts n keys in memory for `padded` ones.
+template <class K> void sort_padded(K* keys, K* spare, std::int64_t n, std::int64_t padded) {
+  std::fill(keys + n, keys + padded, static_cast<K>(~K(0)));
+  if constexpr (has_vector_sort<K>) sort_by_vectors(keys, spare, padded);
+}
+
 // Sorts keys without positions and converts them back to elements.
 template <class K> void sort_by_keys(Dtype dtype, const std::byte* data, std::int64_t rows, std::int64_t n,
                                      SortOrder order, std::byte* out) {
   const std::size_t row_bytes = n * sizeof(K);
   for_rows(rows, row_bytes, [&](std::int64_t first, std::int64_t last) {
-    Pooled<K> keys(n), spare(n >= radix_from ? n : 0);
+    const bool is_short = goes_by_vectors<K>(n);
+    const std::int64_t padded =
+        is_short ? (n + vector_sort_step - 1) / vector_sort_step * vector_sort_step : n;
+    Pooled<K> keys(padded), spare(n >= radix_from || is_short ? padded : 0);
     for (std::int64_t r = first; r < last; ++r) {
       const Alike alike = alike_of(dtype, data + r * row_bytes, n);
       share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
         read_keys(dtype, data + r * row_bytes + begin * sizeof(K), end - begin, order, keys.data() + begin);
       });
-      if (n >= radix_from)
+      if (is_short)
+        sort_padded(keys.data(), spare.data(), n, padded);
+      else if (n >= radix_from)
         radix_sort(keys.data(), spare.data(), n);
       else
         std::sort(keys.begin(), keys.end());
