@@ -1,7 +1,8 @@
 /// @file
 /// Special functions, and functions of the parts of numbers: elementwise, with the contract of
 /// ops/elementwise.hpp. Special functions are computed in double or wider, accurate to 1e-13 for float64
-/// results except near a root; they are plain loops, slower than exp by an order of magnitude or more.
+/// results except near a root. Those of gamma, beta and zeta are plain loops, slower than exp by an order of
+/// magnitude or more.
 #pragma once
 #include <cstdint>
 #include <source_location>
@@ -35,6 +36,7 @@ namespace tessera {
 /// @}
 
 /// @name Modified Bessel functions of the first kind
+/// Accurate to 2e-15 for float64, and to 0.51 units in the last place for float32.
 /// @{
 
 /// The modified Bessel function of the first kind of order 0.
