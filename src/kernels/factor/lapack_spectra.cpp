@@ -14,8 +14,8 @@ namespace tessera::kernels {
 namespace {
 
 // LAPACK gets the matrix by columns and reads its lower triangle, as NumPy and JAX call it: the signs of
-// eigenvectors, which nothing else determines, are theirs. For values alone it gets the rows, and reads them as
-// the upper triangle of the transpose, which is faster.
+// eigenvectors, which nothing else determines, are theirs. For values alone it gets the rows, and reads them
+// as the upper triangle of the transpose, which is faster.
 template <class T> struct EighSizes {
   EighSizes(std::int64_t n, bool vectors) : n_(lapack_int(n, "a matrix extent")), job_(vectors ? 'V' : 'N') {
     if (n_ == 0) return;
