@@ -528,6 +528,16 @@ class Parameters(unittest.TestCase):
     def test_methods(self):
         self.on_each_layout(METHODS, {"np": np}, {"np": np})
 
+    def test_options_that_are_not_there_are_named_with_the_line(self):
+        x = ts.ones((2, 2))
+        for call, text in ((lambda: x.reshape(4, order="Q"), r"order at test_parameters\.py:\d+ is 'Q'; it is 'C', 'F', 'A' or 'K'"),
+                           (lambda: ts.linalg.eigh(x, UPLO="X"), r"UPLO at test_parameters\.py:\d+ is 'X'; it is 'L' or 'U'"),
+                           (lambda: ts.ones(3).view("float64"), r"view at test_parameters\.py:\d+: the last dim of \(3,\) float32 is no multiple of the 8 bytes of float64"),
+                           (lambda: ts.cov(x, aweights=np.ones(3)), r"cov at test_parameters\.py:\d+: weights of shape \(3,\) for 2 observations; there is one for each"),
+                           (lambda: ts.polyint(ts.ones(2), 2, [1, 2, 3]), r"polyint at test_parameters\.py:\d+: 3 constants for 2 integrations")):
+            with self.assertRaisesRegex(ValueError, text):
+                call()
+
 
 if __name__ == "__main__":
     unittest.main()

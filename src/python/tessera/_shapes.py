@@ -42,7 +42,7 @@ def size(x, axis=None):
 def _in_columns(order):
     """Whether NumPy's order= counts the first axis fastest; arrays here have no memory order that "A" and "K" could mean."""
     if order not in ("C", "F", "A", "K"):
-        raise ValueError(f"order is {order!r}; it is 'C', 'F', 'A' or 'K'")
+        raise ValueError(f"order at {_core.here()} is {order!r}; it is 'C', 'F', 'A' or 'K'")
     return order == "F"
 
 
@@ -201,7 +201,6 @@ def dsplit(x, parts):
 def flip(x, /, axis=None):
     """x reversed along the axes, or along all."""
     return _array(x) if axis == () else _core.flip(x, axis)
-
 
 
 def roll(x, /, shift, axis=None):

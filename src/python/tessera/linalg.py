@@ -57,7 +57,7 @@ def qr(x, /, mode="reduced"):
 def _triangle(x, uplo):
     """The matrix whose lower triangle counts, of NumPy's UPLO."""
     if uplo not in ("L", "U"):
-        raise ValueError(f"UPLO is {uplo!r}; it is 'L' or 'U'")
+        raise ValueError(f"UPLO at {_core.here()} is {uplo!r}; it is 'L' or 'U'")
     return x if uplo == "L" else _core.conj(matrix_transpose(_standard._array(x)))
 
 
