@@ -4,6 +4,7 @@
 
 #include "kernels/reduce/reduce_rows.hpp"
 #include "kernels/visit.hpp"
+#include "ops/build.hpp"
 #include "ops/create/scalar.hpp"
 
 namespace tessera {
@@ -48,6 +49,17 @@ std::optional<std::pair<double, double>> known_range(const Array& x) {
     else
       return range_of(x.dtype(), reinterpret_cast<const T*>(held), x.size());
   });
+}
+
+void check_known_indices(const Array& indices, Range allowed, const std::string& why,
+                         const std::string& cure) {
+  if (!is_integer(indices.dtype())) return;
+  const auto found = known_range(indices);
+  if (!found) return;
+  const auto [least, most] = *found;
+  if (least >= static_cast<double>(allowed.start) && most < static_cast<double>(allowed.stop)) return;
+  throw IndexError(call_text() + ": the indices go from " + std::to_string(static_cast<std::int64_t>(least)) +
+                   " to " + std::to_string(static_cast<std::int64_t>(most)) + ", but " + why + "; " + cure);
 }
 
 std::optional<std::vector<double>> known_values(const Array& x) {

@@ -264,6 +264,18 @@ class Protocols(unittest.TestCase):
             self.assertIs(type(found), tuple)
         assert_same(x[ts.unravel_index(ts.asarray([1, 7]), (7, 5))], rows[np.unravel_index([1, 7], (7, 5))])
 
+    def test_places_beyond_a_shape_are_refused_and_large_ones_do_not_overflow(self):
+        for call, text in ((lambda: ts.ravel_multi_index(([1, 2], [1, 5]), (3, 5)), r"the indices go from 1 to 5, but dimension 1 has the extent 5; clip\(indices, 0, 4\)"),
+                           (lambda: ts.ravel_multi_index(([-1, 2], [1, 4]), (3, 5)), "the indices go from -1 to 2, but dimension 0 has the extent 3"),
+                           (lambda: ts.unravel_index([3, 15], (3, 5)), r"the indices go from 3 to 15, but the shape \(3, 5\) has 15 elements")):
+            with self.assertRaisesRegex(IndexError, text):
+                call()
+        far = ([3, 70000], [5, 99999])
+        assert_same(ts.ravel_multi_index(far, (100000, 100000)), np.ravel_multi_index(far, (100000, 100000)))
+        small = np.array([3, 100], np.int8)
+        assert_same(ts.ravel_multi_index((small, small), (110, 120)), np.ravel_multi_index((small, small), (110, 120)).astype(np.int32))
+        assert_same(ts.unravel_index(small, (2, 200))[1], np.unravel_index(small, (2, 200))[1].astype(np.int32))
+
 
 class Ranges(unittest.TestCase):
     def test_they_have_the_same_bits_however_they_are_split_or_read(self):

@@ -116,9 +116,10 @@ namespace tessera {
 /// @name Places
 /// @{
 
-/// Converts row-major indices into a shape to one index array per dim.
+/// Converts row-major indices into a shape to one index array per dim: int32, int64 where the shape has more
+/// elements. IndexError for indices from the host that are out of range.
 [[nodiscard]] std::vector<Array> unravel_index(const Operand& places, Shape shape);
-/// Converts one index per dim to row-major indices.
+/// Converts one index per dim to row-major indices, dtypes and errors as above.
 [[nodiscard]] Array ravel_multi_index(const std::vector<Array>& numbers, Shape shape,
                                       std::source_location where = std::source_location::current());
 /// The index of each element of a grid along each dim: (dims, shape...).

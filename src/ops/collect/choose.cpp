@@ -3,8 +3,10 @@
 
 #include <limits>
 
+#include "base/text.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/known.hpp"
 
 namespace tessera {
 
@@ -73,11 +75,24 @@ Array argpartition(const Operand& x, int kth, int axis) {
   return argsort(x, axis);
 }
 
+namespace {
+// Numbers in which the places of a shape can be computed: 8 and 16 bits hold few of them, 32 not always.
+Array wide_enough(const Array& numbers, const Shape& shape) {
+  if (!is_integer(numbers.dtype()) || itemsize(numbers.dtype()) == 8) return numbers;
+  const bool is_large = shape.elements() - 1 > std::numeric_limits<std::int32_t>::max();
+  return cast_to(numbers, is_large || numbers.dtype() == uint32 ? int64 : int32);
+}
+}  // namespace
+
 std::vector<Array> unravel_index(const Operand& places, Shape shape) {
   const Call call("unravel_index", places.where);
   check_usable(places.array);
   if (shape.ndim() == 0) throw ShapeError(call_text() + ": a shape without dimensions has no places");
-  Array rest = places.array;
+  const auto size = shape.elements();
+  check_known_indices(places.array, {0, size},
+                      "the shape " + to_string(shape) + " has " + format_count(size, "element"),
+                      "clip(indices, 0, " + std::to_string(size - 1) + ") brings them into it");
+  Array rest = wide_enough(places.array, shape);
   std::vector<Array> result(shape.size());
   for (std::size_t d = shape.size(); d-- > 1;) {
     const auto n = std::max<std::int64_t>(shape[d], 1);
@@ -94,7 +109,11 @@ Array ravel_multi_index(const std::vector<Array>& numbers, Shape shape, std::sou
     throw ArgumentError(call_text() + ": " + std::to_string(numbers.size()) +
                         " arrays of numbers for the shape " + to_string(shape) +
                         "; give one for each dimension");
-  Array place = numbers[0];
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    check_known_indices(numbers[d], {0, shape[d]},
+                        "dimension " + std::to_string(d) + " has the extent " + std::to_string(shape[d]),
+                        "clip(indices, 0, " + std::to_string(shape[d] - 1) + ") brings them into it");
+  Array place = wide_enough(numbers[0], shape);
   for (std::size_t d = 1; d < shape.size(); ++d) place = place * shape[d] + numbers[d];
   return place;
 }

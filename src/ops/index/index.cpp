@@ -121,14 +121,11 @@ Array take(const Operand& x, const Operand& indices, int axis) {
   check_usable(x.array);
   check_usable(indices.array);
   const int d = checked_dim(axis, x.array.ndim());
-  const auto extent = static_cast<double>(x.array.shape()[d]);
-  const auto range = detail::is_unknown(x.array) ? std::nullopt : known_range(indices.array);
-  if (range && is_integer(indices.array.dtype()) && (range->first < -extent || range->second >= extent))
-    throw IndexError(call_text() + ": the indices go from " +
-                     std::to_string(static_cast<std::int64_t>(range->first)) + " to " +
-                     std::to_string(static_cast<std::int64_t>(range->second)) + ", but dimension " +
-                     std::to_string(d) + " has the extent " + std::to_string(x.array.shape()[d]) +
-                     R"(; take "clip", "wrap" or "fill" as mode, which say what such indices get)");
+  const auto extent = x.array.shape()[d];
+  if (!detail::is_unknown(x.array))
+    check_known_indices(indices.array, {-extent, extent},
+                        "dimension " + std::to_string(d) + " has the extent " + std::to_string(extent),
+                        R"(take "clip", "wrap" or "fill" as mode, which say what such indices get)");
   return take_clamped(x, indices, axis);
 }
 

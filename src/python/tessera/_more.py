@@ -364,7 +364,7 @@ def unravel_index(indices, shape, order="C"):
 
 
 def ravel_multi_index(numbers, shape, mode="raise", order="C"):
-    """Converts one index per dim to row-major indices (column-major with order="F"). mode "clip" and "wrap" bring indices beyond an extent back into it; others are not checked."""
+    """Converts one index per dim to row-major indices (column-major with order="F"). mode "clip" and "wrap" bring indices beyond an extent back into it; with "raise", those of arrays from the host are an IndexError."""
     if mode not in ("raise", "clip", "wrap"):
         raise ValueError(f"ravel_multi_index at {_core.here()}: there is no mode '{mode}'; the modes are 'raise', 'clip' and 'wrap'")
     numbers, shape = [_array(n) for n in numbers], tuple(shape)
