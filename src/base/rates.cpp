@@ -121,12 +121,15 @@ Rates parse_rates(std::string_view text, const std::string& what) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) throw ArgumentError(what + " holds no JSON object of rates");
   Rates r;
-  r.has_inside = take(json, "latency_s", r.inside.latency_s, what) &
-                 take(json, "bytes_per_s", r.inside.bytes_per_s, what);
-  r.has_between = take(json, "host_latency_s", r.between.latency_s, what) &
-                  take(json, "host_bytes_per_s", r.between.bytes_per_s, what);
-  r.has_compute = take(json, "flops_per_s", r.flops_per_s, what) &
-                  take(json, "memory_bytes_per_s", r.memory_bytes_per_s, what);
+  const auto take_both = [&](const char* first, double& a, const char* second, double& b) {
+    const bool has_first = take(json, first, a, what), has_second = take(json, second, b, what);
+    return has_first && has_second;
+  };
+  r.has_inside = take_both("latency_s", r.inside.latency_s, "bytes_per_s", r.inside.bytes_per_s);
+  r.has_between =
+      take_both("host_latency_s", r.between.latency_s, "host_bytes_per_s", r.between.bytes_per_s);
+  r.has_compute =
+      take_both("flops_per_s", r.flops_per_s, "memory_bytes_per_s", r.memory_bytes_per_s);
   if (take(json, "cache_bytes", r.cache_bytes, what) !=
       take(json, "cache_bytes_per_s", r.cache_bytes_per_s, what))
     throw ArgumentError(what + ": cache_bytes and cache_bytes_per_s go together; give both or neither");

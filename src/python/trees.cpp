@@ -240,20 +240,27 @@ py::tuple Arguments::rebuilt(const std::vector<Array>& with) const {
   return values;
 }
 
+namespace {
+std::size_t leaves_of(const Tree& tree) {
+  std::vector<std::string> names;
+  append_leaf_names(tree, "", names);
+  return names.size();
+}
+}  // namespace
+
 void bind_trees(py::module_& m) {
   py::module_ part = m.def_submodule("tree");
   py::class_<Tree>(part, "TreeDef")
       .def("unflatten",
            [](const Tree& tree, const std::vector<py::object>& leaves) {
+             const auto count = leaves_of(tree);
+             if (leaves.size() != count)
+               throw py::value_error("the tree has " + std::to_string(count) + " leaves, and " +
+                                     std::to_string(leaves.size()) + " were given");
              std::size_t next = 0;
-             return rebuild(
-                 tree,
-                 [&](std::size_t n) {
-                   if (n >= leaves.size()) throw py::value_error("the tree has more leaves than were given");
-                   return leaves[n];
-                 },
-                 next);
+             return rebuild(tree, [&](std::size_t n) { return leaves[n]; }, next);
            })
+      .def_property_readonly("num_leaves", &leaves_of)
       .def("__eq__",
            [](const Tree& a, const Tree& b) { return text_of(a, Text::exact) == text_of(b, Text::exact); })
       .def("__repr__", [](const Tree& tree) { return "TreeDef(" + text_of(tree) + ")"; });

@@ -34,7 +34,7 @@ from ._custom import *  # noqa: F401,F403
 from ._vectorize import *  # noqa: F401,F403
 from ._place import *  # noqa: F401,F403
 from ._named import Dataset, NamedArray, open_netcdf, open_zarr  # noqa: F401
-from . import config, debug, fft, io, lax, linalg, multihost, nn, optim, random, sharding, sparse, stablehlo, tree_util, viz  # noqa: F401
+from . import config, debug, fft, io, lax, linalg, multihost, nn, optim, random, sharding, signal, sparse, special, stablehlo, stats, tree_util, viz  # noqa: F401
 from .debug import CommStats, advise, explain, simulate  # noqa: F401
 from .lax import stop_gradient  # noqa: F401
 from .nn import one_hot  # noqa: F401

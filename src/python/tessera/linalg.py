@@ -6,6 +6,7 @@ from . import _core, _standard
 from ._core.linalg import *  # noqa: F401,F403
 from ._core import outer as _outer, matmul, multi_dot  # noqa: F401
 from ._core.errors import LinAlgError  # noqa: F401
+from ._matrices import *  # noqa: F401,F403
 from ._standard import cross, diagonal as _diagonal, matrix_transpose, tensordot, vecdot  # noqa: F401
 
 _l = _core.linalg

@@ -1,14 +1,15 @@
 """Neural networks: activations, initializers, layers, losses and batches. A layer is a tree: a dataclass of arrays, called on data."""
 import dataclasses as _dataclasses
+from math import inf as _inf
 
-from . import _core
-from ._core import gelu, log_softmax, relu, sigmoid, silu, softmax, softplus, tanh  # noqa: F401
+from . import _core, _initializers as initializers  # noqa: F401
+from ._core import log_softmax, relu, sigmoid, silu, softplus, tanh  # noqa: F401
 from ._core.nn import (  # noqa: F401
     accuracy, dropout, elu, exact_gelu, glorot_normal, glorot_uniform, glu, hard_sigmoid, hard_tanh, he_normal, he_uniform, huber_loss, leaky_relu, lecun_normal,
     lecun_uniform, log_sigmoid, mish, relu6, selu, shuffled_order, sigmoid_binary_cross_entropy, soft_sign, softmax_cross_entropy,
-    softmax_cross_entropy_with_integer_labels, squared_error, standardize, variance_scaling)
+    softmax_cross_entropy_with_integer_labels, squared_error, variance_scaling)
 from ._create import words_of as _words_of
-from ._standard import logsumexp  # noqa: F401
+from ._standard import logsumexp as _logsumexp
 from .tree_util import tree_leaves as _tree_leaves, tree_map as _tree_map
 
 swish = silu
@@ -31,6 +32,66 @@ hard_swish = hard_silu
 def celu(x, alpha=1.0):
     """x if positive, else alpha (exp(x / alpha) - 1), elementwise."""
     return _core.where(_core.greater(x, 0), x, _core.multiply(alpha, _core.expm1(_core.divide(_core.minimum(x, 0.0), alpha))))
+
+
+def gelu(x, approximate=True):
+    """x times the normal distribution's function of x: by its approximation with tanh, or by erf."""
+    return _core.gelu(x) if approximate else exact_gelu(x)
+
+
+def softmax(x, axis=-1, where=None):
+    """exp(x) / sum(exp(x)) along one axis or several, without overflow; zero where `where` is false."""
+    if where is None and isinstance(axis, int):
+        return _core.softmax(x, axis)
+    axes = [axis] if isinstance(axis, int) else axis
+    kept = x if where is None else _core.where(where, x, -_inf)
+    top = _core.max(kept, axes, True)
+    parts = _core.exp(_core.subtract(kept, _core.stop_gradient_leaf(_core.where(_core.isfinite(top), top, 0.0))))
+    return _core.divide(parts, _core.sum(parts, axes, True))
+
+
+def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
+    """(x - mean) / sqrt(variance + epsilon), both along the axes unless they are given; of the elements where `where` holds."""
+    from ._reductions import mean as average
+    mean = average(x, axis, keepdims=True, **({} if where is None else {"where": where})) if mean is None else mean
+    if variance is None:
+        variance = average(_core.square(_core.subtract(x, mean)), axis, keepdims=True, **({} if where is None else {"where": where}))
+    return _core.multiply(_core.subtract(x, mean), _core.rsqrt(_core.add(variance, epsilon)))
+
+
+def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None):
+    """log(sum(b exp(a))) along axes, without overflow, of the elements where `where` holds; with return_sign the logarithm of the size, and the sign."""
+    if where is not None:
+        a = _core.where(where, a, -_inf)
+    if b is None:
+        found = _logsumexp(a, axis, keepdims=keepdims)
+        return (found, _core.ones(found.shape, found.dtype)) if return_sign else found
+    top = _core.max(a, axis, True)
+    top = _core.stop_gradient_leaf(_core.where(_core.isfinite(top), top, 0.0))
+    total = _core.sum(_core.multiply(b, _core.exp(_core.subtract(a, top))), axis, keepdims)
+    found = _core.add(_core.log(_core.abs(total) if return_sign else total), _core.reshape(top, total.shape))
+    return (found, _core.sign(total)) if return_sign else found
+
+
+def sparse_plus(x):
+    """0 up to -1, (x + 1)^2 / 4 up to 1, x beyond."""
+    return _core.where(_core.less_equal(x, -1.0), 0.0, _core.where(_core.greater_equal(x, 1.0), x, _core.multiply(_core.square(_core.add(x, 1.0)), 0.25)))
+
+
+def sparse_sigmoid(x):
+    """0 up to -1, (x + 1) / 2 up to 1, 1 beyond."""
+    return _core.multiply(_core.clip(_core.add(x, 1.0), 0.0, 2.0), 0.5)
+
+
+def logmeanexp(x, axis=None, *, where=None, keepdims=False):
+    """log(mean(exp(x))) along axes, without overflow."""
+    n = _core.sum(_core.broadcast_to(1.0 if where is None else _core.where(where, 1.0, 0.0), x.shape), axis, keepdims)
+    return _core.subtract(logsumexp(x, axis, keepdims=keepdims, where=where), _core.log(n))
+
+
+def log1mexp(x):
+    """log(1 - exp(-x)), without loss of digits for small and large x."""
+    return _core.where(_core.less(x, 0.6931472), _core.log(_core.negative(_core.expm1(_core.negative(x)))), _core.log1p(_core.negative(_core.exp(_core.negative(x)))))
 
 
 def squareplus(x, b=4.0):

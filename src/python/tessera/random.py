@@ -19,6 +19,21 @@ def split(key, num=2):
     return _r.split(key, num) if isinstance(num, int) else _r.split_batch(key, num)
 
 
+def key_data(key):
+    """The words of a key, or of keys in lists, stacked."""
+    return _core.stack([key_data(k) for k in key], 0) if isinstance(key, (list, tuple)) else _r.key_data(key)
+
+
+def clone(key):
+    """The same key: keys may be used more than once."""
+    return key
+
+
+def key_impl(key):
+    """The name of the generator."""
+    return "threefry2x32"
+
+
 def choice(key, a, shape=(), replace=True, p=None, axis=0):
     """Elements of a, or of range(a), with replacement or without, by probabilities p."""
     if isinstance(a, int):
