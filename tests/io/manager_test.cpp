@@ -105,6 +105,7 @@ TEST_F(Steps, calls_that_save_nothing_go_on_beside_a_save_that_ends) {
     is_there = io::checkpoint::latest_step(folder_) == 10;
     comm::broadcast(comm::world(), &is_there, sizeof is_there, 0);
   }
+  saves.wait();  // the lock goes after the step is in place
   EXPECT_THAT(entries(), ElementsAre("step_00000010"));
 }
 
