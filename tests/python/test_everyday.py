@@ -192,10 +192,10 @@ class NumPysFunctions(unittest.TestCase):
     def test_what_tessera_has_not_takes_memory_or_says_how(self):
         for x in spread(rows):
             if x.is_fully_replicated:
-                self.assertEqual(np.einsum_path("i,i", x[0], x[0])[0], ["einsum_path", (0, 1)])
+                self.assertEqual(np.array2string(x[0], precision=1), np.array2string(rows[0], precision=1))
             elif x.sharding.num_devices > 1:
-                with self.assertRaisesRegex(TypeError, r"numpy.einsum_path at test_everyday.py:\d+: tessera has no function of this name.*device_get"):
-                    np.einsum_path("ij,ij", x, x)
+                with self.assertRaisesRegex(TypeError, r"numpy.array2string at test_everyday.py:\d+: tessera has no function of this name.*device_get"):
+                    np.array2string(x)
 
     def test_an_out_of_numpys_is_refused(self):
         with self.assertRaisesRegex(TypeError, "numpy.sin at"):

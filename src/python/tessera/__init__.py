@@ -26,7 +26,7 @@ from ._ops import *  # noqa: F401,F403
 from ._create import *  # noqa: F401,F403
 from ._device import *  # noqa: F401,F403
 from ._standard import *  # noqa: F401,F403
-from . import _methods, _protocols  # noqa: F401  give Array its methods
+from . import _at, _methods, _protocols  # noqa: F401  give Array its methods
 from ._methods import gathering  # noqa: F401
 from ._reproducible import is_reproducible, reproducible  # noqa: F401
 from ._transforms import *  # noqa: F401,F403

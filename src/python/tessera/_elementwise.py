@@ -53,10 +53,10 @@ def clip(x, /, min=None, max=None, out=None, *, a_min=None, a_max=None):
     return bounded
 
 
-def where(condition, x1=None, x2=None, /):
-    """x1 where the condition holds, else x2; without x1 and x2 the indices at which it holds."""
+def where(condition, x1=None, x2=None, /, *, size=None, fill_value=None):
+    """x1 where the condition holds, else x2; without x1 and x2 the indices at which it holds, nonzero(condition, size, fill_value)."""
     if x1 is None:
-        return nonzero(condition)
+        return nonzero(condition, size=size, fill_value=fill_value)
     return _core.where(condition, x1, x2)
 
 

@@ -21,6 +21,14 @@ def issubdtype(arg1, arg2):
     return bool(_np.issubdtype(known(arg1), known(arg2)))
 
 
+def _number_of(self, value=0):
+    """The value as an array of this dtype, as jnp.float32(3) is."""
+    return _core.astype(value, self) if isinstance(value, _core.Array) else asarray(value, dtype=self)
+
+
+_core.dtype.__call__ = _number_of
+
+
 # ---- files ----
 def _with_suffix(file, suffix):
     file = pathlib.Path(file)

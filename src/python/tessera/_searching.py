@@ -10,11 +10,13 @@ from ._shapes import moveaxis, ravel
 __all__ = ["argsort", "bincount", "histogram", "histogram_bin_edges", "isin", "nonzero", "searchsorted", "sort", "take", "take_along_axis",
            "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
-def take(x, /, indices, axis=None, *, mode=None):
-    """The slices along an axis that the indices select."""
+def take(x, /, indices, axis=None, *, mode=None, fill_value=None):
+    """The slices along an axis that the indices select. mode="fill" gives fill_value, or NaN and the like, for indices out of range."""
     x = _array(x)
     if axis is None:
         x, axis = (x, 0) if x.ndim == 1 else (_core.reshape(x, (-1,)), 0)
+    if fill_value is not None and mode == "fill":
+        return x.at[(builtins.slice(None),) * (axis % x.ndim) + (asarray(indices),)].get(mode="fill", fill_value=fill_value)
     return _core.take(x, asarray(indices), axis) if mode is None else _core.take(x, asarray(indices), axis, mode)
 
 

@@ -244,6 +244,7 @@ def repeat(x, /, repeats, axis=None, *, total_repeat_length=None):
     if axis is None:
         x, axis = _core.reshape(x, (-1,)), 0
     if total_repeat_length is not None:
+        repeats = _core.broadcast_to(asarray(repeats), [x.shape[axis]])
         return _core.repeat(x, asarray(repeats), axis, total_repeat_length)
     if isinstance(repeats, Array):
         repeats = _np.asarray(repeats._host()).tolist()
