@@ -65,7 +65,7 @@ def _spec(letters, first, second):
 
 def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
     """ConvDimensionNumbers of ("NHWC", "HWIO", "NHWC") and its like; None: (batch, features, spatial...), (out, in, spatial...)."""
-    if isinstance(dimension_numbers, ConvDimensionNumbers):
+    if hasattr(dimension_numbers, "lhs_spec"):
         return dimension_numbers
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(len(lhs_shape)))] * 3)
@@ -79,10 +79,8 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
 
 def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None, feature_group_count=1, batch_group_count=1,
                          precision=None, preferred_element_type=None, **_):
-    """The convolution of networks, a correlation, with JAX's dims, dilations of images and kernels, and groups of features. Communication and errors: tessera.conv's."""
+    """The convolution of networks, a correlation, with JAX's dims, dilations of images and kernels, and groups of features or of the batch. Communication and errors: tessera.conv's."""
     numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
-    if batch_group_count != 1:
-        raise _core.errors.ArgumentError(f"conv_general_dilated at {_core.here()}: groups of the batch are not carried; take batch_group_count=1")
     x, kernel = _core.transpose(lhs, list(numbers.lhs_spec)), _core.transpose(rhs, list(numbers.rhs_spec))
     if preferred_element_type is not None:
         x, kernel = _core.astype(x, preferred_element_type), _core.astype(kernel, preferred_element_type)
@@ -91,9 +89,33 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
     if isinstance(padding, str):
         padding = padtype_to_pads([(n - 1) * d + 1 if n else 0 for n, d in zip(x.shape[2:], apart)], [(k - 1) * d + 1 for k, d in zip(kernel.shape[2:], dilation)], strides, padding.upper())
     x = pad(x, like(0, x), [(0, 0, 0), (0, 0, 0), *[(low if low < 0 else 0, high if high < 0 else 0, d - 1) for (low, high), d in zip(padding, apart)]])
-    result = _core.conv(x, kernel, strides=strides, padding=[(low if low > 0 else 0, high if high > 0 else 0) for low, high in padding], dilation=dilation, groups=feature_group_count)
+    result = _convolved(x, kernel, strides, [(low if low > 0 else 0, high if high > 0 else 0) for low, high in padding], dilation, feature_group_count, batch_group_count)
     back = sorted(range(result.ndim), key=lambda d: numbers.out_spec[d])
     return _core.transpose(result, back)
+
+
+def _convolved(x, kernel, strides, padding, dilation, groups, batch_groups):
+    extents = [(n + low + high - ((k - 1) * d + 1)) // s + 1 for n, k, s, (low, high), d in zip(x.shape[2:], kernel.shape[2:], strides, padding, dilation)]
+    if any(n <= 0 for n in extents) or 0 in x.shape or 0 in kernel.shape:
+        return _core.zeros([x.shape[0] // batch_groups, kernel.shape[0], *[n if n > 0 else 0 for n in extents]], x.dtype)
+    if not strides:  # no spatial dims: a product
+        return _without_space(x, kernel, groups, batch_groups)
+    options = dict(strides=strides, padding=padding, dilation=dilation)
+    if batch_groups == 1:
+        return _core.conv(x, kernel, groups=groups, **options)
+    if groups != 1:
+        raise _core.errors.ArgumentError(f"conv_general_dilated at {_core.here()}: a convolution has groups of features or of the batch, not both")
+    # The batch's groups become groups of channels: image i of group g has the channels g.
+    parts, images = batch_groups, x.shape[0] // batch_groups
+    spatial = x.shape[2:]
+    wide = _core.reshape(x, [parts, images, x.shape[1], *spatial])
+    wide = _core.reshape(_core.moveaxis(wide, 0, 1), [images, parts * x.shape[1], *spatial])
+    return _core.conv(wide, kernel, groups=parts, **options)
+
+
+def _without_space(x, kernel, groups, batch_groups):
+    wide = lambda a: _core.expand_dims(a, 2)  # noqa: E731
+    return _core.squeeze(_convolved(wide(x), wide(kernel), [1], [(0, 0)], [1], groups, batch_groups), [2])
 
 
 def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):

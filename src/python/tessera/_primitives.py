@@ -2,6 +2,7 @@
 import builtins
 import enum
 import functools
+import string
 
 from . import _core, _standard
 from ._create import _array, empty, words_of  # noqa: F401
@@ -405,18 +406,38 @@ def dot(a, b):
     return _core.dot(a, b)
 
 
+def contract(a, b, dimension_numbers):
+    """The product over pairs of dims: batch dims first, then a's rest, then b's."""
+    (ca, cb), (ba, bb) = dimension_numbers
+    letters = iter(string.ascii_letters)
+    names_a, names_b = [None] * a.ndim, [None] * b.ndim
+    batch = []
+    for i, j in zip(ba, bb):
+        names_a[i] = names_b[j] = next(letters)
+        batch.append(names_a[i])
+    for i, j in zip(ca, cb):
+        names_a[i] = names_b[j] = next(letters)
+    rest_a = [d for d in range(a.ndim) if names_a[d] is None]
+    rest_b = [d for d in range(b.ndim) if names_b[d] is None]
+    for d in rest_a:
+        names_a[d] = next(letters)
+    for d in rest_b:
+        names_b[d] = next(letters)
+    if not ba and len(ca) == 1 and a.ndim == 2 and b.ndim == 2 and ca[0] == 1 and cb[0] == 0:
+        return _core.matmul(a, b)
+    result = batch + [names_a[d] for d in rest_a] + [names_b[d] for d in rest_b]
+    if not ca:
+        wide_a = [a.shape[d] for d in ba] + [a.shape[d] for d in rest_a] + [1] * len(rest_b)
+        wide_b = [b.shape[d] for d in bb] + [1] * len(rest_a) + [b.shape[d] for d in rest_b]
+        return _core.multiply(_core.reshape(_core.transpose(a, [*ba, *rest_a]) if a.ndim else a, wide_a), _core.reshape(_core.transpose(b, [*bb, *rest_b]) if b.ndim else b, wide_b))
+    return _core.einsum_of(f"{''.join(names_a)},{''.join(names_b)}->{''.join(result)}", [a, b])
+
+
 def dot_general(a, b, dimension_numbers, precision=None, preferred_element_type=None, **_):
     """The product over pairs of contracting dims, for each of pairs of batch dims: ((a's contracting, b's), (a's batch, b's)). The result has the batch dims, a's and b's others."""
-    (over_a, over_b), (batch_a, batch_b) = dimension_numbers
-    names_a, names_b = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
-    for i, j in [*zip(batch_a, batch_b), *zip(over_a, over_b)]:
-        names_b[j] = names_a[i]
-    rest_a = [names_a[d] for d in range(a.ndim) if d not in (*over_a, *batch_a)]
-    rest_b = [names_b[d] for d in range(b.ndim) if d not in (*over_b, *batch_b)]
     if preferred_element_type is not None:
         a, b = _core.astype(a, preferred_element_type), _core.astype(b, preferred_element_type)
-    letter = lambda names: "".join(chr(ord("a") + n) for n in names)  # noqa: E731
-    return _core.einsum_of(f"{letter(names_a)},{letter(names_b)}->{letter([names_a[d] for d in batch_a] + rest_a + rest_b)}", [a, b])
+    return contract(a, b, dimension_numbers)
 
 
 def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=None, **_):
@@ -457,4 +478,4 @@ def rng_uniform(a, b, shape):
     return random.uniform(random.key(0), shape, minval=a, maxval=b)
 
 
-__all__ = [n for n in globals() if not n.startswith("_") and n not in ("builtins", "enum", "functools", "words_of", "like")]
+__all__ = [n for n in globals() if not n.startswith("_") and n not in ("builtins", "enum", "functools", "string", "words_of", "like", "contract")]

@@ -7,6 +7,7 @@ import numpy as np
 from jax._src import core, dtypes
 
 from .. import _core, _create
+from .._primitives import like as number_like  # noqa: F401
 
 
 @functools.lru_cache(maxsize=None)
@@ -84,11 +85,6 @@ def scalar(number, of):
     if to.name in ("bfloat16", "float16"):
         return _core.astype(_core.full((), float(number), "float32"), to)
     return _core.full((), np.asarray(number).item(), to)  # a plain number of any class that stands for one
-
-
-def number_like(number, x):
-    """A number in the dtype of an array."""
-    return _core.full((), number, x.dtype) if x.dtype.name not in ("bfloat16", "float16") else _core.astype(_core.full((), number, "float32"), x.dtype)
 
 
 def _dtype_of_number(value):

@@ -1,7 +1,7 @@
 """Elementwise primitives."""
 import numpy as np
 
-from ... import _core as c
+from ... import _core as c, _primitives
 from .._interpret import refuse, rule
 from .._values import dtype, number_like
 
@@ -23,6 +23,8 @@ def _register(name, op):
 
 for _name, _op in _same.items():
     _register(_name, _op)
+for _name in ("div", "rem", "round"):
+    rule(_name)(getattr(_primitives, _name))
 
 
 def is_complex(x):
@@ -54,32 +56,6 @@ def rsqrt(x, **_):
 @rule("exp2")
 def exp2(x, **_):
     return c.exp(c.multiply(x, number_like(float(np.log(2)), x))) if is_complex(x) else c.exp2(x)
-
-
-@rule("div")
-def div(a, b):
-    if not is_integer(a):
-        return c.divide(a, b)
-    zero, quotient = number_like(0, a), c.floor_divide(a, b)
-    if a.dtype.kind == "i":
-        rest = c.subtract(a, c.multiply(quotient, b))
-        opposite = c.not_equal(c.less(a, zero), c.less(b, zero))
-        quotient = c.add(quotient, c.astype(both(c.not_equal(rest, zero), opposite), a.dtype))
-    return c.where(c.equal(b, zero), c.bitwise_invert(zero), quotient)
-
-
-@rule("rem")
-def rem(a, b):
-    if not is_integer(a):
-        return c.fmod(a, b)
-    zero = number_like(0, a)
-    one = number_like(1, a)
-    safe = c.where(c.equal(b, zero), one, b)
-    rest = c.remainder(a, safe)
-    if a.dtype.kind == "i":
-        rest = c.where(both(c.not_equal(rest, zero), c.less(a, zero)), c.subtract(rest, c.where(c.less(safe, zero), zero, safe)), rest)
-        rest = c.where(both(both(c.not_equal(rest, zero), c.greater_equal(a, zero)), c.less(safe, zero)), c.subtract(rest, safe), rest)
-    return c.where(c.equal(b, zero), a, rest)
 
 
 @rule("pow")
@@ -119,15 +95,6 @@ def _complex_less(a, b):
 @rule("sign")
 def sign(x):
     return c.sign(x) if not is_float(x) else c.where(c.equal(x, number_like(0, x)), x, c.sign(x))
-
-
-@rule("round")
-def round(x, rounding_method):  # noqa: A001
-    if int(rounding_method) == 1:
-        return c.round(x)
-    half, size = c.floor(c.abs(x)), c.abs(x)
-    away = c.where(c.greater_equal(c.subtract(size, half), number_like(0.5, x)), c.add(half, number_like(1, x)), half)
-    return c.where(c.isfinite(x), c.copysign(away, x) if x.dtype.name not in ("bfloat16", "float16") else c.astype(c.copysign(c.astype(away, "float32"), c.astype(x, "float32")), x.dtype), x)
 
 
 @rule("conj")

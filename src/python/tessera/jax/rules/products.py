@@ -1,41 +1,14 @@
 """Contractions."""
 import functools
 import importlib
-import string
 
 import jax
 
 from ... import _core as c
+from ..._primitives import contract
 from .._expand import expand
 from .._interpret import refuse, rule
 from .._values import dtype
-
-
-def contract(a, b, dimension_numbers):
-    """dot_general: batch dims first, then a's rest, then b's."""
-    (ca, cb), (ba, bb) = dimension_numbers
-    letters = iter(string.ascii_letters)
-    names_a, names_b = [None] * a.ndim, [None] * b.ndim
-    batch = []
-    for i, j in zip(ba, bb):
-        names_a[i] = names_b[j] = next(letters)
-        batch.append(names_a[i])
-    for i, j in zip(ca, cb):
-        names_a[i] = names_b[j] = next(letters)
-    rest_a = [d for d in range(a.ndim) if names_a[d] is None]
-    rest_b = [d for d in range(b.ndim) if names_b[d] is None]
-    for d in rest_a:
-        names_a[d] = next(letters)
-    for d in rest_b:
-        names_b[d] = next(letters)
-    if not ba and len(ca) == 1 and a.ndim == 2 and b.ndim == 2 and ca[0] == 1 and cb[0] == 0:
-        return c.matmul(a, b)
-    result = batch + [names_a[d] for d in rest_a] + [names_b[d] for d in rest_b]
-    if not ca:
-        wide_a = [a.shape[d] for d in ba] + [a.shape[d] for d in rest_a] + [1] * len(rest_b)
-        wide_b = [b.shape[d] for d in bb] + [1] * len(rest_a) + [b.shape[d] for d in rest_b]
-        return c.multiply(c.reshape(c.transpose(a, [*ba, *rest_a]) if a.ndim else a, wide_a), c.reshape(c.transpose(b, [*bb, *rest_b]) if b.ndim else b, wide_b))
-    return c.einsum_of(f"{''.join(names_a)},{''.join(names_b)}->{''.join(result)}", [a, b])
 
 
 @rule("dot_general")

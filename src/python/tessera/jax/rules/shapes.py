@@ -1,5 +1,6 @@
 """Primitives that move, repeat and cut elements. Arrays of keys have one dim more here than JAX sees: it stays last."""
 from ... import _core as c
+from ..._convolutions import pad
 from .._interpret import rule
 from .._values import dtype, dtype_of, is_key, number_like, shape_of
 
@@ -87,37 +88,7 @@ def empty(*_, eqn, **__):
     return c.zeros(shape_of(aval), dtype_of(aval))
 
 
-def interior(x, dim, gap, value):
-    """gap elements of a value between neighbours along a dim."""
-    n = x.shape[dim]
-    if gap == 0 or n < 2:
-        return x
-    apart = c.expand_dims(x, dim + 1)
-    rest = list(apart.shape)
-    rest[dim + 1] = gap
-    joined = c.concatenate([apart, c.broadcast_to(value, rest)], dim + 1)
-    shape = list(x.shape)
-    shape[dim] = n * (gap + 1)
-    return c.reshape(joined, shape)[(slice(None),) * dim + (slice(0, shape[dim] - gap),)]
-
-
-@rule("pad")
-def pad(x, value, padding_config):
-    for d, (low, high, gap) in enumerate(padding_config):
-        x = interior(x, d, gap, value)
-        cut = slice(max(-low, 0), x.shape[d] - max(-high, 0))
-        if low < 0 or high < 0:
-            if cut.stop < cut.start:  # more is cut off at one end than there is: it eats into what the other end adds
-                shape = [*x.shape[:d], max(x.shape[d] + low + high, 0), *x.shape[d + 1:]]
-                x = c.broadcast_to(value, shape)
-                continue
-            x = x[(slice(None),) * d + (cut,)]
-        for extent, is_before in ((max(low, 0), True), (max(high, 0), False)):
-            if extent:
-                shape = [*x.shape[:d], extent, *x.shape[d + 1:]]
-                more = c.broadcast_to(value, shape)
-                x = c.concatenate([more, x] if is_before else [x, more], d)
-    return x
+rule("pad")(pad)
 
 
 @rule("dynamic_slice")

@@ -11,7 +11,7 @@ from .._interpret import rule
 from .._values import number_like
 from .arithmetic import is_complex, maximum, minimum
 from .reduce import elementwise, highest, lowest
-from .shapes import interior, pad
+from .shapes import pad
 
 
 class Windows:
@@ -22,9 +22,7 @@ class Windows:
         self.base, self.dilation = list(base or [1] * ndim), list(window_dilation or [1] * ndim)
 
     def padded(self, x, value):
-        for d, n in enumerate(self.base):
-            x = interior(x, d, n - 1, value)
-        return pad(x, value, [(low, high, 0) for low, high in self.padding])
+        return pad(x, value, [(low, high, n - 1) for (low, high), n in zip(self.padding, self.base)])
 
     def counts(self, padded_shape):
         return [max((n - ((w - 1) * k + 1)) // s + 1, 0) for n, w, s, k in zip(padded_shape, self.window, self.strides, self.dilation)]
