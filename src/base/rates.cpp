@@ -126,10 +126,8 @@ Rates parse_rates(std::string_view text, const std::string& what) {
     return has_first && has_second;
   };
   r.has_inside = take_both("latency_s", r.inside.latency_s, "bytes_per_s", r.inside.bytes_per_s);
-  r.has_between =
-      take_both("host_latency_s", r.between.latency_s, "host_bytes_per_s", r.between.bytes_per_s);
-  r.has_compute =
-      take_both("flops_per_s", r.flops_per_s, "memory_bytes_per_s", r.memory_bytes_per_s);
+  r.has_between = take_both("host_latency_s", r.between.latency_s, "host_bytes_per_s", r.between.bytes_per_s);
+  r.has_compute = take_both("flops_per_s", r.flops_per_s, "memory_bytes_per_s", r.memory_bytes_per_s);
   if (take(json, "cache_bytes", r.cache_bytes, what) !=
       take(json, "cache_bytes_per_s", r.cache_bytes_per_s, what))
     throw ArgumentError(what + ": cache_bytes and cache_bytes_per_s go together; give both or neither");

@@ -258,7 +258,8 @@ void bind_trees(py::module_& m) {
                throw py::value_error("the tree has " + std::to_string(count) + " leaves, and " +
                                      std::to_string(leaves.size()) + " were given");
              std::size_t next = 0;
-             return rebuild(tree, [&](std::size_t n) { return leaves[n]; }, next);
+             return rebuild(
+                 tree, [&](std::size_t n) { return leaves[n]; }, next);
            })
       .def_property_readonly("num_leaves", &leaves_of)
       .def("__eq__",

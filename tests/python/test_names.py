@@ -84,6 +84,22 @@ class Names(unittest.TestCase):
             np.testing.assert_allclose(ts.device_get(ts.grad(f)(v)), slope, rtol=1e-4)
 
 
+class Modules(unittest.TestCase):
+    def test_they_are_imported_by_jaxs_names(self):
+        import tessera.numpy as jnp
+        import tessera.scipy as jsp
+        import tessera.scipy.linalg
+        from tessera import numpy, tree
+        from tessera.nn.initializers import he_normal
+        from tessera.ops import segment_sum
+        from tessera.scipy.special import expit
+        from tessera.scipy.stats import norm
+        from tessera.tree import map_with_path
+        self.assertTrue(jnp is ts and numpy is ts and jsp.linalg is ts.linalg and tessera.scipy.linalg is ts.linalg and tree is ts.tree_util)
+        self.assertTrue(he_normal is ts.nn.initializers.he_normal and segment_sum is ts.segment_sum and expit is ts.special.expit and norm is ts.stats.norm)
+        self.assertIs(map_with_path, ts.tree_util.tree_map_with_path)
+
+
 class NumPys(unittest.TestCase):
     def test_files_have_one_name_for_each_way(self):
         import tempfile

@@ -186,6 +186,17 @@ template <class T> [[nodiscard]] Array array(std::initializer_list<T> values,
                                              std::source_location where = std::source_location::current()) {
   return array(std::vector<T>(values), where);
 }
+/// array(2.f): a number, as an array without dimensions, of the C++ type's dtype or of the one given.
+template <class T>
+requires(std::is_arithmetic_v<T>) [[nodiscard]] Array
+    array(T number, std::source_location where = std::source_location::current()) {
+  return full_from_host({}, &number, dtype_of<T>(), dtype_of<T>(), "array", where);
+}
+template <class T, std::same_as<Dtype> D>
+requires(std::is_arithmetic_v<T>) [[nodiscard]] Array
+    array(T number, D dtype, std::source_location where = std::source_location::current()) {
+  return full_from_host({}, &number, dtype_of<T>(), dtype, "array", where);
+}
 /// array({1., 2.}, {2, 1}): values in row-major order, with their shape.
 template <class T> [[nodiscard]] Array array(std::initializer_list<T> values, Shape shape,
                                              std::source_location where = std::source_location::current()) {

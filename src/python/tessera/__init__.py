@@ -9,6 +9,8 @@
 Start it as `tessera run -n 8 python3 program.py`, or `mpirun -n 8 python3 program.py`; by itself it has one device.
 Every process runs the whole program. What reads a value (float(x), print(x), numpy.asarray(x)) is collective.
 """
+import sys as _sys
+
 from . import _runtime  # starts the runtime before anything else asks for devices
 from . import _core
 from ._runtime import attach  # noqa: F401
@@ -34,13 +36,15 @@ from ._custom import *  # noqa: F401,F403
 from ._vectorize import *  # noqa: F401,F403
 from ._place import *  # noqa: F401,F403
 from ._named import Dataset, NamedArray, open_netcdf, open_zarr  # noqa: F401
-from . import config, debug, fft, io, lax, linalg, multihost, nn, optim, random, sharding, signal, sparse, special, stablehlo, stats, tree_util, viz  # noqa: F401
+from . import config, debug, fft, io, lax, linalg, multihost, nn, ops, optim, random, scipy, sharding, signal, sparse, special, stablehlo, stats, tree_util, viz  # noqa: F401
 from .debug import CommStats, advise, explain, simulate  # noqa: F401
 from .lax import stop_gradient  # noqa: F401
 from .nn import one_hot  # noqa: F401
 from .tree_util import tree_map  # noqa: F401
 
 tree = tree_util
+numpy = _sys.modules["tessera.numpy"] = _sys.modules[__name__]  # jax.numpy's name
+_sys.modules["tessera.tree"] = tree_util
 
 P = PartitionSpec
 auto = PartitionSpec.automatic

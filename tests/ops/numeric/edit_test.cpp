@@ -49,6 +49,10 @@ TEST(Known, quantile_refuses_known_parts_out_of_range) {
 
 TEST(Everyday, arrays_of_braces_take_a_dtype_or_a_shape) {
   EXPECT_EQ(array({1, 2, 3}, float64).dtype(), float64);
+  EXPECT_EQ(array(2).dtype(), int32);
+  EXPECT_EQ(array(2.f).shape(), Shape{});
+  EXPECT_EQ(item<double>(array(1.5, float64)), 1.5);
+  EXPECT_EQ(array(true).dtype(), bool_);
   EXPECT_EQ(to_vector<double>(array({0.1, 2.5}, float32)), (std::vector<double>{0.1f, 2.5}));
   EXPECT_EQ(array({1., 2.}, {2, 1}).shape(), (Shape{2, 1}));
   EXPECT_EQ(to_vector<int>(array({{1, 2}, {3, 4}}, int64)), (std::vector<int>{1, 2, 3, 4}));
