@@ -109,6 +109,7 @@ parameter_types = {
 }
 # Where a name means something else.
 parameters_of = {
+    **dict.fromkeys([("comb", "n"), ("comb", "k"), ("factorial", "n")], "ArrayLike"),
     ("load_safetensors", "tensor"): "None", ("dot_product_attention", "key"): "ArrayLike", ("dot_product_attention", "bias"): "ArrayLike", ("update", "name"): "str", ("update", "value"): "object", ("key", "seed"): "int",
     ("Dense.__init__", "bias"): "ArrayLike", ("LayerNorm.__init__", "shift"): "ArrayLike", ("finfo.__init__", "type"): "Union[DtypeLike, Array]", ("iinfo.__init__", "type"): "Union[DtypeLike, Array]",
     ("dtypes", "kind"): "Union[str, Tuple[str, ...]]", ("isdtype", "kind"): "Union[str, DtypeLike, Tuple[Union[str, DtypeLike], ...]]", ("ShapeDtypeStruct.__init__", "shape"): "Sequence[int]",
@@ -126,7 +127,7 @@ parameters_of = {
 functions_of_trees = {"device_put", "with_sharding_constraint", "block_until_ready", "stop_gradient", "psum", "pmean", "pmax", "pmin", "ppermute", "pbroadcast", "psum_scatter", "all_gather", "all_to_all", "pshuffle",
                       "pswapaxes"}
 # Results; what is not named here is one array in these modules, and unknown in the others.
-array_modules = {f"tessera.{m}" for m in "_methods _numeric _more _create _elementwise _shapes _reductions _searching _products linalg fft nn lax random".split()}
+array_modules = {f"tessera.{m}" for m in "_methods _numeric _more _create _elementwise _shapes _reductions _searching _products _primitives _convolutions _matrices _at linalg fft nn lax random special signal".split()}
 results = {
     "shape": "Tuple[int, ...]", "broadcast_shapes": "Tuple[int, ...]", **dict.fromkeys(("ndim", "size", "local_device_count"), "int"),
     **dict.fromkeys("is_array iscomplexobj can_cast isdtype tree_all".split(), "bool"), "allclose": "bool", "array_equal": "bool",
@@ -157,7 +158,7 @@ results = {
 }
 # Of methods and functions whose name stands for something else elsewhere.
 results_of = {
-    "Dense.__call__": "Array", "LayerNorm.__call__": "Array", "Embedding.__call__": "Array", "Batches.__getitem__": "Any", "config.update": "None", "tree_util.map": "_T", "Array.flatten": "Array",
+    "Dense.__call__": "Array", "LayerNorm.__call__": "Array", "Embedding.__call__": "Array", "Batches.__getitem__": "Any", "config.update": "None", **dict.fromkeys(("_primitives.dtype", "lax.dtype"), "dtype"), **dict.fromkeys(("cho_factor", "qr_multiply", "expm_frechet", "eigh_tridiagonal", "approx_min_k", "sort_key_val", "index_take"), "Any"), "padtype_to_pads": "List[Tuple[int, int]]", "conv_dimension_numbers": "ConvDimensionNumbers", "tree_util.map": "_T", "Array.flatten": "Array",
     "_shapes.split": "List[Array]", "io.load_safetensors": "Dict[str, Array]", "Adam.start": "AdamState", "Sgd.start": "SgdState", "Adam.update": "Tuple[_T, AdamState]", "Sgd.update": "Tuple[_T, SgdState]", "random.split": "Union[List[Key], Key]",
 }
 
@@ -172,7 +173,7 @@ def typed(p, name):
         kind = "Union[int, Sequence[int]]"
     if p.kind is p.VAR_POSITIONAL and p.name in ("arrays", "operands"):
         kind = "ArrayLike"
-    if p.default is not p.empty and not isinstance(p.default, (int, float, str, bool, type(None))):
+    if p.default is not p.empty and type(p.default) not in (int, float, str, bool, type(None)):
         p = p.replace(default=...)
     return p.replace(annotation=f"__{kind}__")
 
