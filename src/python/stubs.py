@@ -56,6 +56,7 @@ array_pair, array_triple = "Tuple[Array, Array]", "Tuple[Array, Array, Array]"
 file_info, solution = "Tuple[Tuple[int, ...], dtype, str]", "Tuple[Array, Array, Array, Array]"
 # Of bindings that make a Python object: named tuples, NumPy's arrays, themselves.
 bound_results = {
+    "__format__": "str",
     **dict.fromkeys("eig eigh lu_factor slogdet schur polar".split(), array_pair), "qr_pivoted": array_triple, "histogram2d": array_triple, "unique_all": solution,
     **dict.fromkeys("npy_info matrix_market_info hdf5_info csv_info".split(), file_info), **dict.fromkeys("cg bicgstab gmres lobpcg lanczos".split(), solution),
     **dict.fromkeys("create_device_mesh process_gather process_allgather broadcast_one_to_all".split(), "numpy.ndarray"), "item": "Union[bool, int, float, complex]",
@@ -72,6 +73,15 @@ def told(name, signature):
 
 # What the package's parameters are, by their names: one name means one thing everywhere.
 parameter_types = {
+    # lax, special, signal and linalg beyond NumPy
+    **dict.fromkeys("A B C E arg1 arr c cases e fillvalue group_sizes in1 in2 init_value keys lhs lmbda matrices padding_value pred r rhs variance which z".split(), "ArrayLike"),
+    **dict.fromkeys("approximate check_finite compute_expm eigvals_only exact indices_are_sorted is_stable overwrite_a overwrite_b return_sign simple symmetric transpose_kernel unique_indices".split(), "bool"),
+    **dict.fromkeys("batch_group_count batch_size column_axis exponent_bits feature_group_count idx in_axis mantissa_bits num_keys out_axis reduction_dimension rounding_method".split(), "int"),
+    **dict.fromkeys("base_dilation fft_lengths filter_shape in_shape lhs_dilation lhs_shape new_sizes rhs_dilation rhs_shape window_dilation window_dimensions window_shape window_strides".split(), "Sequence[int]"),
+    **dict.fromkeys("computation flatten_with_keys func is_leaf matvec per_platform solve tangent_solve transpose_solve".split(), "Callable[..., Any]"),
+    **dict.fromkeys("distribution separator subscripts".split(), "str"), **dict.fromkeys("arg2 buffer dimension_numbers initial_guess inner_treedef kwds optimize outer_treedef precision prefix".split(), "object"),
+    "c_and_lower": "Tuple[Array, bool]", "fft_type": "Union[int, str]", "file": "PathLike", "iterable": "Iterator[Any]", "number": "float", "padding": "Union[str, Sequence[Tuple[int, int]]]",
+    "padding_config": "Sequence[Tuple[int, int, int]]", "preferred_element_type": "DtypeLike", "stddev": "float",
     **dict.fromkeys("x a b x1 x2 y p q xp fp values condition fill_value weights indices prepend append low high lo hi predicate update operand cotangent nan posinf neginf "
                     "default start_index index xs on_true on_false logits labels predictions targets numbers value sorter".split(), "ArrayLike"),
     **dict.fromkeys("arrays conditions choices operands".split(), "Sequence[ArrayLike]"),
@@ -109,6 +119,7 @@ parameter_types = {
 }
 # Where a name means something else.
 parameters_of = {
+    ("detrend", "type"): "str", ("standardize", "mean"): "ArrayLike", ("fromiter", "iterable"): "Sequence[object]", ("conv_transpose", "padding"): "Union[str, Sequence[Tuple[int, int]]]",
     **dict.fromkeys([("comb", "n"), ("comb", "k"), ("factorial", "n")], "ArrayLike"),
     ("load_safetensors", "tensor"): "None", ("dot_product_attention", "key"): "ArrayLike", ("dot_product_attention", "bias"): "ArrayLike", ("update", "name"): "str", ("update", "value"): "object", ("key", "seed"): "int",
     ("Dense.__init__", "bias"): "ArrayLike", ("LayerNorm.__init__", "shift"): "ArrayLike", ("finfo.__init__", "type"): "Union[DtypeLike, Array]", ("iinfo.__init__", "type"): "Union[DtypeLike, Array]",
@@ -129,6 +140,12 @@ functions_of_trees = {"device_put", "with_sharding_constraint", "block_until_rea
 # Results; what is not named here is one array in these modules, and unknown in the others.
 array_modules = {f"tessera.{m}" for m in "_methods _numeric _more _create _elementwise _shapes _reductions _searching _products _primitives _convolutions _matrices _at linalg fft nn lax random special signal".split()}
 results = {
+    **dict.fromkeys(("__str__", "__format__"), "str"), "__delattr__": "None",
+    **dict.fromkeys("array_repr array_str keystr".split(), "str"), **dict.fromkeys("frombuffer fromiter index_take".split(), "Array"), **dict.fromkeys("issubdtype all_leaves".split(), "bool"),
+    **dict.fromkeys("save savez register_pytree_with_keys".split(), "None"), "einsum_path": "Tuple[List[object], str]", "cho_factor": "Tuple[Array, bool]", "register_static": "type",
+    **dict.fromkeys("approx_min_k sort_key_val qr_multiply".split(), array_pair), **dict.fromkeys("eigh_tridiagonal expm_frechet".split(), f"Union[Array, {array_pair}]"),
+    **dict.fromkeys("tree_broadcast tree_transpose".split(), "object"), "tree_map_with_path": "_T", "tree_flatten_with_path": "Tuple[List[Tuple[Tuple[object, ...], object]], object]",
+    "tree_leaves_with_path": "List[Tuple[Tuple[object, ...], object]]",
     "shape": "Tuple[int, ...]", "broadcast_shapes": "Tuple[int, ...]", **dict.fromkeys(("ndim", "size", "local_device_count"), "int"),
     **dict.fromkeys("is_array iscomplexobj can_cast isdtype tree_all".split(), "bool"), "allclose": "bool", "array_equal": "bool",
     **dict.fromkeys("broadcast_arrays meshgrid split array_split hsplit vsplit dsplit".split(), "List[Array]"),
@@ -158,7 +175,12 @@ results = {
 }
 # Of methods and functions whose name stands for something else elsewhere.
 results_of = {
-    "Dense.__call__": "Array", "LayerNorm.__call__": "Array", "Embedding.__call__": "Array", "Batches.__getitem__": "Any", "config.update": "None", **dict.fromkeys(("_primitives.dtype", "lax.dtype"), "dtype"), **dict.fromkeys(("cho_factor", "qr_multiply", "expm_frechet", "eigh_tridiagonal", "approx_min_k", "sort_key_val", "index_take"), "Any"), "padtype_to_pads": "List[Tuple[int, int]]", "conv_dimension_numbers": "ConvDimensionNumbers", "tree_util.map": "_T", "Array.flatten": "Array",
+    **{f"_initializers.{n}": "Callable[..., Array]" for n in vars(tessera.nn.initializers) if n in tessera.nn.initializers.__all__ and n not in ("zeros", "ones")}, "_initializers.zeros": "Array",
+    "_initializers.ones": "Array", "_primitives.reduce": "Array", "_primitives.sort": "Union[Array, Tuple[Array, ...]]", "_primitives.split": "List[Array]", "_numpys.load": "Union[Array, Dict[str, Array]]",
+    "tree_util.all": "bool", **dict.fromkeys(("tree_util.broadcast", "tree_util.transpose"), "object"), "tree_util.map_with_path": "_T",
+    "tree_util.flatten_with_path": "Tuple[List[Tuple[Tuple[object, ...], object]], object]", "tree_util.leaves_with_path": "List[Tuple[Tuple[object, ...], object]]",
+    "AtIndexer.__getitem__": "At",
+    "Dense.__call__": "Array", "LayerNorm.__call__": "Array", "Embedding.__call__": "Array", "Batches.__getitem__": "Any", "config.update": "None", **dict.fromkeys(("_primitives.dtype", "lax.dtype"), "dtype"), "padtype_to_pads": "List[Tuple[int, int]]", "conv_dimension_numbers": "ConvDimensionNumbers", "tree_util.map": "_T", "Array.flatten": "Array",
     "_shapes.split": "List[Array]", "io.load_safetensors": "Dict[str, Array]", "Adam.start": "AdamState", "Sgd.start": "SgdState", "Adam.update": "Tuple[_T, AdamState]", "Sgd.update": "Tuple[_T, SgdState]", "random.split": "Union[List[Key], Key]",
 }
 
@@ -210,7 +232,7 @@ def function_lines(name, value, indent="", owner=""):
 
 
 # Of properties that are Python's, or whose binding gives a Python object.
-property_types = {"device": "object", "ndim": "int", "mT": "Array", "real": "Array", "imag": "Array", "T": "Array", "shape": "Tuple[int, ...]", "dtype": "numpy.dtype", "addressable_shards": "List[Shard]", "axis_names": "Tuple[str, ...]", "axis_sizes": "Tuple[int, ...]", "chunks": "Tuple[int, ...]", "devices": "numpy.ndarray", "index": "Tuple[slice, ...]"}
+property_types = {"at": "AtIndexer", "device": "object", "ndim": "int", "mT": "Array", "real": "Array", "imag": "Array", "T": "Array", "shape": "Tuple[int, ...]", "dtype": "numpy.dtype", "addressable_shards": "List[Shard]", "axis_names": "Tuple[str, ...]", "axis_sizes": "Tuple[int, ...]", "chunks": "Tuple[int, ...]", "devices": "numpy.ndarray", "index": "Tuple[slice, ...]"}
 
 
 def property_type(member, what):

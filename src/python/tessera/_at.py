@@ -102,7 +102,7 @@ for _name in ("set", "add", "subtract", "multiply", "mul", "divide", "min", "max
 At.mul.__name__ = "mul"
 
 
-class _Indexer:
+class AtIndexer:
     """x.at, before its brackets."""
 
     def __init__(self, x):
@@ -112,4 +112,5 @@ class _Indexer:
         return At(self._x, index)
 
 
-Array.at = property(_Indexer, doc="x.at[0, :].set(v): a new array in which that part is replaced.")
+_core.At, _core.AtIndexer = At, AtIndexer  # in place of the bindings of the same names
+Array.at = property(AtIndexer, doc="x.at[0, :].set(v): a new array in which that part is replaced.")
