@@ -29,7 +29,7 @@ PathLike = _typing.Union[str, bytes, "_os.PathLike[str]"]
 _T = TypeVar("_T")
 _S = TypeVar("_S")
 '''
-names_of_core = sorted(name for name, value in vars(tessera._core).items() if inspect.isclass(value) and not name.startswith("_"))
+names_of_core = sorted(name for name, value in vars(tessera._core).items() if inspect.isclass(value) and not name.startswith("_") and value.__module__ != "tessera._at")
 cpp_types = re.compile(r"tessera(?:\._core)?\.(?:\w+\.)?(\w+)")
 
 
@@ -66,6 +66,8 @@ bound_results = {
 
 
 def told(name, signature):
+    if name == "__eq__":
+        return "(self, other: object) -> bool"
     if name in ("assert_equal", "process_allgather", "broadcast_one_to_all"):
         signature = signature.replace("(x: object", "(x: ArrayLike")
     return signature.replace("-> Any", f"-> {bound_results[name]}") if name in bound_results else signature
@@ -119,7 +121,7 @@ parameter_types = {
 }
 # Where a name means something else.
 parameters_of = {
-    ("detrend", "type"): "str", ("standardize", "mean"): "ArrayLike", ("fromiter", "iterable"): "Sequence[object]", ("conv_transpose", "padding"): "Union[str, Sequence[Tuple[int, int]]]",
+    ("detrend", "type"): "str", ("truncated_normal", "lower"): "float", ("truncated_normal", "upper"): "float", ("standardize", "mean"): "ArrayLike", ("fromiter", "iterable"): "Sequence[object]", ("conv_transpose", "padding"): "Union[str, Sequence[Tuple[int, int]]]",
     **dict.fromkeys([("comb", "n"), ("comb", "k"), ("factorial", "n")], "ArrayLike"),
     ("load_safetensors", "tensor"): "None", ("dot_product_attention", "key"): "ArrayLike", ("dot_product_attention", "bias"): "ArrayLike", ("update", "name"): "str", ("update", "value"): "object", ("key", "seed"): "int",
     ("Dense.__init__", "bias"): "ArrayLike", ("LayerNorm.__init__", "shift"): "ArrayLike", ("finfo.__init__", "type"): "Union[DtypeLike, Array]", ("iinfo.__init__", "type"): "Union[DtypeLike, Array]",
@@ -180,7 +182,7 @@ results_of = {
     "tree_util.all": "bool", **dict.fromkeys(("tree_util.broadcast", "tree_util.transpose"), "object"), "tree_util.map_with_path": "_T",
     "tree_util.flatten_with_path": "Tuple[List[Tuple[Tuple[object, ...], object]], object]", "tree_util.leaves_with_path": "List[Tuple[Tuple[object, ...], object]]",
     "AtIndexer.__getitem__": "At",
-    "Dense.__call__": "Array", "LayerNorm.__call__": "Array", "Embedding.__call__": "Array", "Batches.__getitem__": "Any", "config.update": "None", **dict.fromkeys(("_primitives.dtype", "lax.dtype"), "dtype"), "padtype_to_pads": "List[Tuple[int, int]]", "conv_dimension_numbers": "ConvDimensionNumbers", "tree_util.map": "_T", "Array.flatten": "Array",
+    "Dense.__call__": "Array", "LayerNorm.__call__": "Array", "Embedding.__call__": "Array", "Batches.__getitem__": "Any", "config.update": "None", "padtype_to_pads": "List[Tuple[int, int]]", "conv_dimension_numbers": "Tuple[Tuple[int, ...], ...]", "tree_util.map": "_T", "Array.flatten": "Array",
     "_shapes.split": "List[Array]", "io.load_safetensors": "Dict[str, Array]", "Adam.start": "AdamState", "Sgd.start": "SgdState", "Adam.update": "Tuple[_T, AdamState]", "Sgd.update": "Tuple[_T, SgdState]", "random.split": "Union[List[Key], Key]",
 }
 

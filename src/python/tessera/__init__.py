@@ -43,8 +43,7 @@ from .nn import one_hot  # noqa: F401
 from .tree_util import tree_map  # noqa: F401
 
 tree = tree_util
-numpy = _sys.modules["tessera.numpy"] = _sys.modules[__name__]  # jax.numpy's name
-_sys.modules["tessera.tree"] = tree_util
+_sys.modules.update({"tessera.numpy": _sys.modules[__name__], "tessera.tree": tree_util})  # jax.numpy's and jax.tree's names
 
 P = PartitionSpec
 auto = PartitionSpec.automatic

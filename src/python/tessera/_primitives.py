@@ -144,11 +144,6 @@ def reduce_precision(x, exponent_bits, mantissa_bits):
 
 
 # ---- dtypes and creation ----
-def dtype(x):
-    """The dtype of an array or a number."""
-    return _array(x).dtype
-
-
 def convert_element_type(x, dtype):
     """x with elements of another dtype."""
     return _core.astype(x, dtype)
