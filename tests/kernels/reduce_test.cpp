@@ -1,4 +1,5 @@
 #include "kernels/reduce/reduce.hpp"
+#include "base/thresholds.hpp"
 
 #include <gtest/gtest.h>
 
@@ -285,6 +286,87 @@ TEST(cumulative, is_the_reduction_of_every_prefix) {
               ASSERT_EQ(std::memcmp(in_place.data(), out.data(), out.size() * sizeof out[0]), 0);
             }
     });
+}
+
+// Vectors add in another order: integers keep their values, floats stay within the rounding of a loop.
+template <class T> void expect_scan_by_vectors(ReduceKind kind, std::int64_t n, bool reverse, bool has_before,
+                                               std::size_t offset) {
+  const Dtype dtype = dtype_of<T>();
+  auto x = testing::random_values<T>(n, 7);
+  if constexpr (std::is_floating_point_v<T>)
+    if (kind == ReduceKind::prod)
+      for (auto& value : x) value = T(1) + value / T(64);  // no product overflows
+  const T before = has_before ? x[0] : T(kind == ReduceKind::prod);
+  std::vector<T> out(offset + static_cast<std::size_t>(n) + 1, T(77));
+  cumulative(kind, reverse, dtype, x.data(), Shape{n}, 0, out.data() + offset, has_before ? &before : nullptr,
+             ScanOrder::by_vectors);
+  using Exact = std::conditional_t<std::is_floating_point_v<T>, long double, T>;
+  using U = std::conditional_t<std::is_integral_v<T>, std::uint64_t, Exact>;
+  auto exact = static_cast<U>(before), size = exact < U(0) ? U(0) - exact : exact;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const std::int64_t i = reverse ? n - 1 - k : k;
+    const auto value = static_cast<U>(x[static_cast<std::size_t>(i)]);
+    exact = kind == ReduceKind::sum ? exact + value : exact * value;
+    const T found = out[offset + static_cast<std::size_t>(i)];
+    if constexpr (std::is_floating_point_v<T>) {
+      size = kind == ReduceKind::sum ? size + std::abs(value) : std::abs(exact);
+      ASSERT_LE(std::abs(found - exact),
+                static_cast<long double>(k + 2) * std::numeric_limits<T>::epsilon() * std::max(size, U(0)))
+          << name(kind) << name(dtype) << " " << n << " at " << i << (reverse ? " reverse" : "");
+    } else {
+      ASSERT_EQ(found, static_cast<T>(exact)) << name(kind) << name(dtype) << " " << n << " at " << i;
+    }
+  }
+  ASSERT_EQ(out.back(), T(77)) << "behind the line";
+  if (offset > 0) {
+    ASSERT_EQ(out[offset - 1], T(77)) << "before the line";
+  }
+  cumulative(kind, reverse, dtype, x.data(), Shape{n}, 0, x.data(), has_before ? &before : nullptr,
+             ScanOrder::by_vectors);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    ASSERT_NEAR(static_cast<double>(x[i]), static_cast<double>(out[offset + i]), 1e-3) << "in place";
+}
+
+TEST(cumulative, vectors_give_the_sums_and_products_of_a_loop) {
+  for (const std::int64_t divisor : {std::int64_t{1}, std::int64_t{1} << 20}) {  // streamed stores too
+    const LowThresholds low(divisor);
+    for (const std::int64_t n : {1, 31, 32, 33, 47, 64, 100, 1001})
+      for (const bool reverse : {false, true})
+        for (const bool has_before : {false, true})
+          for (const std::size_t offset : {0, 1, 5})
+            for (const auto kind : {ReduceKind::sum, ReduceKind::prod}) {
+              expect_scan_by_vectors<float>(kind, n, reverse, has_before, offset);
+              expect_scan_by_vectors<double>(kind, n, reverse, has_before, offset);
+              expect_scan_by_vectors<std::int32_t>(kind, n, reverse, has_before, offset);
+              expect_scan_by_vectors<std::uint32_t>(kind, n, reverse, has_before, offset);
+              expect_scan_by_vectors<std::int64_t>(kind, n, reverse, has_before, offset);
+              expect_scan_by_vectors<std::uint64_t>(kind, n, reverse, has_before, offset);
+              expect_scan_by_vectors<std::int16_t>(kind, n, reverse, has_before, offset);
+            }
+  }
+}
+
+TEST(cumulative, vectors_keep_signs_of_zero_and_propagate_what_is_not_finite) {
+  for (const bool reverse : {false, true}) {
+    std::vector<float> x(100, -0.0F), out(100);
+    const auto scan = [&] {
+      cumulative(ReduceKind::sum, reverse, float32, x.data(), Shape{100}, 0, out.data(), nullptr,
+                 ScanOrder::by_vectors);
+    };
+    const auto at = [&](std::int64_t k) { return static_cast<std::size_t>(reverse ? 99 - k : k); };
+    x[at(60)] = 0;
+    scan();
+    for (std::int64_t k = 0; k < 100; ++k) ASSERT_EQ(std::signbit(out[at(k)]), k < 60) << k;
+    x[at(37)] = std::numeric_limits<float>::denorm_min();
+    x[at(50)] = INFINITY;
+    x[at(70)] = -INFINITY;
+    scan();
+    for (std::int64_t k = 0; k < 37; ++k) ASSERT_EQ(out[at(k)], 0);
+    for (std::int64_t k = 37; k < 50; ++k)
+      ASSERT_EQ(out[at(k)], std::numeric_limits<float>::denorm_min()) << k;
+    for (std::int64_t k = 50; k < 70; ++k) ASSERT_EQ(out[at(k)], INFINITY) << k;
+    for (std::int64_t k = 70; k < 100; ++k) ASSERT_TRUE(std::isnan(out[at(k)])) << k;
+  }
 }
 
 TEST(cumulative, logsumexp_neither_overflows_nor_loses_infinities) {

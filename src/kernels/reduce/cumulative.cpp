@@ -9,6 +9,7 @@
 #include "kernels/parallel.hpp"
 #include "kernels/reduce/order.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "kernels/reduce/scan_vectors.hpp"
 #include "kernels/visit.hpp"
 
 namespace tessera::kernels {
@@ -114,6 +115,34 @@ void scan_columns(ReduceKind kind, Dtype dtype, const std::byte* x, AxisView vie
         });
 }
 
+// Signed integers are added as unsigned ones: the bits are the same.
+template <class T> struct ScannedAs { using type = T; };
+template <> struct ScannedAs<std::int32_t> { using type = std::uint32_t; };
+template <> struct ScannedAs<std::int64_t> { using type = std::uint64_t; };
+
+// Returns false where there is no such scan.
+bool scan_by_vectors(ReduceKind kind, Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
+                     bool reverse, const void* before, void* out) {
+  if (kind != ReduceKind::sum && !(kind == ReduceKind::prod && (dtype == float32 || dtype == float64)))
+    return false;
+  bool is_done = false;
+  visit(dtype, [&]<class T>(T) {
+    if constexpr (has_vector_scan<T>) {
+      using S = typename ScannedAs<T>::type;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const LineToScan<S> line = {static_cast<const S*>(data) + r * n, n, reverse,
+                                    before == nullptr ? nullptr : static_cast<const S*>(before) + r,
+                                    static_cast<S*>(out) + r * n};
+        if (kind == ReduceKind::sum) sum_by_vectors(line);
+        if constexpr (std::is_floating_point_v<S>)
+          if (kind == ReduceKind::prod) multiply_by_vectors(line);
+      }
+      is_done = true;
+    }
+  });
+  return is_done;
+}
+
 // Scans lines one after the other: an element depends on the one before it, lines are independent.
 void scan_lines(ReduceKind kind, Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
                 bool reverse, const void* before, void* out) {
@@ -130,10 +159,12 @@ void scan_lines(ReduceKind kind, Dtype dtype, const void* data, std::int64_t row
                       name(dtype));
 }
 
+constexpr std::int64_t long_line = 32;  // shorter ones are as fast one by one
+
 }  // namespace
 
 void cumulative(ReduceKind kind, bool reverse, Dtype dtype, const void* data, const Shape& shape, int axis,
-                void* out, const void* before) {
+                void* out, const void* before, ScanOrder order) {
   const AxisView view = axis_view(shape, axis);
   if (view.outer == 0 || view.extent == 0 || view.inner == 0) return;
   const auto* const first = static_cast<const std::byte*>(before);
@@ -142,9 +173,12 @@ void cumulative(ReduceKind kind, bool reverse, Dtype dtype, const void* data, co
                         static_cast<std::byte*>(out));
   const auto item = static_cast<std::int64_t>(itemsize(dtype)), row_bytes = view.extent * item;
   share(view.outer, worth_a_thread(row_bytes), [&](std::int64_t begin, std::int64_t end) {
-    scan_lines(kind, dtype, static_cast<const std::byte*>(data) + begin * row_bytes, end - begin, view.extent,
-               reverse, first == nullptr ? nullptr : first + begin * item,
-               static_cast<std::byte*>(out) + begin * row_bytes);
+    const auto* const x = static_cast<const std::byte*>(data) + begin * row_bytes;
+    const auto* const start = first == nullptr ? nullptr : first + begin * item;
+    auto* const to = static_cast<std::byte*>(out) + begin * row_bytes;
+    const bool is_done = order == ScanOrder::by_vectors && view.extent >= long_line &&
+                         scan_by_vectors(kind, dtype, x, end - begin, view.extent, reverse, start, to);
+    if (!is_done) scan_lines(kind, dtype, x, end - begin, view.extent, reverse, start, to);
   });
 }
 

@@ -41,9 +41,13 @@ void combine(ReduceKind, Dtype, const void* in, void* out, std::int64_t n);
 void arg_reduce(bool max, Dtype, const void* data, const Shape&, int axis, std::int64_t index_offset,
                 void* values_out /*may be null*/, std::int64_t* index_out);
 
+// Sums and products of a line: as a loop adds them, or by vectors, which round floats in another order (and
+// whose error grows more slowly). Integers are the same.
+enum class ScanOrder { one_by_one, by_vectors };
+
 // Running sum, prod, max, min or logsumexp (floats) along an axis; out may be data. before: initial values of
 // the lines, dense over the remaining dims (not for logsumexp); nullptr: none.
 void cumulative(ReduceKind, bool reverse, Dtype, const void* data, const Shape&, int axis, void* out,
-                const void* before = nullptr);
+                const void* before = nullptr, ScanOrder = ScanOrder::one_by_one);
 
 }  // namespace tessera::kernels

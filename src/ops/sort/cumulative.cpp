@@ -35,6 +35,11 @@ ReduceKind kind_of(const OpDef& op) { return *reduce_kind_named(std::string_view
 void kernel(const KernelArgs& a) {
   const auto& p = params_of(a.params);
   kernels::cumulative(kind_of(a.op), p.reverse, a.in[0].dtype, a.in[0].data, a.in[0].shape(), p.dim,
+                      a.out[0].data, nullptr, kernels::ScanOrder::by_vectors);
+}
+void kernel_in_order(const KernelArgs& a) {
+  const auto& p = params_of(a.params);
+  kernels::cumulative(kind_of(a.op), p.reverse, a.in[0].dtype, a.in[0].data, a.in[0].shape(), p.dim,
                       a.out[0].data);
 }
 
@@ -78,9 +83,10 @@ void communicate(const CommunicationArgs& args) {
   Buffer total = Buffer::allocate(bytes), before = Buffer::allocate(bytes);
   kernels::fill_identity(kind, out.dtype, total.data(), lines);
   const auto last = p.reverse ? 0 : view.extent - 1;
-  if (view.extent > 0 && totals_first)
+  const bool is_last = comm.rank() == (p.reverse ? 0 : comm.size() - 1);  // its total is sent to no one
+  if (view.extent > 0 && totals_first && !is_last)
     kernels::reduce(kind, in.dtype, in.data, in.shape(), {p.dim}, total.data());
-  else if (view.extent > 0)
+  else if (view.extent > 0 && !totals_first)
     for (std::int64_t o = 0; o < view.outer; ++o)
       std::memcpy(total.data() + o * view.inner * item,
                   out.data + (o * view.extent + last) * view.inner * item, view.inner * item);
@@ -90,7 +96,7 @@ void communicate(const CommunicationArgs& args) {
                                          });
   if (totals_first)
     kernels::cumulative(kind, p.reverse, in.dtype, in.data, in.shape(), p.dim, out.data,
-                        has_before ? before.data() : nullptr);
+                        has_before ? before.data() : nullptr, kernels::ScanOrder::by_vectors);
   else if (has_before && out.elements() > 0)
     combine_rows(kind, out.dtype, before.data(), out.data, view);
 }
@@ -187,7 +193,7 @@ template <const OpDef& other> OpDef with_order(OpDef op) {
   return op;
 }
 OpDef in_order(OpDef op) {
-  op.runs = Communicating{.together = talk_in_order, .cost = cost_in_order, .alone = kernel};
+  op.runs = Communicating{.together = talk_in_order, .cost = cost_in_order, .alone = kernel_in_order};
   op.same_bits = SameBits::made_for_it;
   op.instead = nullptr;
   return op;
