@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "base/thresholds.hpp"
 #include "kernels/move/copy.hpp"
@@ -34,6 +35,11 @@ template <class T, class Is> std::int64_t first_place(const T* x, std::int64_t n
 template <bool max, class T> std::int64_t place_in_row(const T* x, std::int64_t n) {
   constexpr std::int64_t block = 1024, blocks_at_once = 64, shared_row = 1 << 18;
   constexpr auto kind = max ? ReduceKind::max : ReduceKind::min;
+  if constexpr (std::is_same_v<T, bool>) {
+    const auto* const found =
+        static_cast<const bool*>(std::memchr(x, max ? 1 : 0, static_cast<std::size_t>(n)));
+    return found == nullptr ? 0 : found - x;
+  }
   if constexpr (has_extreme_place<T>)
     if (n < threshold(shared_row) || threads() == 1) return extreme_place(max, dtype_of<T>(), x, n);
   const RowReduceFn on_this_thread = find_row_reduce(kind, dtype_of<T>());
@@ -64,10 +70,23 @@ template <bool max, class T> std::int64_t place_in_row(const T* x, std::int64_t 
                                : first_place(x + first, size, [&](const T& value) { return value == best; }));
 }
 
+// Rows too short for vectors.
+template <bool max, class T> std::int64_t place_in_short_row(const T* x, std::int64_t n) {
+  std::int64_t place = 0;
+  T best = x[0];
+  for (std::int64_t i = 1; i < n; ++i) {
+    const bool replaces = better<max>(x[i], best);
+    best = replaces ? x[i] : best;
+    place = replaces ? i : place;
+  }
+  return place;
+}
+
 template <bool max, class T> void scan_rows(const T* x, std::int64_t rows, std::int64_t n,
                                             std::int64_t offset, T* values, std::int64_t* index) {
+  constexpr std::int64_t short_row = 12;
   for (std::int64_t r = 0; r < rows; ++r, x += n) {
-    const std::int64_t at = place_in_row<max>(x, n);
+    const std::int64_t at = n <= short_row ? place_in_short_row<max>(x, n) : place_in_row<max>(x, n);
     index[r] = offset + at;
     if (values != nullptr) values[r] = x[at];
   }
@@ -91,6 +110,8 @@ template <bool max, class T> void scan_columns(const T* x, std::int64_t n, std::
                 best[j] = replace ? row[j] : best[j];
                 index[j0 + j] = replace ? offset + i : index[j0 + j];
               }
+              if constexpr (std::is_same_v<T, bool>)  // nothing replaces a bool that is extreme
+                if (std::memchr(best, max ? 0 : 1, static_cast<std::size_t>(columns)) == nullptr) break;
             }
             if (values != nullptr) std::copy_n(best, columns, values + j0);
           }
