@@ -72,8 +72,8 @@ void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64
 
 TEST(gemm, every_dtype_transposition_and_shape) {
   const std::vector<std::array<std::int64_t, 3>> extents = {
-      {1, 1, 1}, {3, 4, 5}, {17, 1, 33}, {1, 19, 40},    {1, 1, 300},   {33, 65, 20},
-      {4, 3, 0}, {0, 3, 4}, {3, 0, 4},   {20, 700, 150}, {129, 31, 257}};
+      {1, 1, 1}, {3, 4, 5}, {17, 1, 33}, {1, 19, 40},    {1, 1, 300},    {33, 65, 20},
+      {4, 3, 0}, {0, 3, 4}, {3, 0, 4},   {20, 700, 150}, {129, 31, 257}, {9, 4, 35}};
   for (const Dtype dtype : testing::all_dtypes())
     visit(dtype, [&]<class T>(T) {
       for (const auto& [m, n, k] : extents)

@@ -69,12 +69,50 @@ template <class T> HWY_INLINE void add_rows(const T* a, std::int64_t a_stride, c
   }
 }
 
+// Few columns of integers, whose sums may be added in any order: lines of a times lines of b.
+constexpr std::int64_t few_columns = 4;
+template <class T>
+HWY_INLINE T product_of_lines(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, std::int64_t k, T c) {
+  for (std::int64_t l = 0; l < k; ++l) c = Arithmetic<T>::add_product(c, a[l], b[l]);
+  return c;
+}
+// b: its columns, k elements each.
+template <class T> void multiply_lines(std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
+                                       std::int64_t a_stride, const T* b, T* c, std::int64_t ldc) {
+  const auto multiply = [&](auto length) {
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j)
+        c[i * ldc + j] = product_of_lines<T>(a + i * a_stride, b + j * length, length, c[i * ldc + j]);
+  };
+  if (k == 2) return multiply(std::integral_constant<std::int64_t, 2>());
+  if (k == 3) return multiply(std::integral_constant<std::int64_t, 3>());
+  if (k == 4) return multiply(std::integral_constant<std::int64_t, 4>());
+  multiply(k);
+}
+template <class T> void gemm_of_few_columns(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a,
+                                            MatrixView b, T* c, std::int64_t ldc) {
+  constexpr std::int64_t most = 1024;  // the lines of b stay in the first-level cache
+  T lines[few_columns * most];
+  const T *a_data = static_cast<const T*>(a.data), *b_data = static_cast<const T*>(b.data);
+  for (std::int64_t first = 0; first < k; first += most) {
+    const std::int64_t depth = std::min(most, k - first);
+    const T* const from = b_data + first * b.row_stride;
+    for (std::int64_t l = 0; l < depth; ++l)
+      for (std::int64_t j = 0; j < n; ++j)
+        lines[j * depth + l] = from[l * b.row_stride + j * b.column_stride];
+    multiply_lines(m, n, depth, a_data + first, a.row_stride, lines, c, ldc);
+  }
+}
+
 template <class T> void gemm_typed(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
                                    void* c_out, std::int64_t ldc) {
   constexpr std::int64_t panel_rows = 128, panel_columns = 2048 / static_cast<std::int64_t>(sizeof(T));
   const T* a_data = static_cast<const T*>(a.data);
   const T* b_data = static_cast<const T*>(b.data);
   T* c = static_cast<T*>(c_out);
+  if constexpr (std::is_integral_v<T>) {
+    if (n <= few_columns && a.column_stride == 1) return gemm_of_few_columns(m, n, k, a, b, c, ldc);
+  }
   std::vector<T> panel;
   const bool pack = b.column_stride != 1;
   if (pack) panel.resize(std::min(panel_rows, k) * std::min(panel_columns, n));
