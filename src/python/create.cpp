@@ -1,6 +1,7 @@
 // Creating and placing arrays: the functions that take Python's own values.
 #include <tessera/array.hpp>
 #include <tessera/ops.hpp>
+#include <tessera/ops/edit.hpp>
 
 #include <string>
 #include <vector>
@@ -139,6 +140,12 @@ void bind_create(py::module_& m) {
         return einsum_of(expression, std::move(arrays), here());
       },
       py::arg("expression"), "numpy.einsum.");
+  const auto bind_bits = [&m]<class Bits>(const char* name, Bits bits) {
+    m.def(name, bits, py::arg("x"), py::arg("axis"), py::arg("bitorder"));
+  };
+  bind_bits("packbits", [](Value x, int axis, const std::string& order) { return packbits(x, axis, order); });
+  bind_bits("unpackbits",
+            [](Value x, int axis, const std::string& order) { return unpackbits(x, axis, order); });
   py::class_<random::Key>(m, "Key")
       .def_property_readonly("data", [](const random::Key& key) { return key.data; })
       .def_property_readonly("shape",

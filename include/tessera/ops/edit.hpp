@@ -87,10 +87,12 @@ template <std::integral I>
 /// axis takes one scan.
 [[nodiscard]] Array unwrap(const Operand& x, int axis = -1, double period = 6.283185307179586);
 /// Packs eight bools, or integers that count as true if nonzero, into a uint8 along an axis, the first one
-/// most significant; the last byte is padded with zeros. DtypeError for other dtypes.
-[[nodiscard]] Array packbits(const Operand& x, int axis = -1);
-/// The eight bits of each uint8 along an axis, the most significant first. DtypeError for other dtypes.
-[[nodiscard]] Array unpackbits(const Operand& x, int axis = -1);
+/// most significant, or least with the bitorder little; the last byte is padded with zeros. DtypeError for
+/// other dtypes, ArgumentError for other bit orders than big and little.
+[[nodiscard]] Array packbits(const Operand& x, int axis = -1, const std::string& bitorder = "big");
+/// The eight bits of each uint8 along an axis, the most significant first, or last with the bitorder little.
+/// DtypeError for other dtypes, ArgumentError for other bit orders.
+[[nodiscard]] Array unpackbits(const Operand& x, int axis = -1, const std::string& bitorder = "big");
 /// @}
 
 /// @name Other names

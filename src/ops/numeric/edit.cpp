@@ -62,14 +62,6 @@ Array highest_of(Dtype dtype) {
   return is_bool(dtype) ? ones(Shape{}, dtype) : astype(std::numeric_limits<double>::infinity(), dtype);
 }
 
-Array as_bits(const Array& x, int dim) {
-  if (!is_integer(x.dtype()) && !is_bool(x.dtype()))
-    throw DtypeError(call_text() + ": bits of " + name(x.dtype()) + "; it takes bools and integers");
-  return moveaxis(astype(is_bool(x.dtype()) ? x : x != 0, uint8), dim, -1);
-}
-// 128, 64, ..., 1 or 7, 6, ..., 0.
-Array shifts() { return astype(7 - arange(8), uint8); }
-
 }  // namespace
 
 std::vector<Array> array_split(const Operand& x, int parts, int axis) {
@@ -217,37 +209,6 @@ Array unwrap(const Operand& x, int axis, double period) {
   const Array kept = where((turned == -period / 2) & (steps > 0), period / 2, turned);
   const Array change = where(abs(steps) < period / 2, 0.0, kept - steps);
   return concatenate({part_of(angles, dim, 0, 1), part_of(angles, dim, 1, n) + cumsum(change, dim)}, dim);
-}
-
-Array packbits(const Operand& x, int axis) {
-  const Call call("packbits", x.where);
-  check_usable(x.array);
-  const int dim = checked_dim(axis, x.array.ndim());
-  const Array bits = as_bits(x.array, dim);
-  auto extents = bits.shape().vector();
-  std::vector<std::pair<int, int>> widths(extents.size(), {0, 0});
-  widths.back().second = static_cast<int>((8 - extents.back() % 8) % 8);
-  extents.back() = (extents.back() + 7) / 8;
-  extents.push_back(8);
-  // Eight bytes are one word, the first the lowest: byte i times 2^(63 - 9 i) is bit 63 - i. What else the
-  // product adds lies below these bits or beyond the word.
-  const Array words = bitcast_convert_type(reshape(pad(bits, widths), Shape(std::move(extents))), uint64);
-  const auto number = [](std::uint64_t value) { return full({}, value, uint64); };
-  const Array highest = bitwise_right_shift(words * number(0x8040201008040201), number(56));
-  return moveaxis(astype(highest, uint8), -1, dim);
-}
-Array unpackbits(const Operand& x, int axis) {
-  const Call call("unpackbits", x.where);
-  check_usable(x.array);
-  const int dim = checked_dim(axis, x.array.ndim());
-  if (x.array.dtype() != uint8)
-    throw DtypeError(call_text() + ": bytes of " + name(x.array.dtype()) + "; it takes uint8");
-  const Array bytes = expand_dims(moveaxis(x, dim, -1), x.array.ndim());
-  const Array bits = bitwise_and(bitwise_right_shift(bytes, shifts()), astype(1, uint8));
-  auto extents = x.array.shape().vector();
-  std::rotate(extents.begin() + dim, extents.begin() + dim + 1, extents.end());
-  extents.back() *= 8;
-  return moveaxis(reshape(bits, Shape(std::move(extents))), -1, dim);
 }
 
 Array bitwise_count(const Operand& x) {

@@ -294,15 +294,7 @@ def packbits(x, axis=None, bitorder="big"):
     if x.dtype.kind not in "biu":
         raise TypeError(f"packbits at {_core.here()}: bits of {x.dtype}; it takes bools and integers")
     x, axis = (ravel(x), 0) if axis is None else (x, axis % x.ndim)
-    x = moveaxis(x, axis, -1)
-    bits = _core.astype(x if x.dtype.kind == "b" else _core.not_equal(x, 0), _core.uint8)
-    missing = -bits.shape[-1] % 8
-    bits = _core.pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)], "constant", 0.0)
-    # Eight bytes are one word: byte i times 2^(63 - 9 i), or 2^(56 - 7 i), is bit 63 - i, or 56 + i; what else the product adds lies below or beyond.
-    factor = _np.uint64(0x8040201008040201 if _order(bitorder, "packbits") == "big" else 0x0102040810204080)
-    words = _core.bitcast_convert_type(_core.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8)), _core.uint64)
-    highest = _core.bitwise_right_shift(_core.multiply(words, asarray(factor)), asarray(_np.uint64(56)))
-    return moveaxis(_core.astype(highest, _core.uint8), -1, axis)
+    return _core.packbits(x, axis, _order(bitorder, "packbits"))
 
 
 def unpackbits(x, axis=None, count=None, bitorder="big"):
@@ -311,14 +303,13 @@ def unpackbits(x, axis=None, count=None, bitorder="big"):
     if x.dtype != _core.uint8:
         raise TypeError(f"unpackbits at {_core.here()}: bytes of {x.dtype}; it takes uint8")
     x, axis = (ravel(x), 0) if axis is None else (x, axis % x.ndim)
-    x = moveaxis(x, axis, -1)
-    shifts = _np.uint8([7, 6, 5, 4, 3, 2, 1, 0] if _order(bitorder, "unpackbits") == "big" else [0, 1, 2, 3, 4, 5, 6, 7])
-    bits = _core.bitwise_and(_core.bitwise_right_shift(_core.expand_dims(x, x.ndim), asarray(shifts)), asarray(_np.uint8(1)))
-    bits = _core.reshape(bits, (*x.shape[:-1], 8 * x.shape[-1]))
-    if count is not None:
-        wanted = count if count >= 0 else bits.shape[-1] + count
-        bits = _core.pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, builtins.max(wanted - bits.shape[-1], 0))], "constant", 0.0)[..., :wanted]
-    return moveaxis(bits, -1, axis)
+    bits = _core.unpackbits(x, axis, _order(bitorder, "unpackbits"))
+    if count is None:
+        return bits
+    wanted = count if count >= 0 else bits.shape[axis] + count
+    widths = [(0, 0)] * bits.ndim
+    widths[axis] = (0, builtins.max(wanted - bits.shape[axis], 0))
+    return _core.pad(bits, widths, "constant", 0.0)[(slice(None),) * axis + (slice(wanted),)]
 
 
 def _order(bitorder, name):
