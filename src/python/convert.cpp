@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <map>
+#include <string_view>
 
 #include "python/module.hpp"
 
@@ -11,6 +12,11 @@ namespace tessera::python {
 namespace {
 
 py::module_ numpy() { return py::module_::import("numpy"); }
+
+bool is_type_of_numpy(py::handle type) {
+  const py::object module = py::getattr(type, "__module__", py::none());
+  return py::isinstance<py::str>(module) && module.cast<std::string>() == "numpy";
+}
 
 bool has_dtype(py::handle object) {
   return !PyType_Check(object.ptr()) && PyObject_HasAttrString(object.ptr(), "__array_interface__") == 1;
@@ -69,6 +75,12 @@ bool read_dtype(py::handle from, DtypeValue& into) {
       into.value = dtype;
       return true;
     }
+  // The map holds NumPy's types, so that each is asked once what it means.
+  static auto* const known_types = new std::map<PyObject*, Dtype>();
+  if (const auto known = known_types->find(object); known != known_types->end()) {
+    into.value = known->second;
+    return true;
+  }
   std::string text;
   if (PyUnicode_Check(object)) {
     text = from.cast<std::string>();
@@ -86,6 +98,7 @@ bool read_dtype(py::handle from, DtypeValue& into) {
   } catch (const ArgumentError& error) {
     throw py::type_error(error.what());
   }
+  if (PyType_Check(object) && is_type_of_numpy(from)) known_types->emplace(from.inc_ref().ptr(), into.value);
   return true;
 }
 
@@ -184,7 +197,49 @@ bool read_slice(py::handle from, SliceValue& into) {
   return true;
 }
 
+// The dtype of a buffer's format, if that is in native order.
+static std::optional<Dtype> dtype_of_format(const Py_buffer& memory) {
+  if (memory.format == nullptr) return std::nullopt;
+  const std::string_view format = memory.format;
+  const auto of_size = [&](std::initializer_list<Dtype> dtypes) -> std::optional<Dtype> {
+    for (const Dtype dtype : dtypes)
+      if (static_cast<Py_ssize_t>(itemsize(dtype)) == memory.itemsize) return dtype;
+    return std::nullopt;
+  };
+  if (format == "?") return bool_;
+  if (format == "e") return float16;
+  if (format == "f" || format == "d") return of_size({float32, float64});
+  if (format == "Zf" || format == "Zd") return of_size({complex64, complex128});
+  if (format.size() == 1 && std::string_view("bhilq").find(format[0]) != std::string_view::npos)
+    return of_size({int8, int16, int32, int64});
+  if (format.size() == 1 && std::string_view("BHILQ").find(format[0]) != std::string_view::npos)
+    return of_size({uint8, uint16, uint32, uint64});
+  return std::nullopt;
+}
+
+// A NumPy scalar, or a contiguous array of native numbers, is read by its buffer, without a call of NumPy.
+static std::optional<HostArray> host_array_by_buffer(py::handle from) {
+  static const auto* const array_type = new py::object(numpy().attr("ndarray"));
+  static const auto* const scalar_type = new py::object(numpy().attr("generic"));
+  const bool is_array = Py_TYPE(from.ptr()) == reinterpret_cast<PyTypeObject*>(array_type->ptr());
+  if (!is_array && PyObject_TypeCheck(from.ptr(), reinterpret_cast<PyTypeObject*>(scalar_type->ptr())) == 0)
+    return std::nullopt;
+  Py_buffer memory;
+  if (PyObject_GetBuffer(from.ptr(), &memory, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  std::optional<HostArray> host;
+  if (const auto dtype = dtype_of_format(memory)) {
+    host.emplace(Shape(std::vector<std::int64_t>(memory.shape, memory.shape + memory.ndim)), *dtype, here());
+    if (memory.len > 0) std::memcpy(host->bytes(), memory.buf, static_cast<std::size_t>(memory.len));
+  }
+  PyBuffer_Release(&memory);
+  return host;
+}
+
 HostArray host_array(py::handle from) {
+  if (auto host = host_array_by_buffer(from)) return *std::move(host);
   const py::object dense = numpy().attr("ascontiguousarray")(from);
   const py::object dtype = dense.attr("dtype");
   const auto kind = dtype.attr("kind").cast<std::string>();

@@ -75,6 +75,22 @@ class Making(unittest.TestCase):
         assert_same(ts.asarray(rows.astype(">f4")), rows)
         assert_same(ts.asarray(np.float32(3)), np.float32(3))
 
+    def test_numbers_of_numpy_of_every_dtype_and_layout(self):
+        x = ts.ones(3)
+        for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"):
+            values = np.arange(12).reshape(3, 4).astype(name)
+            for y in (values, values.T, values[::2, 1:], values[:0], values[1, 2], values[1:2, 2:3].reshape(()), np.asfortranarray(values), values.astype(values.dtype.newbyteorder())):
+                made = ts.asarray(y)
+                self.assertEqual((str(made.dtype), made.shape), (name, y.shape))
+                self.assertEqual(np.asarray(made).tolist(), y.tolist())
+            self.assertEqual(str(ts.where(ts.asarray(True), values[1, 2], values[2, 1]).dtype), name)
+            for kind in (np.dtype(name), np.dtype(name).type, name):
+                self.assertEqual(str(x.astype(kind).dtype), name)
+                self.assertEqual(str(x.astype(kind).dtype), name)
+        for wrong in (np.array(["a"]), np.datetime64("2020-01-01"), np.zeros(2, "i4,f4"), np.longdouble(1)):
+            self.assertRaises(TypeError, ts.asarray, wrong)
+        self.assertEqual(ts.asarray(np.ma.array([1.0, 2.0])).tolist(), [1, 2])
+
     def test_a_list_of_arrays_is_stacked(self):
         assert_same(ts.array([ts.array([1.0, 2.0]), ts.array([3.0, 4.0])]), np.array([[1, 2], [3, 4]], np.float32))
 
