@@ -1,5 +1,5 @@
-// Functions of float64 as logarithms of a sum of two numbers (high + low), so that the result has about one
-// rounding error: at most 1 ulp. Other arguments are left to SLEEF.
+// Functions of float64: logarithms of a sum of two numbers (high + low), so that the result has about one
+// rounding error, at most 1 ulp, with other arguments left to SLEEF; and exp(x) - 1.
 #if defined(TESSERA_KERNELS_MATH_DOUBLES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_KERNELS_MATH_DOUBLES_INL_HPP
 #undef TESSERA_KERNELS_MATH_DOUBLES_INL_HPP
@@ -105,6 +105,38 @@ template <class D, class V> HWY_INLINE V AtanhOfDoubles(D d, V x) {
   const auto is_tiny = hn::Lt(a, hn::Set(d, 0x1p-28));
   return WhereUsual(d, hn::Lt(a, one), hn::IfThenElse(is_tiny, x, value),
                     [&]() HWY_ATTR { return Atanh(d, x); });
+}
+
+// (exp(r) - 1 - r - r^2 / 2) / r^3 for |r| <= log(2) / 2, interpolated at Chebyshev's points: its error is
+// 2^-57 of r^2 / 2.
+inline constexpr double expm1_beyond_square[] = {
+    0.1666666666666667,     0.04166666666666667,    0.008333333333326112,   0.001388888888888373,
+    0.0001984126987490126,  2.4801587325605324e-05, 2.7557255297969643e-06, 2.755727357010214e-07,
+    2.5105259538448494e-08, 2.0914717341716378e-09};
+
+// 2^n (exp(r) - 1) + (2^n - 1), as Expm1OfFloats; r + r^2 / 2 is a sum of two numbers too.
+template <class D, class V> HWY_INLINE V Expm1OfDoubles(D d, V x) {
+  constexpr double log2_of_e = 1.44269504088896340736, ln2_high = 6.93147180369123816490e-01,
+                   ln2_low = 1.90821492927058770002e-10;
+  const auto least = hn::Set(d, -40.0), most = hn::Set(d, 710.0);  // beyond: -1 and infinity
+  const auto a_half = hn::Set(d, 0.5);
+  const auto low = hn::IfThenElse(hn::Lt(x, least), least, x);  // NaN stays
+  const auto v = hn::IfThenElse(hn::Gt(low, most), most, low);
+  const auto n = hn::Round(hn::Mul(v, hn::Set(d, log2_of_e)));
+  const auto r_high = hn::NegMulAdd(n, hn::Set(d, ln2_high), v);  // exact: ln2_high ends in zeros
+  const auto of_n = hn::Mul(n, hn::Set(d, -ln2_low));
+  const auto r = hn::Add(r_high, of_n), r_low = hn::Add(hn::Sub(r_high, r), of_n);
+  const auto square = hn::Mul(r, r), square_low = hn::MulSub(r, r, square);
+  const auto t = hn::MulAdd(square, a_half, r), t_rest = hn::MulAdd(square, a_half, hn::Sub(r, t));
+  const auto t_low = hn::MulAdd(square_low, a_half, hn::Add(t_rest, hn::MulAdd(r, r_low, r_low)));
+  const auto beyond_t = hn::MulAdd(hn::Mul(square, r), Polynomial(d, r, expm1_beyond_square), t_low);
+  const auto scale = PowerOfTwo(d, hn::Sub(n, hn::Set(d, 1.0)));
+  const auto first = hn::MulAdd(scale, t, scale);
+  const auto lost = hn::MulAdd(scale, t, hn::Sub(scale, first));
+  const auto sum = hn::Sub(first, a_half), of_first = hn::Add(sum, a_half);
+  const auto lost_too = hn::Sub(hn::Sub(first, of_first), hn::Add(a_half, hn::Sub(sum, of_first)));
+  const auto half_result = hn::Add(sum, hn::MulAdd(scale, beyond_t, hn::Add(lost, lost_too)));
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-54)), x, hn::Add(half_result, half_result));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -26,7 +26,6 @@ namespace HWY_NAMESPACE {
     else                                                         \
       return name##OfDoubles(d, x);                              \
   }
-template <class D, class V> HWY_INLINE V Expm1OfDoubles(D d, V x) { return Expm1(d, x); }
 template <class D, class V> HWY_INLINE V Log10OfDoubles(D d, V x) { return Log10(d, x); }
 template <class D, class V> HWY_INLINE V CbrtOfFloats(D d, V x) { return CbrtByInverse(d, x); }
 template <class D, class V> HWY_INLINE V CbrtOfDoubles(D d, V x) { return CbrtByInverse(d, x); }
