@@ -342,6 +342,25 @@ class InPlace(unittest.TestCase):
         self.assertRaises(IndexError, lambda: ts.put(ts.ones(3), [3], 0))
         self.assertRaises(TypeError, lambda: ts.put(np.ones(3), [0], 0))
 
+    def test_divmod_of_integers(self):
+        for name in ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"):
+            edge = np.iinfo(name)
+            a = np.array([0, 1, 7, 100, edge.max, edge.max - 1, edge.min, edge.min + 1], name)
+            b = np.array([0, 1, 3, edge.max, edge.min, 7, edge.max - 1], name)
+            if edge.min < 0:
+                a, b = np.append(a, np.array([-7, -1], name)), np.append(b, np.array([-3, -1], name))
+            for rows_of_a in (a[:, None], np.tile(a, 600)[:, None]):  # many are divided once
+                with np.errstate(all="ignore"):
+                    expected = np.divmod(rows_of_a, b), np.divmod(rows_of_a, a.dtype.type(3))
+                for x in spread(rows_of_a):
+                    for found, wanted in zip((*ts.divmod(x, ts.asarray(b)), *divmod(x, 3)), (*expected[0], *expected[1])):
+                        assert_same(found, wanted)
+            for found, own in zip(ts.divmod(ts.asarray(a), True), (ts.floor_divide(ts.asarray(a), True), ts.remainder(ts.asarray(a), True))):
+                assert_same(found, np.asarray(own))
+        q, r = ts.jit(lambda x: ts.divmod(x, 4))(ts.arange(-6, 6))
+        assert_same(q, np.arange(-6, 6, dtype=np.int32) // 4)
+        assert_same(r, np.arange(-6, 6, dtype=np.int32) % 4)
+
     def test_bits(self):
         bits = rows % 3 == 1
         for x in spread(bits):

@@ -67,7 +67,13 @@ def select(conditions, choices, default=0):
 
 def divmod(a, b, /):
     """(floor_divide, remainder)."""
-    return _core.floor_divide(a, b), _core.remainder(a, b)
+    quotient = _core.floor_divide(a, b)
+    few = 4096  # elements for which three more records cost more than another division
+    if quotient.dtype.kind not in "iu" or quotient.size < few:
+        return quotient, _core.remainder(a, b)
+    # One division for both; the remainder of a division by 0 is 0, as NumPy's.
+    rest = _core.subtract(a, _core.multiply(quotient, b))
+    return quotient, _core.where(_core.equal(b, 0), 0, rest)
 
 
 def isreal(x):
