@@ -109,7 +109,8 @@ struct CumulativeOptions {
 /// log(softmax(x)), without loss of digits.
 [[nodiscard]] Array log_softmax(const Operand& x, int axis = -1);
 /// Sums from the start of the axis up to each element; dtypes as in sum. Along a split axis ranks exchange
-/// the totals of their blocks, slices of extent 1.
+/// the totals of their blocks, slices of extent 1. Floats are not added one by one: a sum's last digits may
+/// differ from a loop's, and sums of numbers >= 0 may decrease by a rounding. ReproducibleScope: one by one.
 [[nodiscard]] Array cumsum(const Operand& x, int axis);
 [[nodiscard]] Array cumsum(const Operand& x, int axis, CumulativeOptions options);
 /// Over all elements in row-major order: 1-D.
