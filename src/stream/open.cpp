@@ -135,6 +135,9 @@ FileSourcePtr source_of(const std::string& call, const std::string& path, const 
   if (std::filesystem::is_directory(path)) return std::make_shared<FileSource>(zarr_source(call, path, name));
   const std::string first = first_bytes(call, path);
   if (first.starts_with("\x93NUMPY")) return std::make_shared<FileSource>(npy_source(call, path, name));
+  if (first.starts_with("CDF"))
+    throw IoError(call + ": " + in_quotes(path) +
+                  " is a file of netCDF-3, which tessera does not read; convert it with nccopy -k nc4");
   if (!first.starts_with("\x89HDF"))
     throw IoError(call + ": " + in_quotes(path) +
                   " is no .npy, HDF5, netCDF-4 or Zarr file; load it by its own function");

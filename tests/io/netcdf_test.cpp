@@ -148,6 +148,41 @@ TEST_F(NetcdfFile, signed_integers_may_be_declared_unsigned) {
   EXPECT_EQ(io::load_netcdf(file, "plain", {.unpack = false}).dtype(), int8);
 }
 
+// valid_range stands before valid_min and valid_max; all count stored numbers, as netCDF4-python has it.
+TEST_F(NetcdfFile, numbers_outside_the_valid_range_are_missing) {
+  const auto file = path("valid.nc");
+  io::Netcdf out(file);
+  const Array stored = astype(arange(5) * 10 - 20, int16);  // -20, -10, 0, 10, 20
+  for (const char* name : {"range", "least", "most", "packed", "real"}) {
+    const Array x = name == std::string("real") ? astype(stored, float32) : stored;
+    out.write(name, device_put(x, all_rows()), {"x"});
+  }
+  out.attribute("range", "valid_range", std::vector<std::int64_t>{-10, 10});
+  out.attribute("range", "valid_min", std::int64_t{5});
+  out.attribute("least", "valid_min", std::int64_t{-10});
+  out.attribute("most", "valid_max", std::int64_t{0});
+  out.attribute("packed", "valid_max", std::int64_t{10});
+  out.attribute("packed", "scale_factor", 0.5);
+  out.attribute("packed", "missing_value", std::int64_t{0});
+  out.attribute("real", "valid_range", std::vector<double>{-15, 15});
+  out.close();
+  comm::barrier(comm::world());
+  const std::map<std::string, std::vector<double>> wanted = {{"range", {NAN, -10, 0, 10, NAN}},
+                                                             {"least", {NAN, -10, 0, 10, 20}},
+                                                             {"most", {-20, -10, 0, NAN, NAN}},
+                                                             {"packed", {-10, -5, NAN, 5, NAN}},
+                                                             {"real", {NAN, -10, 0, 10, NAN}}};
+  for (const auto& [name, values] : wanted) {
+    EXPECT_THAT(numbers(io::load_netcdf(file, name, all_rows())), Pointwise(NanSensitiveDoubleEq(), values))
+        << name;
+    EXPECT_THAT(numbers(io::compute(io::open(file, {.name = name}) + 0, {.slab = 2})),
+                Pointwise(NanSensitiveDoubleEq(), values))
+        << name;
+    EXPECT_THAT(numbers(io::load_netcdf(file, name, {.unpack = false})), ElementsAre(-20, -10, 0, 10, 20));
+  }
+  EXPECT_EQ(io::load_netcdf(file, "real").dtype(), float32);
+}
+
 TEST_F(NetcdfFile, mistakes_are_told) {
   io::Netcdf out(path("x.nc"));
   out.write("a", arange(6), {"x"});
@@ -164,6 +199,7 @@ TEST_F(NetcdfFile, mistakes_are_told) {
   const auto is_told = AllOf(HasSubstr("netCDF-3"), HasSubstr("nccopy -k nc4"));
   EXPECT_THAT(text_of_error<IoError>([&] { io::netcdf_variables(path("old.nc")); }), is_told);
   EXPECT_THAT(text_of_error<IoError>([&] { io::load_netcdf(path("old.nc"), "x"); }), is_told);
+  EXPECT_THAT(text_of_error<IoError>([&] { io::open(path("old.nc"), {.name = "x"}); }), is_told);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 """Zarr stores and netCDF files by name: those that xarray and zarr-python wrote, and ours read by them where they are installed."""
 import importlib.util
+import json
 import os
 import pathlib
 import unittest
@@ -7,6 +8,7 @@ import unittest
 import numpy as np
 
 import tessera as ts
+from tessera._named import _unpacked
 from layouts import assert_same, shardings, spread
 from test_libraries import Folder
 
@@ -34,11 +36,34 @@ class Named(unittest.TestCase):
             np.testing.assert_allclose(np.asarray(ts.device_get(opened["packed"].load())).ravel(), wanted, atol=1e-12)
         self.assertRaises(ValueError, lambda: opened["t2m"].isel(nowhere=slice(1)))
 
+    def test_numbers_outside_the_valid_range_are_missing(self):
+        for attrs, wanted in (({"valid_range": [1, 2]}, [np.nan, 1, 2, np.nan]), ({"valid_min": 1}, [np.nan, 1, 2, 3]), ({"valid_max": 2, "scale_factor": 0.5}, [0, 0.5, 1, np.nan])):
+            x = _unpacked(ts.array([0, 1, 2, 3], dtype="int16"), attrs)
+            self.assertEqual(str(x.dtype), "float64")
+            np.testing.assert_array_equal(ts.device_get(x), wanted)
+
     def test_netcdf(self):
         opened = ts.open_netcdf(str(data / "xarray.nc"))
         self.assertEqual(opened["t2m"].dims, ("time", "lat", "lon"))
         assert_same(opened["t2m"][1:3], made(60).astype(np.float32).reshape(4, 3, 5)[1:3])
         self.assertTrue(np.isnan(np.asarray(ts.device_get(opened["packed"].load()))[0, 0]))
+
+
+class OfVersion2(Folder):
+    def test_the_missing_number_is_in_the_metadata(self):
+        """xarray writes _FillValue as fill_value there; null and NaN mask nothing, and a store of others has a fill_value without that meaning."""
+        cases = ((-999.0, True, [1, np.nan, 0]), (0, True, [1, -999, np.nan]), (None, True, [1, -999, 0]), ("NaN", True, [1, -999, 0]), (-999.0, False, [1, -999, 0]))
+        for number, (fill, is_of_xarray, wanted) in enumerate(cases):
+            store = pathlib.Path(self.path(f"{number}.zarr"))
+            if ts.is_main_process():
+                (store / "m").mkdir(parents=True)
+                (store / ".zgroup").write_text('{"zarr_format": 2}')
+                meta = {"zarr_format": 2, "shape": [3], "chunks": [3], "dtype": "<f8", "compressor": None, "fill_value": fill, "order": "C", "filters": None}
+                (store / "m" / ".zarray").write_text(json.dumps(meta))
+                (store / "m" / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": ["x"]} if is_of_xarray else {}))
+                (store / "m" / "0").write_bytes(np.array([1.0, -999, 0]).tobytes())
+            ts.multihost.sync_global_devices("made")
+            np.testing.assert_array_equal(ts.device_get(ts.open_zarr(store)["m"].load()), wanted, str(fill))
 
 
 class Streamed(Folder):
@@ -61,7 +86,7 @@ class Streamed(Folder):
         ts.io.store(self.path("y.npy"), (x - mean) / 2, memory_limit=200000)
         np.testing.assert_allclose(ts.device_get(ts.io.load_npy(self.path("y.npy"))), (values - values.mean(0)) / 2)
         with self.assertRaisesRegex(ValueError, "no dim of the files can be streamed"):
-            ts.io.compute(ts.argmax(ts.reshape(x, -1)))
+            ts.io.compute(ts.lax.top_k(ts.reshape(x, -1), 3)[0])
 
     def test_paths_of_pathlib(self):
         folder = pathlib.Path(self.path(""))

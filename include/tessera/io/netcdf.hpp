@@ -42,7 +42,8 @@ std::map<std::string, Attribute> netcdf_attributes(
 
 /// Options of load_netcdf.
 struct NetcdfLoadOptions {
-  /// Unpacks packed values (CF): stored * scale_factor + add_offset, and NaN for _FillValue or missing_value.
+  /// Unpacks packed values (CF): stored * scale_factor + add_offset, and NaN for _FillValue, for
+  /// missing_value, and outside valid_range or valid_min and valid_max, which count stored numbers.
   /// The result is then float64, or float32 if that is the stored type. Without those attributes, or if
   /// false, values and dtype are the stored ones.
   bool unpack = true;

@@ -67,13 +67,28 @@ def _fill_attribute(value, dtype):
     return value
 
 
+def _stored_fill(place):
+    """The fill value of an array of version 2 if it is a number; None for null, which the form of version 3 cannot say, and for NaN."""
+    with open(f"{place}/.zarray", encoding="utf-8") as file:
+        fill = json.load(file).get("fill_value")
+    return fill if isinstance(fill, (int, float)) and not isinstance(fill, bool) and fill == fill else None
+
+
+def _valid_range(attrs):
+    """The smallest and the largest valid stored number, None where there is none: valid_range, or valid_min and valid_max."""
+    both = attrs.get("valid_range")
+    least, most = both if isinstance(both, list) and len(both) == 2 else (attrs.get("valid_min"), attrs.get("valid_max"))
+    return [number if isinstance(number, (int, float)) else None for number in (least, most)]
+
+
 def _unpacked(x, attrs):
-    """stored * scale_factor + add_offset, and NaN where _FillValue or missing_value stands, as CF has it."""
+    """stored * scale_factor + add_offset, and NaN for _FillValue, missing_value, and outside valid_range or valid_min and valid_max, as CF has it."""
     from . import _standard as ts
     scale, offset = attrs.get("scale_factor"), attrs.get("add_offset")
     missing = [_fill_attribute(attrs[name], x.dtype) for name in ("_FillValue", "missing_value") if attrs.get(name) is not None]
     missing = [number for number in missing if isinstance(number, (int, float)) and number == number]
-    if scale is None and offset is None and not missing:
+    least, most = _valid_range(attrs)
+    if scale is None and offset is None and not missing and least is None and most is None:
         return x
     name = "float32" if str(x.dtype) == "float32" else "float64"
     values = ts.astype(x, name)
@@ -83,20 +98,26 @@ def _unpacked(x, attrs):
         values = values + offset
     for number in missing:
         values = ts.where(x == number, float("nan"), values)
+    if least is not None:
+        values = ts.where(x < least, float("nan"), values)
+    if most is not None:
+        values = ts.where(x > most, float("nan"), values)
     return values
 
 
 def open_zarr(path, unpack=True):
     """The arrays of a Zarr store (version 2 or 3), with their dims and attributes; the values are read later. With `unpack`, what CF calls packed becomes numbers:
-    scale_factor, add_offset, and NaN for _FillValue and missing_value. Not collective; reading is."""
+    scale_factor, add_offset, and NaN for _FillValue, missing_value and numbers outside the valid range. Not collective; reading is."""
     path, arrays, dims = os.fspath(path), {}, {}
     for name, info in _io.zarr_arrays(path).items():
         place = f"{path}/{name}" if name else path
         attrs = json.loads(_io.zarr_attributes_json(place))
         names = [dim or f"dim_{d}" for d, dim in enumerate(_io.zarr_dims(place) or [""] * len(info.shape))]
-        attrs.pop("_ARRAY_DIMENSIONS", None)
-        if info.detail.startswith("zarr 2") and "_FillValue" not in attrs and ("scale_factor" in attrs or "add_offset" in attrs):
-            attrs["_FillValue"] = json.loads(_io.zarr_metadata_json(place))["fill_value"]  # where xarray keeps it in this version
+        is_of_xarray = attrs.pop("_ARRAY_DIMENSIONS", None) is not None
+        if info.detail.startswith("zarr 2") and is_of_xarray and "_FillValue" not in attrs:
+            fill = _stored_fill(place)  # where xarray keeps it in this version
+            if fill is not None:
+                attrs["_FillValue"] = fill
 
         def read(sharding, slices, place=place, attrs=attrs):
             x = _io.load_zarr(place, slices=slices) if sharding is None else _io.load_zarr(place, sharding, slices=slices)

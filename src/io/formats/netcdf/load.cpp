@@ -81,9 +81,41 @@ Array where_missing(const Array& stored, const std::map<std::string, Attribute>&
   return missing;
 }
 
+// The smallest and the largest valid stored number: valid_range, or valid_min and valid_max.
+struct ValidRange {
+  Numbers least, most;
+};
+ValidRange valid_range_in(const std::map<std::string, Attribute>& attributes) {
+  const Numbers both = numbers_in(attributes, "valid_range");
+  if (both.real.size() != 2)
+    return {numbers_in(attributes, "valid_min"), numbers_in(attributes, "valid_max")};
+  ValidRange range{{{}, {both.real[0]}}, {{}, {both.real[1]}}};
+  if (both.whole.size() == 2) range = {{{both.whole[0]}, {}}, {{both.whole[1]}, {}}};
+  return range;
+}
+bool has_number(const Numbers& numbers) { return !numbers.whole.empty() || !numbers.real.empty(); }
+
+// `missing`, and true at elements outside the range. Integers are compared as integers, since float64 does
+// not have all of int64.
+Array outside(Array missing, const Array& stored, const ValidRange& range) {
+  const auto mark = [&](const Numbers& limit, auto&& is_beyond) {
+    if (!limit.whole.empty() && is_integer(stored.dtype()) && stored.dtype() != uint64)
+      missing = logical_or(missing, is_beyond(astype(stored, int64), limit.whole[0]));
+    else if (has_number(limit))
+      missing = logical_or(
+          missing, is_beyond(astype(stored, float64),
+                             limit.real.empty() ? static_cast<double>(limit.whole[0]) : limit.real[0]));
+  };
+  mark(range.least, [](const Array& x, auto least) { return x < least; });
+  mark(range.most, [](const Array& x, auto most) { return x > most; });
+  return missing;
+}
+
 Array unpacked(const Array& stored, const std::map<std::string, Attribute>& attributes) {
   const Numbers scale = numbers_in(attributes, "scale_factor"), offset = numbers_in(attributes, "add_offset");
-  const bool has_missing = attributes.contains("_FillValue") || attributes.contains("missing_value");
+  const ValidRange range = valid_range_in(attributes);
+  const bool has_missing = attributes.contains("_FillValue") || attributes.contains("missing_value") ||
+                           has_number(range.least) || has_number(range.most);
   const bool is_packed = !scale.real.empty() || !offset.real.empty();
   Array raw = stored;
   const auto is_unsigned = attributes.find("_Unsigned");
@@ -92,7 +124,7 @@ Array unpacked(const Array& stored, const std::map<std::string, Attribute>& attr
     raw = astype(raw, Dtype{raw.dtype().code + 4});
   if (!is_packed && !has_missing) return raw;
   const Dtype result = stored.dtype() == float32 ? float32 : float64;
-  const Array missing = where_missing(stored, attributes);
+  const Array missing = outside(where_missing(stored, attributes), raw, range);
   Array values = astype(raw, is_packed ? float64 : result);
   if (!scale.real.empty()) values = values * scale.real[0];
   if (!offset.real.empty()) values = values + offset.real[0];

@@ -40,7 +40,9 @@ Dtype read_dtype(const Json& value, Codec& bytes) {
       if (is_small ? text[0] == '|' : text[0] == '<' || text[0] == '>') return type->dtype;
     }
   }
-  refuse("holds " + value_text(value).substr(0, 80) + ", a data type that tessera does not have");
+  refuse("holds " + value_text(value).substr(0, 80) +
+         ", a data type that tessera does not have (it has bool, (u)int8-64, float16/32/64 and "
+         "complex64/128; times can be written as int64 with units, as xarray does)");
 }
 
 std::string id_of(const Json& packer) {

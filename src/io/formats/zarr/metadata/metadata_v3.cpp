@@ -33,11 +33,15 @@ void check_extras(const Json& document, std::initializer_list<std::string_view> 
 
 Dtype read_dtype(const Json& value) {
   if (!value.is_string())
-    refuse("holds " + value_text(value).substr(0, 80) + ", a data type that tessera does not have");
+    refuse("holds " + value_text(value).substr(0, 80) +
+           ", a data type that tessera does not have (it has bool, (u)int8-64, float16/32/64 and "
+           "complex64/128; times can be written as int64 with units, as xarray does)");
   const auto text = value.get<std::string>();
   for (int code = 0; code < dtype_count; ++code)
     if (name(Dtype{code}) == text) return Dtype{code};
-  refuse("holds " + shown(text) + ", a data type that tessera does not have");
+  refuse("holds " + shown(text) +
+         ", a data type that tessera does not have (it has bool, (u)int8-64, float16/32/64 and "
+         "complex64/128; times can be written as int64 with units, as xarray does)");
 }
 
 Shape read_grid(const Json& grid, const Shape& shape) {
