@@ -96,7 +96,7 @@ TEST_F(Hdf5, mistakes_are_named_on_every_rank) {
   EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(path("x.h5"), "/a/value", all_rows()); }),
               testing::AllOf(HasSubstr("has no dataset '/a/value'"), HasSubstr("it has '/a/values'")));
   EXPECT_THAT(text_of_error<IoError>([&] { io::load_hdf5(path("x.h5"), "/a", all_rows()); }),
-              HasSubstr("has no dataset '/a'"));
+              HasSubstr("has a group '/a' and no dataset"));
   EXPECT_THAT(text_of_error<IoError>(
                   [&] { io::save_hdf5(path("x.h5"), "/a/values", device_put(ones({4}), all_rows())); }),
               HasSubstr("already"));
@@ -379,6 +379,57 @@ TEST_F(ForeignHdf5, values_in_other_files_are_read_only_where_they_are_asked_for
   EXPECT_THAT(load("virtual"), HasSubstr("(a virtual dataset)"));
   EXPECT_THAT(load("link"), HasSubstr("has a link to another file on the way to 'link'"));
   for (const auto* name : {"external", "virtual", "link"}) EXPECT_EQ(load(name, true), "loaded") << name;
+}
+
+TEST_F(ForeignHdf5, a_raw_file_that_is_not_there_is_named) {
+  make([&](hid_t file) {
+    const hid_t external = creation();
+    H5Pset_external(external, "raw-of-nobody.bin", 0, 80);
+    dataset(file, "external", {10}, external);
+  });
+  EXPECT_THAT(
+      load("external", true),
+      HasSubstr("its values are in 'raw-of-nobody.bin', which is looked for in the working directory"));
+}
+
+// netCDF's enumerations, and those of h5py, in any byte order.
+TEST_F(ForeignHdf5, enumerations_are_their_numbers) {
+  const auto put_enum = [](hid_t file, const char* name, hid_t base, const char* second) {
+    const hid_t type = H5Tenum_create(H5T_NATIVE_INT), stored = H5Tenum_create(base);
+    const int numbers[] = {0, 1};
+    for (const int number : numbers) {
+      H5Tenum_insert(type, number == 0 ? "FALSE" : second, &number);
+      char at[8] = {};  // the number in the stored type
+      std::memcpy(at, &number, sizeof number);
+      H5Tconvert(H5T_NATIVE_INT, base, 1, at, nullptr, H5P_DEFAULT);
+      H5Tenum_insert(stored, number == 0 ? "FALSE" : second, at);
+    }
+    const hsize_t four[] = {4};
+    const hid_t space = H5Screate_simple(1, four, nullptr),
+                made = H5Dcreate2(file, name, stored, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const int values[] = {1, 0, 0, 1};
+    EXPECT_GE(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0);
+    H5Dclose(made);
+    H5Sclose(space);
+    H5Tclose(stored);
+    H5Tclose(type);
+  };
+  make([&](hid_t file) {
+    put_enum(file, "bytes", H5T_STD_U8LE, "yes");
+    put_enum(file, "big", H5T_STD_I32BE, "yes");
+    put_enum(file, "truth", H5T_STD_I8LE, "TRUE");
+  });
+  const std::map<std::string, Dtype> wanted = {{"bytes", uint8}, {"big", int32}, {"truth", bool_}};
+  for (const auto& [name, dtype] : wanted) {
+    const Array x = io::load_hdf5(path("f.h5"), name, all_rows());
+    EXPECT_EQ(x.dtype(), dtype) << name;
+    EXPECT_THAT(to_vector<int>(astype(x, int32)), ElementsAre(1, 0, 0, 1)) << name;
+  }
+}
+
+TEST_F(ForeignHdf5, a_group_is_not_called_missing) {
+  io::save_hdf5(path("f.h5"), "/g/x", device_put(arange(3.0), all_rows()));
+  EXPECT_THAT(load("g"), HasSubstr("has a group 'g' and no dataset of that name; it has '/g/x'"));
 }
 
 TEST_F(ForeignHdf5, names_cannot_act_on_the_terminal) {

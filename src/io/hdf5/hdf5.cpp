@@ -62,6 +62,13 @@ std::string shown(const std::vector<std::string>& names) {
   return join(texts) + (names.size() > most ? " and " + std::to_string(names.size() - most) + " more" : "");
 }
 
+std::vector<std::string> names_under(const std::vector<std::string>& names, const std::string& group) {
+  std::vector<std::string> inside;
+  for (const auto& name : names)
+    if (name.starts_with(group + "/")) inside.push_back(name);
+  return inside;
+}
+
 // Callback of the library for paths that lead through a link to another file.
 herr_t refuse_link(const char*, const char*, const char*, const char*, unsigned*, hid_t, void* was_found) {
   *static_cast<bool*>(was_found) = true;
@@ -87,6 +94,10 @@ Handle open_dataset(const Source& source, hid_t file) {
     source.fail("has a dataset " + in_quotes(source.dataset) + " that HDF5 " + library_version() +
                     " cannot open: " + reason,
                 "if a newer version wrote it, write it for older ones (h5py: libver='earliest')");
+  const auto inside = names_under(names, full_name);
+  if (!inside.empty())
+    source.fail("has a group " + in_quotes(source.dataset) + " and no dataset of that name",
+                "it has " + shown(inside));
   source.fail(
       "has no dataset " + in_quotes(source.dataset),
       names.empty() ? "it has none at all" : "it has " + shown(names) + did_you_mean(source.dataset, names));
@@ -94,6 +105,24 @@ Handle open_dataset(const Source& source, hid_t file) {
 
 Selection selection_of(const Source& source, const Shape& shape) {
   return part_of(source.call, "the dataset " + in_quotes(source.dataset), source.slices, shape);
+}
+
+// The type of the values in memory. The library converts no enumeration to integers: its numbers are read as
+// one with the same names, in the machine's byte order.
+Handle read_type(hid_t dataset, Dtype dtype) {
+  const Handle stored(H5Dget_type(dataset), H5Tclose);
+  if (H5Tget_class(stored) != H5T_ENUM || dtype == bool_) return hdf5_memory_type(dtype);
+  return Handle(H5Tget_native_type(stored, H5T_DIR_ASCEND), H5Tclose);
+}
+
+// The cure for a dataset whose values are in another file that cannot be read; nullopt for other datasets.
+std::optional<std::string> raw_file_of(hid_t dataset) {
+  const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+  if (H5Pget_external_count(creation) <= 0) return std::nullopt;
+  char name[1024] = "";
+  H5Pget_external(creation, 0, sizeof name - 1, name, nullptr, nullptr);
+  return "its values are in " + in_quotes(name) +
+         ", which is looked for in the working directory: start there, or copy the file with h5repack there";
 }
 
 void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, std::byte* out) {
@@ -114,10 +143,10 @@ void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, 
   const hsize_t elements = static_cast<hsize_t>(box_elements(box));
   const Handle in_memory(box.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &elements, nullptr),
                          H5Sclose);
-  if (H5Dread(dataset, hdf5_memory_type(info.dtype), in_memory, in_file, H5P_DEFAULT, out) < 0)
+  if (H5Dread(dataset, read_type(dataset, info.dtype), in_memory, in_file, H5P_DEFAULT, out) < 0)
     source.fail("cannot be read at " + to_string(box) + " of its dataset " + in_quotes(source.dataset) +
                     ": " + hdf5_reason(),
-                "it may be damaged: write it again");
+                raw_file_of(dataset).value_or("it may be damaged: write it again"));
 }
 
 FileInfo read_info(const Source& source) {

@@ -80,6 +80,14 @@ Handle complex_type(hid_t part, std::size_t width) {
   H5Tinsert(type, "i", width, part);
   return type;
 }
+// Whether an enumeration is that of h5py's truth values: FALSE = 0, TRUE = 1.
+bool is_bool_type(hid_t type) {
+  if (H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
+  const Quiet quiet;
+  std::int8_t no = -1, yes = -1;
+  return H5Tenum_valueof(type, "FALSE", &no) >= 0 && H5Tenum_valueof(type, "TRUE", &yes) >= 0 && no == 0 &&
+         yes == 1;
+}
 Handle bool_type() {
   Handle type(H5Tenum_create(H5T_NATIVE_INT8), H5Tclose);
   const std::int8_t no = 0, yes = 1;
@@ -145,7 +153,8 @@ Dtype dtype_of_dataset(const Hdf5Source& source, hid_t dataset) {
       if (log2 == 1 && half_fields_of(type) == bfloat16_fields) return bfloat16;
       break;
     case H5T_ENUM:
-      if (bytes == 1 && H5Tget_nmembers(type) == 2) return bool_;
+      if (is_bool_type(type)) return bool_;
+      if (log2 >= 0) return Dtype{(H5Tget_sign(type) == H5T_SGN_NONE ? 5 : 1) + log2};
       break;
     case H5T_COMPOUND:
       if (H5Tget_nmembers(type) == 2 && H5Tget_member_class(type, 0) == H5T_FLOAT &&
