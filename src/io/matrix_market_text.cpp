@@ -104,7 +104,10 @@ MatrixMarketBanner read_banner(Lines& text) {
     words.push_back(lower(line.substr(at, end - at)));
     at = end;
   }
-  if (words.empty() || words[0] != "%%matrixmarket") text.fail("does not begin with %%MatrixMarket");
+  if (words.empty() || words[0] != "%%matrixmarket")
+    text.fail(line.starts_with("\x1f\x8b") ? "is packed by gzip (unpack it with gunzip) and does not begin "
+                                             "with %%MatrixMarket"
+                                           : "does not begin with %%MatrixMarket");
   if (words.size() != 5)
     text.fail("the first line has " + std::to_string(words.size()) +
               " words; it is %%MatrixMarket matrix FORMAT FIELD SYMMETRY");
@@ -115,6 +118,7 @@ MatrixMarketBanner read_banner(Lines& text) {
                                {{"real", float64},
                                 {"double", float64},
                                 {"integer", int64},
+                                {"unsigned-integer", uint64},
                                 {"complex", complex128},
                                 {"pattern", float64}});
   banner.pattern = words[3] == "pattern";
@@ -126,6 +130,8 @@ MatrixMarketBanner read_banner(Lines& text) {
   if (banner.pattern && !banner.coordinate) text.fail("a pattern has no values, so it cannot be an array");
   if (banner.symmetry == Symmetry::hermitian && banner.dtype != complex128)
     text.fail("hermitian goes with complex");
+  if (banner.symmetry == Symmetry::skew && banner.dtype == uint64)
+    text.fail("skew-symmetric does not go with unsigned-integer");
   if (!text.next_content(line)) text.fail("the line with the sizes is missing");
   banner.rows = text.number<std::int64_t>(line, "the number of rows");
   banner.columns = text.number<std::int64_t>(line, "the number of columns");
@@ -174,6 +180,7 @@ template <class T> T read_value(const Lines& text, std::string_view& line, const
 
 // The value at the mirrored position across the diagonal.
 template <class T> T mirrored(const Lines& text, T value, Symmetry symmetry) {
+  if constexpr (std::is_unsigned_v<T>) return value;
   if (symmetry == Symmetry::skew) {
     if constexpr (std::is_integral_v<T>)
       if (value == std::numeric_limits<T>::min()) text.fail("the value has no negative in int64");
@@ -228,7 +235,8 @@ void read_entries(Lines& text, const MatrixMarketBanner& banner, const Box& box,
   std::string_view line;
   const auto add_once = [&](std::int64_t row, std::int64_t column, T value) {
     block.add(row, column, value);
-    if (block.overflowed) text.fail("the entries of one place do not fit int64 when they are added up");
+    if (block.overflowed)
+      text.fail("the entries of one place do not fit " + name(banner.dtype) + " when they are added up");
   };
   const auto add = [&](std::int64_t row, std::int64_t column, T value) {
     add_once(row, column, value);
@@ -273,6 +281,7 @@ MatrixMarketEntries matrix_market_entries(std::string_view text, const MatrixMar
   Lines lines(text, name + ", from byte " + std::to_string(from_byte));
   if (banner.dtype == float64) return entries_of<double>(lines, banner);
   if (banner.dtype == int64) return entries_of<std::int64_t>(lines, banner);
+  if (banner.dtype == uint64) return entries_of<std::uint64_t>(lines, banner);
   return entries_of<std::complex<double>>(lines, banner);
 }
 
@@ -291,6 +300,8 @@ void MatrixMarketText::read(const Box& box, std::byte* out) const {
     read_entries<double>(lines, banner_, box, out);
   else if (banner_.dtype == int64)
     read_entries<std::int64_t>(lines, banner_, box, out);
+  else if (banner_.dtype == uint64)
+    read_entries<std::uint64_t>(lines, banner_, box, out);
   else
     read_entries<std::complex<double>>(lines, banner_, box, out);
 }

@@ -72,16 +72,16 @@ Parsed parse_part(const std::string& path, std::int64_t part, std::int64_t parts
 }
 
 LocalEntries local_entries(Parsed parsed) {
-  const Dtype kept = parsed.banner.dtype == int64 ? float64 : parsed.banner.dtype;
+  const Dtype read = parsed.banner.dtype, kept = is_integer(read) ? float64 : read;
   LocalEntries mine{std::move(parsed.entries.rows), std::move(parsed.entries.columns), kept, {}};
-  if (kept == parsed.banner.dtype) {
+  if (kept == read) {
     mine.values = std::move(parsed.entries.values);
     return mine;
   }
   mine.values.resize(mine.rows.size() * itemsize(kept));
   const void* from = parsed.entries.values.data();
   if (!mine.rows.empty())
-    kernels::find_cast(int64, kept)(&from, mine.values.data(), static_cast<std::int64_t>(mine.rows.size()));
+    kernels::find_cast(read, kept)(&from, mine.values.data(), static_cast<std::int64_t>(mine.rows.size()));
   return mine;
 }
 

@@ -28,6 +28,15 @@ TEST_F(MatrixMarket, coordinate_entries_that_stand_twice_add_up) {
   EXPECT_THAT(to_vector<int>(x), ElementsAre(7, 0, 0, 0, 0, -1));
 }
 
+TEST_F(MatrixMarket, unsigned_integers_of_scipy_are_uint64) {
+  const Array x = load(banner + "array unsigned-integer general\n2 1\n18446744073709551615\n3\n");
+  EXPECT_EQ(x.dtype(), uint64);
+  EXPECT_THAT(to_vector<std::uint64_t>(x), ElementsAre(18446744073709551615U, 3));
+  EXPECT_THAT(
+      to_vector<std::uint64_t>(load(banner + "coordinate unsigned-integer symmetric\n2 2 2\n1 1 1\n2 1 3\n")),
+      ElementsAre(1, 3, 3, 0));
+}
+
 TEST_F(MatrixMarket, symmetric_files_hold_the_lower_triangle) {
   EXPECT_THAT(to_vector<double>(load(banner + "coordinate real symmetric\n2 2 2\n1 1 1\n2 1 3\n")),
               ElementsAre(1, 3, 3, 0));
@@ -45,6 +54,9 @@ TEST_F(MatrixMarket, a_malformed_file_is_refused_with_the_line) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "line 0: the file is empty"},
       {"hello\n", "line 1: does not begin with"},
+      {"\x1f\x8b\x08", "is packed by gzip (unpack it with gunzip)"},
+      {banner + "coordinate unsigned-integer skew-symmetric\n2 2 1\n2 1 1\n", "does not go with"},
+      {banner + "coordinate unsigned-integer general\n2 2 1\n2 1 -1\n", "the value is no number"},
       {"%%MatrixMarket matrix\n", "has 2 words"},
       {banner + "coordinates real general\n",
        "the format 'coordinates' is unknown; there are coordinate, array (did you mean 'coordinate'?)"},

@@ -97,6 +97,32 @@ TEST_F(Csv, what_is_wrong_is_refused_with_path_line_and_reason) {
   EXPECT_EQ(io::load_csv(put("only.csv", "a,b\n")).shape(), (Shape{0, 2}));
 }
 
+TEST_F(Csv, other_bytes_are_refused_with_their_cure) {
+  const auto refusal = [&](const std::string& bytes) {
+    const auto file = put("bad.csv", bytes);
+    return text_of_error<IoError>([&] { io::load_csv(file); });
+  };
+  for (const auto& bytes : {std::string("\xff\xfe"
+                                        "1\0",
+                                        4),
+                            std::string("\xfe\xff\0"
+                                        "1",
+                                        4),
+                            std::string("1\0,\0", 4)})
+    EXPECT_THAT(refusal(bytes), HasSubstr("UTF-16 or UTF-32, or no text at all; write it as UTF-8"));
+  EXPECT_THAT(refusal(std::string("\x1f\x8b\x08", 3)), HasSubstr("is packed by gzip; unpack it with gunzip"));
+}
+
+// As NumPy and pandas read them.
+TEST_F(Csv, numbers_beyond_the_dtype_are_infinite_or_zero) {
+  const auto file = put("far.csv", "1e400,-1e400,1e-400,4e-324\n");
+  EXPECT_THAT(to_vector<double>(io::load_csv(file, all_rows())), ElementsAre(INFINITY, -INFINITY, 0, 4e-324));
+  EXPECT_THAT(to_vector<float>(io::load_csv(put("far32.csv", "1e39,1e-60\n"), {.dtype = float32})),
+              ElementsAre(INFINITY, 0));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_csv(put("far.csv", "1e400x\n1\n")); }),
+              HasSubstr("'1e400x' in column 1, which is no float64"));
+}
+
 TEST_F(Csv, a_first_row_with_missing_values_is_a_row) {
   for (const std::string first :
        {"NA,2", "nan,2", ",2", "null,N/A", "-inf,2", "\"7\",2", "NA,", "7e999999,2"}) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <limits>
 
 #include "base/text.hpp"
@@ -92,6 +93,18 @@ bool is_missing(std::string_view field) {
   return std::find(std::begin(words), std::end(words), field) != std::end(words);
 }
 
+// A number that the dtype does not have is infinity or 0, as NumPy and pandas read it.
+template <class T> bool beyond_range(std::string_view field, const char* end, T& value) {
+  if constexpr (std::is_same_v<T, double>) {
+    value = std::strtod(std::string(field).c_str(), nullptr);
+    return end == field.data() + field.size();
+  } else if constexpr (std::is_same_v<T, float>) {
+    value = std::strtof(std::string(field).c_str(), nullptr);
+    return end == field.data() + field.size();
+  }
+  return false;
+}
+
 template <class T> bool parse_value(std::string_view field, T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     value = field == "1" || field == "true" || field == "True";
@@ -103,6 +116,8 @@ template <class T> bool parse_value(std::string_view field, T& value) {
     }
     if (!field.empty() && field.front() == '+') field.remove_prefix(1);
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (std::is_floating_point_v<T> && error == std::errc::result_out_of_range)
+      return beyond_range(field, end, value);
     return error == std::errc() && end == field.data() + field.size();
   } else if constexpr (kernels::is_half_type<T>) {
     double digits = 0;
@@ -132,6 +147,18 @@ Says said_by(std::string_view field, bool is_quoted) {
   return is_quoted ? Says::nothing : Says::row;
 }
 
+// Files that begin as another kind of bytes.
+void refuse_other_bytes(const File& file) {
+  char first[2] = {};
+  if (file.bytes() < 2) return;
+  file.read(first, 2, 0);
+  const std::string_view begin(first, 2);
+  if (begin == "\xff\xfe" || begin == "\xfe\xff" || begin[0] == '\0' || begin[1] == '\0')
+    file.fail("is text in UTF-16 or UTF-32, or no text at all",
+              "write it as UTF-8 (iconv -f UTF-16 -t UTF-8)");
+  if (begin == "\x1f\x8b") file.fail("is packed by gzip", "unpack it with gunzip");
+}
+
 }  // namespace
 
 std::vector<std::string> csv_fields(std::string_view line, char delimiter) {
@@ -143,6 +170,7 @@ std::vector<std::string> csv_fields(std::string_view line, char delimiter) {
 bool reads_as_name(std::string_view field) { return said_by(field, false) == Says::header; }
 
 CsvText::CsvText(const File& file, const CsvOptions& options) : file_(file), options_(options) {
+  refuse_other_bytes(file);
   std::int64_t line_number = 0;
   for_lines(file, 0, [&](std::string_view line, std::int64_t offset) {
     ++line_number;
