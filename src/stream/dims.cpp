@@ -97,6 +97,15 @@ std::vector<Array> split_along(const Node& node, std::size_t dim) {
   return record_all(*node.op, node.params, std::move(inputs));
 }
 
+// Whether each result has a dim of the link, with the operand's extent: the dim that an op repeats or sums up
+// in groups has another one, though a split of it may send nothing.
+bool keeps_extent(const DimLink& link, const Node& node, std::int64_t extent) {
+  for (std::size_t i = 0; i < link.out.size(); ++i)
+    if (link.out[i] < 0 || node.outputs[i].type.shape[static_cast<std::size_t>(link.out[i])] != extent)
+      return false;
+  return true;
+}
+
 // The dims beside those of the lines: split along them, the op sends nothing, and its results are split too.
 std::vector<DimLink> links_beside_lines(const Node& node) {
   std::vector<DimLink> links;
@@ -114,7 +123,7 @@ std::vector<DimLink> links_beside_lines(const Node& node) {
           std::find_if(axes.begin(), axes.end(), [](const auto& of_dim) { return !of_dim.empty(); });
       link.out.push_back(split == axes.end() ? -1 : static_cast<int>(split - axes.begin()));
     }
-    if (std::find(link.out.begin(), link.out.end(), -1) == link.out.end()) links.push_back(std::move(link));
+    if (keeps_extent(link, node, node.inputs[0].shape()[d])) links.push_back(std::move(link));
   }
   // A running sum goes on with that of the slab before.
   if (const auto running = running_of(node); running && !running->reverse)

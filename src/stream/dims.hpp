@@ -33,6 +33,8 @@ class DimClasses {
   DimClasses joined_by(const std::vector<NodePtr>& nodes) const;
   const std::vector<DimLink>& links(const Node& node) const { return links_.at(&node); }
   int of(const Node&, int output, int dim) const;
+  // Whether the value is in the graph.
+  bool knows(const Array& value) const { return first_.contains({value.node().get(), value.output()}); }
   // The value's dim in the class: -1 if it has none, -2 if several.
   int dim_in(int dim_class, const Array& value) const {
     return dim_in(dim_class, *value.node(), value.output());

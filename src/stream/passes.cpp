@@ -37,9 +37,12 @@ class Walk {
  private:
   bool is_slab(const Array& x) const { return program_.roles.role(x).kind == Role::slab; }
   int dim_of(const Array& x) const { return program_.dims.dim_in(program_.roles.dim_class, x); }
-  // The dim of x that ranks share where that is not the streamed one; -1: none.
+  // The dim of x that ranks share where that is not the streamed one; -1: none, as of complete values that
+  // were recorded for this walk.
   int shared_dim(const Array& x) const {
-    return program_.split_class < 0 ? -1 : program_.dims.dim_in(program_.split_class, x);
+    return program_.split_class < 0 || !program_.dims.knows(x)
+               ? -1
+               : program_.dims.dim_in(program_.split_class, x);
   }
 
   // The values of one pass: parts to combine, and slabs to store or keep.

@@ -58,7 +58,8 @@ class Search {
     std::optional<Stages> best = in_one(open, held, depth);
     for (const SelectBy selection : {SelectBy::rounds, SelectBy::sorting}) {
       if ((best && fits(*best)) || (selection == SelectBy::sorting && !has_selection(open.values))) break;
-      const Open simple{simplified(open.values, numbers_, selection), open.results};
+      const Simplifying how{selection, room_.bytes, depth == 0};
+      const Open simple{simplified(open.values, numbers_, how), open.results};
       if (auto stages = in_some(simple, held, depth)) keep_better(best, std::move(*stages));
     }
     return best;

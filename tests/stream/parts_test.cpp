@@ -18,7 +18,6 @@ const std::map<std::string, std::string>& looks_at_positions() {
       {"iota", "is made of positions"},
       {"scatter", "indices name positions of a dim that its rule keeps apart"},
       {"compress", "counts along its first dim"},
-      {"searchsorted", "gives positions"},
       {"split_keys", "counts the keys"},
       {"read_file", "reads at its positions"},
       {"read_file_at", "its operand names positions of the file"},

@@ -58,6 +58,12 @@ const std::vector<Case>& of_matrices() {
        false},
       {"running sums of columns", [](const Array& x) { return cumsum(x * 2, 0) + 1; }, false},
       {"median of all", [](const Array& x) { return median(x); }, false},
+      {"repeated rows", [](const Array& x) { return repeat(x, 2, 0) + 1; }, false},
+      {"places in a table",
+       [](const Array& x) {
+         return searchsorted(array({2., 5., 9.}), x) * 2;
+       },
+       false},
       {"quantiles of all",
        [](const Array& x) {
          return quantile(x, array({0.1, 0.5, 0.95}));
@@ -250,8 +256,41 @@ TEST_F(Spill, tall_matrices_are_factored_by_blocks_of_rows) {
 
 TEST_F(Spill, what_no_stage_can_do_is_refused) {
   const auto file = file_of(mixed({1000}));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(argmax(file), {.slab = 10}); }),
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(top_k(file, 3).first, {.slab = 10}); }),
               HasSubstr("needs all of the dim"));
+}
+
+// The first of equals, the first NaN; of a matrix the row-major position.
+TEST_F(Spill, positions_of_extremes_take_two_passes) {
+  const Array v = astype(arange(1000) * 7 % 100, float32);  // 99 stands at 57, 157, ...
+  const Array odd = where(arange(1000) % 400 == 399, full_like(v, NAN), v);
+  for (const Array& x : {v, odd, astype(v, int16), astype(v > 90.f, bool_)})
+    for (const Shape& shape : {Shape{1000}, Shape{250, 4}, Shape{4, 250}, Shape{1, 1000}, Shape{10, 5, 20}}) {
+      const auto file = file_of(reshape(x, shape));
+      const io::ComputeOptions options{.slab = 96};
+      for (const bool is_max : {true, false}) {
+        const auto arg = [&](const Array& y) { return is_max ? argmax(y) : argmin(y); };
+        const Array found = io::compute(arg(file), options), expected = arg(reshape(x, shape));
+        EXPECT_EQ(item<std::int64_t>(astype(found, int64)), item<std::int64_t>(astype(expected, int64)))
+            << to_string(shape) << name(x.dtype());
+        EXPECT_EQ(found.dtype(), expected.dtype());
+      }
+      const Array along = io::compute(argmax(file, 0), options);
+      expect_near(along, argmax(reshape(x, shape), 0), "along the streamed dim");
+    }
+}
+
+TEST_F(Spill, blocks_of_tall_matrices_follow_the_memory_limit) {
+  const Array x = mixed({40000, 8}) + sin(astype(reshape(arange(40000 * 8), {40000, 8}), float64));
+  const auto file = file_of(x);
+  const std::int64_t limit = 1 << 20;  // the file has 2.4 MiB, and a block of 4 MiB would hold all of it
+  const auto [q, r] = linalg::qr(file);
+  const auto plan = io::explain_compute({r}, {.memory_limit = limit});
+  EXPECT_LE(plan.peak_bytes, limit);
+  const auto expected = linalg::qr(x);
+  expect_near(io::compute(r, {.memory_limit = limit}), expected.r, "r");
+  io::store(path("q.npy"), q, {.memory_limit = 4 * limit});
+  expect_near(io::load_npy(path("q.npy")), expected.q, "q");
 }
 
 TEST_F(Spill, a_refused_factorization_tells_the_memory_that_it_needs) {

@@ -12,21 +12,13 @@
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/position_dtype.hpp"
+#include "ops/reduce/arg_reduce.hpp"
 #include "program/builder.hpp"
 
 namespace tessera {
 namespace {
 
-constexpr int all_dims = -1;
-
-struct ArgParams {
-  int dim;  // all_dims: the row-major position in the array
-  bool max;
-  template <class V> void fields(V&& visit) const {
-    visit("dim", dim);
-    visit("max", max);
-  }
-};
+constexpr int all_dims = ArgParams::all_dims;
 const ArgParams& params_of(const Params& p) { return p.as<ArgParams>(); }
 
 std::vector<Type> infer(std::span<const Type> in, const Params& params) {

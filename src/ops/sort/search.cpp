@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "comm/collectives/collectives.hpp"
+#include "graph/parts.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/sort/sort.hpp"
 #include "ops/build.hpp"
@@ -133,6 +134,7 @@ const OpDef searchsorted_op{
     },
 };
 const Registered registered(searchsorted_op);
+const HasParts parts_of_searchsorted_op(searchsorted_op, Parts::unreduced_dims);
 
 }  // namespace
 

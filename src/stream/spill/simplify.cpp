@@ -10,9 +10,11 @@
 #include "ops/factor/functions.hpp"
 #include "ops/fourier/fft_op.hpp"
 #include "ops/functions.hpp"
+#include "ops/reduce/arg_reduce.hpp"
 #include "ops/sort/cumulative.hpp"
 #include "ops/sort/select.hpp"
 #include "ops/sort/select_by_rounds.hpp"
+#include "stream/spill/extremes.hpp"
 
 namespace tessera::stream {
 namespace {
@@ -57,8 +59,10 @@ Array from_start(const Array& x, const Running& running) {
 //
 //   x = [top; blocks]    qr(blocks[i]) = q_i, r_i    qr([top; r_0; r_1; ...]) = q', r
 //   q = [q'_top; q_0 q'_0; q_1 q'_1; ...]
-std::pair<Array, Array> tall_qr(const Array& x) {
-  constexpr std::int64_t block_bytes = 4 << 20;
+std::pair<Array, Array> tall_qr(const Array& x, std::int64_t room) {
+  // A rank has its block, the next one that is read, LAPACK's copy, q_i and its product at a time.
+  constexpr std::int64_t longest_block = 4 << 20, blocks_in_room = 16;
+  const std::int64_t block_bytes = std::min(longest_block, room / blocks_in_room);
   const std::int64_t m = x.shape()[0], n = x.shape()[1], rest = m - n;
   const auto row_bytes = n * static_cast<std::int64_t>(itemsize(x.dtype()));
   const auto ranks = static_cast<std::int64_t>(device_count());
@@ -79,8 +83,8 @@ bool is_tall_factorization(const Node& node) {
   if (shape.ndim() != 2 || shape[1] == 0 || shape[0] < 16 * shape[1]) return false;
   return node.op->name == "svdvals" || node.outputs[0].type.shape[1] == shape[1];
 }
-std::vector<Array> tall_factors(const Node& node, const Array& x) {
-  const auto [q, r] = tall_qr(x);
+std::vector<Array> tall_factors(const Node& node, const Array& x, std::int64_t room) {
+  const auto [q, r] = tall_qr(x, room);
   if (node.op->name == "qr") return {q, r};
   if (node.op->name == "svdvals") return {factor::svdvals(r)};
   const auto [u, s, vh] = factor::svd(r, false);
@@ -88,11 +92,11 @@ std::vector<Array> tall_factors(const Node& node, const Array& x) {
 }
 
 std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Array>& inputs,
-                                          FileNumbers& numbers, SelectBy selection, bool is_given) {
+                                          FileNumbers& numbers, const Simplifying& how, bool is_given) {
   if (auto file = as_file(node, inputs, numbers)) return std::vector<Array>{*file};
   if (selects_from_vector(node)) {
     const OnBehalfOf call(node.called());
-    const auto select = selection == SelectBy::rounds ? elements_by_rounds : from_sorted_vector;
+    const auto select = how.selection == SelectBy::rounds ? elements_by_rounds : from_sorted_vector;
     return std::vector<Array>{select(inputs[0], node.params->as<SelectParams>().positions)};
   }
   if (const auto running = running_of(node); running && running->reverse) {
@@ -101,7 +105,13 @@ std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Ar
   }
   if (is_given && is_tall_factorization(node) && !node.same_bits) {
     const OnBehalfOf call(node.called());
-    return tall_factors(node, inputs[0]);
+    return tall_factors(node, inputs[0], how.room);
+  }
+  if (is_given && (node.op->name == "argmax" || node.op->name == "argmin")) {
+    const OnBehalfOf call(node.called());
+    const auto& p = node.params->as<ArgParams>();
+    const Array position = position_of_extreme(inputs[0], p.dim, p.max);
+    return std::vector<Array>{astype(position, node.outputs[0].type.dtype)};
   }
   if (node.op->name != "fft" || node.params->as<FftParams>().dims.size() < 2) return std::nullopt;
   const OnBehalfOf call(node.called());
@@ -141,7 +151,7 @@ bool has_selection(const std::vector<Array>& values) {
                              [](const auto& node) { return selects_from_vector(*node); });
 }
 
-std::vector<Array> simplified(const std::vector<Array>& given, FileNumbers& numbers, SelectBy selection) {
+std::vector<Array> simplified(const std::vector<Array>& given, FileNumbers& numbers, const Simplifying& how) {
   constexpr int most_rounds = 4;  // what stands for an op may hold ops that have simpler forms
   std::vector<Array> values = given;
   for (int round = 0; round < most_rounds; ++round) {
@@ -150,7 +160,7 @@ std::vector<Array> simplified(const std::vector<Array>& given, FileNumbers& numb
     for (const auto& node : graph.nodes) {
       bool has_changed = false;
       auto inputs = mapped(node->inputs, known, has_changed);
-      auto results = simpler(*node, inputs, numbers, selection, round == 0);
+      auto results = simpler(*node, inputs, numbers, how, how.is_recorded && round == 0);
       if (!results && has_changed) results = record_again(*node, node->params, std::move(inputs));
       for (std::size_t i = 0; results && i < results->size(); ++i)
         known[{node.get(), static_cast<int>(i)}] = (*results)[i];

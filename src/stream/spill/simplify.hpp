@@ -27,7 +27,13 @@ class Replaced {
 enum class SelectBy { rounds, sorting };
 bool has_selection(const std::vector<Array>& values);
 
-// The same values with slices, joins, pads, rolls and flips of files as arrays in files, and FFTs dim by dim.
-std::vector<Array> simplified(const std::vector<Array>& values, FileNumbers&, SelectBy);
+struct Simplifying {
+  SelectBy selection;
+  std::int64_t room;  // the bytes that a rank may use
+  bool is_recorded;   // the values are those of the user, and not what an earlier stage leaves of them
+};
+// The same values with slices, joins, pads, rolls and flips of files as arrays in files, FFTs dim by dim, and
+// in a recorded program tall factorizations by blocks of rows and positions of extrema in two passes.
+std::vector<Array> simplified(const std::vector<Array>& values, FileNumbers&, const Simplifying&);
 
 }  // namespace tessera::stream
