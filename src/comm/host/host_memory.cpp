@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -245,10 +246,13 @@ class Blocks {
       // The copy is complete, including the tail that the caller did not request.
       unmark(block.data, block.capacity);
       std::memcpy(copy, block.data, block.capacity);
-      mremap(copy, block.capacity, block.capacity, MREMAP_MAYMOVE | MREMAP_FIXED, block.data);
-    } else {  // no memory for a copy: the child must not write to its parent's block
-      mprotect(block.data, block.capacity, PROT_READ);
+      // By the system call: UCX, below MPICH, wraps mremap and loses the place where the copy has to go.
+      const long moved = syscall(SYS_mremap, copy, block.capacity, block.capacity,
+                                 MREMAP_MAYMOVE | MREMAP_FIXED, block.data);
+      if (moved != -1) return;
     }
+    // There is no copy: the child must not write to its parent's block.
+    mprotect(block.data, block.capacity, PROT_READ);
   }
 
   void drop_all() {
