@@ -3,6 +3,7 @@
 JAX's evaluating trace hands each primitive to this module. Small functions of jax.numpy are recorded op by op, which computes nothing
 yet; larger ones, and loops, are programs of their own, planned once.
 """
+import threading
 import types
 
 import jax
@@ -19,6 +20,7 @@ from ._unseen import LooksAtTracer, unseen_tracers
 from ._versions import call_facts, closed
 
 _small = 60
+_main = threading.main_thread().ident
 _programs = {}
 _state = {"takes_all": False}
 _loops = frozenset(("while", "scan", "cond", "shard_map"))
@@ -33,7 +35,8 @@ def take_all(on=True):
 
 
 def _takes(args):
-    return _state["takes_all"] or any(is_ours(a) for a in args)
+    """Threads of a program come to their ops in any order: what has no array of tessera among its operands is computed by JAX there."""
+    return _state["takes_all"] and threading.get_ident() == _main or any(is_ours(a) for a in args)
 
 
 def _aval(value):

@@ -87,7 +87,10 @@ class ShardedArray(jax.Array):
 
     def __array__(self, dtype=None, copy=None, context=None):
         host = self._value
-        return host if dtype is None else host.astype(dtype)
+        if dtype is not None and dtype != host.dtype:
+            return host.astype(dtype)
+        host.flags.writeable = False  # as JAX's: np.array(x) is one's own
+        return host.copy() if copy else host
 
     def __dlpack__(self, **options):
         return self.__tessera_array__.__dlpack__(**options)

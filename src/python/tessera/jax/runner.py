@@ -11,7 +11,7 @@ import runpy
 import sys
 
 from .. import _core, debug
-from . import _eager, _jit, _layouts, _setup, _sharded, _values, rules, tutorials  # noqa: F401
+from . import _eager, _files, _jit, _layouts, _orbax, _setup, _sharded, _values, rules, tutorials  # noqa: F401
 from ._garbage import collect_by_count
 from ._interpret import NotCarried
 from ._lines import calling_place, text_of
@@ -72,6 +72,7 @@ def _bounds(index, shape):
 
 def _initialize(*_, **__):
     _layouts.is_one_process["yes"] = False
+    _files.leave()
     _draw_apart()
     _speak(True)
 
@@ -218,6 +219,7 @@ def _name_as_in_jax(kind):
 def install():
     """jax and its modules, with tessera behind them. Nothing changes for what was imported by name before."""
     _layouts.is_one_process["yes"] = True
+    _orbax.install()  # keeps jax's own functions
     _draw_alike()
     _without_colors()
     _eager.install()
@@ -240,6 +242,7 @@ def install():
     jax.clear_caches = lambda: None
     _refuse()
     tutorials.install()
+    _files.install()
 
 
 def _refuse():
