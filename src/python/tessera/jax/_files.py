@@ -97,7 +97,8 @@ def _is_shared(path):
     return _state["is_on"] and not _state["alone"] and path is not None and not _within(path, _own)
 
 
-def _in_thread():
+def in_thread():
+    """Whether the caller is a thread that the program, or a package, has started."""
     return threading.current_thread() is not threading.main_thread()
 
 
@@ -115,7 +116,7 @@ def _changing(name, owner, count=1, from_own=False):
         paths = [_path_of(p) for p in args[:count]]
         if "dir_fd" in kwargs or not paths or not _is_shared(paths[-1]):
             return original(*args, **kwargs)
-        if _in_thread():
+        if in_thread():
             return original(*args, **kwargs) if _core.is_main_process() else None
         _touch(*[p for p in paths if p is not None])
         result = by_first(original, *args, **kwargs)
@@ -131,7 +132,7 @@ def _reading(name, owner):
 
     @functools.wraps(original)
     def read(*args, **kwargs):
-        if _state["is_on"] and _touched and not _state["alone"] and not _in_thread():
+        if _state["is_on"] and _touched and not _state["alone"] and not in_thread():
             _wait_for(_path_of(args[0] if args else kwargs.get("path", ".")))
         return original(*args, **kwargs)
     setattr(owner, name.rpartition(".")[2], read)
@@ -153,10 +154,10 @@ def _open(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None
     if not _is_shared(path):
         return original(file, mode, **options)
     if not _changes(mode):
-        if _touched and not _in_thread():
+        if _touched and not in_thread():
             _wait_for(path)
         return original(file, mode, **options)
-    if _in_thread():
+    if in_thread():
         return original(file, mode, **options) if _core.is_main_process() else _sink(file, path, mode, options)
     _touch(path)
     sink = None if _core.is_main_process() else _sink(file, path, mode, options)  # with what stands in the file before rank 0 opens it

@@ -26,6 +26,11 @@ _names = ("jit", "pmap", "make_array_from_callback", "make_array_from_process_lo
 _inside = [0]
 
 
+def _is_orbax_s():
+    """Whether a call comes from orbax itself, whose threads go on when a save has returned."""
+    return _inside[0] > 0 or _files.in_thread()
+
+
 @contextlib.contextmanager
 def _jax_alone():
     """Within it JAX's functions are JAX's, and files are this rank's."""
@@ -97,13 +102,15 @@ def _by_first(original):
     """A method that changes files, or tells of rank 0's state: rank 0's result for all."""
     @functools.wraps(original)
     def call(self, *args, **kwargs):
-        if _inside[0]:
+        if _is_orbax_s():
             return original(self, *args, **kwargs)
         args, kwargs = [_each(_of_jax, a) for a in args], {name: _each(_of_jax, a) for name, a in kwargs.items()}
 
         def of_first():
             with _jax_alone():
                 found = original(self, *args, **kwargs)
+                if not _layouts.is_one_process["yes"]:  # orbax's threads would ask for processes that take no part
+                    _finish(self)
                 return None if found is self else found
         return _files.by_first(of_first)
     return call
@@ -113,7 +120,7 @@ def _by_all(original):
     """A method that reads files: by every rank, when rank 0 has written."""
     @functools.wraps(original)
     def call(self, *args, **kwargs):
-        if _inside[0]:
+        if _is_orbax_s():
             return original(self, *args, **kwargs)
         _files.by_first(_finish, self)
         args, kwargs = [_each(_described, a) for a in args], {name: _each(_described, a) for name, a in kwargs.items()}
@@ -136,7 +143,7 @@ def _in_one_process(original):
     """A checkpointer is made as in one process: without JAX's barriers of processes."""
     @functools.wraps(original)
     def init(self, *args, **kwargs):
-        with _jax_alone():
+        with contextlib.nullcontext() if _is_orbax_s() else _jax_alone():
             original(self, *args, **kwargs)
     return init
 
@@ -145,7 +152,7 @@ def _made_by_all(original):
     """A manager's beginning: rank 0 makes its folder, and the others only read."""
     @functools.wraps(original)
     def init(self, directory, checkpointers=None, options=None, *args, **kwargs):
-        if _inside[0]:
+        if _is_orbax_s():
             return original(self, directory, checkpointers, options, *args, **kwargs)
 
         def of_first():
