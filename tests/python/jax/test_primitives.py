@@ -1,5 +1,7 @@
 """Every primitive of JAX's own modules has a rule or a reason; and the rarer ones have JAX's values."""
+import functools
 import importlib.util
+import inspect
 import pathlib
 import pkgutil
 import unittest
@@ -154,6 +156,25 @@ class Values(unittest.TestCase):
         u, s, vh = (ts.device_get(x) for x in tj.jit(lambda x: linalg.svd(x, full_matrices=False, subset_by_index=(0, 2)))(m))
         np.testing.assert_allclose(s, np.linalg.svd(m)[1][:2], rtol=1e-4)
         np.testing.assert_allclose(m @ vh.T, u * s, atol=1e-4)
+
+    def test_tridiagonal_systems_are_solved_with_pivots(self):
+        for shape, kind in (((1,), "f"), ((2,), "f"), ((7,), "F"), ((3, 6), "f")):
+            lower, middle, upper = (rng.standard_normal(shape).astype(kind) for _ in range(3))
+            lower[..., 0] = upper[..., -1] = 0
+            middle[..., 1::2] = 0  # a zero on the diagonal asks for an exchange of rows
+            if shape[-1] > 1:
+                middle[..., 0] = 0
+            b = rng.standard_normal((*shape, 2)).astype(kind)
+            if "perturb_singular" in inspect.signature(lax.linalg.tridiagonal_solve).parameters:
+                self.compare(functools.partial(lax.linalg.tridiagonal_solve, perturb_singular=True), lower, middle, upper, b, tolerance=1e-3)
+            self.compare(lax.linalg.tridiagonal_solve, lower, middle, upper, b, tolerance=1e-3)
+        singular = tj.jit(lax.linalg.tridiagonal_solve)(np.zeros(3, "f"), np.array([1, 0, 2], "f"), np.zeros(3, "f"), np.ones((3, 1), "f"))
+        self.assertTrue(np.isnan(ts.device_get(singular)).all())
+
+    def test_both_triangles_become_tridiagonal(self):
+        for shape, kind in (((1, 1), "f"), ((5, 5), "F"), ((2, 6, 6), "f")):
+            for lower in (True, False):
+                self.compare(functools.partial(lax.linalg.tridiagonal, lower=lower), rng.standard_normal(shape).astype(kind), tolerance=1e-4)
 
     def test_a_scaled_product_spreads_its_scales(self):
         if not hasattr(lax, "scaled_dot"):

@@ -182,35 +182,58 @@ def cholesky_update(r, w, eqn):
 
 @rule("tridiagonal_solve")
 def tridiagonal_solve(lower, diagonal, upper, b, eqn, perturb_singular=False, **_):
-    """Thomas' algorithm, along the rows by one scan; of a batch all at once."""
-    if perturb_singular:
-        refuse("tridiagonal_solve with perturb_singular")
-    return expand(_thomas, eqn.in_avals, [lower, diagonal, upper, b])
+    """LAPACK's gtsv, along the rows by one scan; of a batch all at once."""
+    return expand(_solved_perturbed if perturb_singular else _solved_by_pivots, eqn.in_avals, [lower, diagonal, upper, b])
 
 
-def _thomas(lower, diagonal, upper, b):
+def _solved_by_pivots(lower, diagonal, upper, b):
+    """NaN where a pivot is zero, as JAX has it."""
+    first, second, third, right = _eliminated(lower, diagonal, upper, b)
+    is_singular = jax.numpy.any(first == 0, 0)
+    return jax.numpy.where(is_singular[..., None, None], jax.numpy.nan, _substituted(first, second, third, right))
+
+
+def _solved_perturbed(lower, diagonal, upper, b):
+    """Pivots near zero are those of rounding: eps times the largest entry of U, and of their sign."""
+    jnp = jax.numpy
+    first, second, third, right = _eliminated(lower, diagonal, upper, b)
+    largest = jnp.max(jnp.maximum(jnp.maximum(jnp.abs(first), jnp.abs(second)), jnp.abs(third)), 0)
+    least = jnp.maximum(jnp.finfo(first.dtype).eps * largest, jnp.finfo(first.dtype).tiny)
+    first = jnp.where(jnp.abs(first) < least, jnp.where(first.real < 0, -least, least), first)
+    return _substituted(first, second, third, right)
+
+
+def _eliminated(lower, diagonal, upper, b):
+    """U's three diagonals and the right-hand sides, rows first, of elimination with the larger pivot of two rows."""
     from jax import lax
-    front = lambda x: jax.numpy.moveaxis(x, lower.ndim - 1, 0)  # noqa: E731
-    lower, diagonal, upper, b = (front(x) for x in (lower, diagonal, upper, b))
+    jnp = jax.numpy
+    lower, diagonal, upper, b = (jnp.moveaxis(x, lower.ndim - 1, 0) for x in (lower, diagonal, upper, b))
+
+    def down(row, below):
+        (mid, up, right), (low, next_mid, next_up, next_right) = row, below
+        swaps = jnp.abs(low) > jnp.abs(mid)
+        ratio = jnp.where(swaps, mid, low) / jnp.where(swaps, low, jnp.where(mid == 0, 1, mid))
+        kept = (jnp.where(swaps, low, mid), jnp.where(swaps, next_mid, up), jnp.where(swaps, next_up, 0), jnp.where(swaps[..., None], next_right, right))
+        rest = (jnp.where(swaps, up - ratio * next_mid, next_mid - ratio * up), jnp.where(swaps, -ratio * next_up, next_up),
+                jnp.where(swaps[..., None], right - ratio[..., None] * next_right, next_right - ratio[..., None] * right))
+        return rest, kept
+
+    (mid, up, right), kept = lax.scan(down, (diagonal[0], upper[0], b[0]), (lower[1:], diagonal[1:], upper[1:], b[1:]))
+    return [jnp.concatenate([rows, last[None]]) for rows, last in zip(kept, (mid, 0 * up, 0 * mid, right))]
+
+
+def _substituted(first, second, third, right):
+    from jax import lax
     one = lambda x: x[..., None]  # noqa: E731
 
-    def down(carry, row):
-        ratio, value = carry
-        low, mid, up, right = row
-        pivot = mid - low * ratio
-        new = (up / pivot, (right - one(low) * value) / one(pivot))
-        return new, new
+    def up(below, row):
+        (x, y), (mid, next_mid, last, value) = below, row
+        x, y = (value - one(next_mid) * x - one(last) * y) / one(mid), x
+        return (x, y), x
 
-    zero = (jax.numpy.zeros_like(diagonal[0]), jax.numpy.zeros_like(b[0]))
-    _, (ratios, values) = lax.scan(down, zero, (lower, diagonal, upper, b))
-
-    def up(x, row):
-        ratio, value = row
-        x = value - one(ratio) * x
-        return x, x
-
-    _, x = lax.scan(up, zero[1], (ratios, values), reverse=True)
-    return jax.numpy.moveaxis(x, 0, lower.ndim - 1)
+    zero = jax.numpy.zeros_like(right[0])
+    _, x = lax.scan(up, (zero, zero), (first, second, third, right), reverse=True)
+    return jax.numpy.moveaxis(x, 0, x.ndim - 2)
 
 
 def _householder_step(a, i, rows_from):
@@ -281,17 +304,23 @@ def hessenberg(x, eqn):
 
 
 def _tridiagonal(a):
+    """LAPACK's hetrd of the lower triangle; the upper one stays as it is."""
     jnp = jax.numpy
-    packed, taus = _hessenberg(a)
-    return packed, jnp.diagonal(packed).real, jnp.diagonal(packed, -1).real, taus
+    below, middle = jnp.tril(a, -1), jnp.diagonal(a).real.astype(a.dtype)
+    packed, taus = _hessenberg(below + below.conj().T + jnp.diag(middle))
+    diagonal = jnp.diagonal(packed).real
+    return jnp.tril(packed, -1) + jnp.triu(a, 1) + jnp.diag(diagonal).astype(a.dtype), diagonal, jnp.diagonal(packed, -1).real, taus
+
+
+def _tridiagonal_of_upper(a):
+    """Of the upper triangle it is that of the lower one with rows and columns in reverse."""
+    packed, *others = _tridiagonal(a[::-1, ::-1])
+    return packed[::-1, ::-1], *[x[::-1] for x in others]
 
 
 @rule("tridiagonal")
 def tridiagonal(x, lower, eqn, **_):
-    if not lower:
-        refuse("tridiagonal of the upper triangle")
-    full = c.add(c.tril(x), adjoint(c.tril(x, -1)))
-    return expand(_batched(_tridiagonal, x.ndim - 2), eqn.in_avals, [full])
+    return expand(_batched(_tridiagonal if lower else _tridiagonal_of_upper, x.ndim - 2), eqn.in_avals, [x])
 
 
 @rule("geqp3")
