@@ -125,6 +125,7 @@ class Judge:
     def __init__(self, options):
         self.options, self.known = options, reasons_of(options.reasons)
         self.counts, self.kinds, self.told, self.unknown = collections.Counter(), collections.Counter(), {}, 0
+        self.needed = {pattern: [0, 0] for pattern, _ in self.known}  # how many tests of a reason ran, and failed
         self.speaks = ts.is_main_process()
 
     def say(self, text):
@@ -152,6 +153,10 @@ class Judge:
         if self.options.times:
             self.say(f"{test.id()}: {time.monotonic() - begin[0]:.1f} s, CPU {time.process_time() - begin[1]:.1f} s")
         wrong = result.failures + result.errors
+        why, pattern = next(((reason, pattern) for pattern, reason in self.known if fnmatch.fnmatchcase(name_of(test), pattern)), (None, None))
+        if why is not None and not result.skipped:
+            self.needed[pattern][0] += 1
+            self.needed[pattern][1] += bool(wrong)
         if not wrong:
             return "skip" if result.skipped else "pass"
         for _, text in wrong:
@@ -161,7 +166,6 @@ class Judge:
             self.told.setdefault(told, name_of(test))
             if self.options.traces:
                 self.say(f"{test.id()}\n{text}")
-        why = next((reason for pattern, reason in self.known if fnmatch.fnmatchcase(name_of(test), pattern)), None)
         if why is None and not self.options.traces:
             self.say(f"  {test.id()}: {told}")
         return "fail" if why is None else "reason"
@@ -172,6 +176,9 @@ class Judge:
                  f"{self.counts['fail']} without; {self.counts['skip']} skipped by JAX's own conditions; {ts.process_count()} ranks, JAX {jax.__version__}")
         for told, count in self.kinds.most_common(60):
             self.say(f"  {count:4d}  {told}  ({self.told[told]})")
+        for pattern, (ran, failed) in self.needed.items():
+            if ran and not failed:
+                self.say(f"{pattern} stands in the list of reasons, and none of its {ran} tests failed")
         return 1 if self.counts["fail"] else 0
 
 

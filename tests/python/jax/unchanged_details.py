@@ -44,6 +44,8 @@ print("equal keys", keys[0] == keys[0], keys == keys[1], keys != others)
 print("folded", jax.random.key_data(jax.vmap(jax.random.fold_in, (0, None))(keys, 3))[1], jax.random.key_data(jax.vmap(jax.random.fold_in, (None, 0))(keys[0], chosen))[1])
 print("chosen keys", jax.random.key_data(jnp.where(chosen, keys, others)), jax.random.key_data(jnp.tile(keys[:2], 2)))
 
+print("keys on the host", jax.tree.map(lambda x: (x.dtype, x.shape), jax.device_get({"key": keys, "x": numbers})))
+
 # ---- callbacks and prints ----
 seen = []
 io_callback(lambda: seen.append("called"), None)

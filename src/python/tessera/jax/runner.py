@@ -82,7 +82,9 @@ def _local_devices(process_index=None, backend=None, host_id=None):
 
 
 def _device_get(tree):
-    return jax.tree_util.tree_map(lambda x: np.asarray(x) if hasattr(x, "__array__") else x, tree)
+    """Of a tree's arrays NumPy's; keys and traced values are what they are."""
+    stays = lambda x: isinstance(x, jax.core.Tracer) or jax.dtypes.issubdtype(getattr(x, "dtype", np.dtype("f")), jax.dtypes.extended)  # noqa: E731
+    return jax.tree_util.tree_map(lambda x: np.asarray(x) if hasattr(x, "__array__") and not stays(x) else x, tree)
 
 
 def _block_until_ready(tree):
