@@ -105,6 +105,24 @@ class Loops(unittest.TestCase):
         self.assertLessEqual(len(calls), 1)  # its meaning is traced once for the same types
         self.assertEqual(tj.jit(program).lower(np.float32(2.0)).as_text().count("while_loop"), 2)
 
+    def test_a_jitted_loop_within_a_jitted_function_is_recorded_once(self):
+        from tessera.jax import _interpret
+        inner = jax.jit(lambda x: lax.fori_loop(0, 5, lambda n, v: jnp.sin(v) + n, x))
+        gradient = jax.grad(jax.jit(lambda x: jnp.sum(inner(x) ** 2)))
+        host = np.linspace(0, 1, 12, dtype="f")
+        x, counted, rules = ts.asarray(host), [], {}
+        for name in ("scan", "while"):
+            rule, takes_context = _interpret._rules[name]
+            rules[name] = (lambda *args, rule=rule, **params: (counted.append(1), rule(*args, **params))[1], takes_context)
+        with mock.patch.dict(_interpret._rules, rules):
+            first = np.asarray(gradient(x))
+            self.assertGreater(len(counted), 0)
+            counted.clear()
+            second = np.asarray(gradient(x))
+        self.assertEqual(counted, [])
+        for found in (first, second):
+            np.testing.assert_allclose(found, gradient(jnp.asarray(host)), rtol=1e-5, atol=1e-6)
+
     def test_without_room_the_loop_stays_as_it_is(self):
         with mock.patch.object(_loops, "most_bytes", 0):
             for count, split in splits_of(jax.grad(simple, (0, 1)), w, u):

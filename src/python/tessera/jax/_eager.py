@@ -5,6 +5,7 @@ yet; larger ones, and loops, are programs of their own, planned once.
 """
 import threading
 import types
+import weakref
 
 import jax
 from jax._src import core, dispatch, pjit
@@ -22,6 +23,7 @@ from ._versions import call_facts, closed
 _small = 60
 _main = threading.main_thread().ident
 _programs = {}
+_sizes = weakref.WeakKeyDictionary()
 _state = {"takes_all": False}
 _loops = frozenset(("while", "scan", "cond", "shard_map"))
 _originals = {}
@@ -86,13 +88,18 @@ def _targets(params, count):
     return [getattr(d, "sharding", d) for d in given]
 
 
-def _has_loops(jaxpr):
-    return any(e.primitive.name in _loops for e in jaxpr.eqns)
+def _size_of(jaxpr):
+    """The number of equations, with those of the functions that it calls; more than any where there is a loop among them."""
+    size = _sizes.get(jaxpr)
+    if size is None:
+        size = float("inf") if any(e.primitive.name in _loops for e in jaxpr.eqns) else len(jaxpr.eqns)
+        size = _sizes[jaxpr] = size + sum(_size_of(inner) for e in jaxpr.eqns for inner in core.jaxprs_in_params(e.params))
+    return size
 
 
 def _call(jaxpr, operands, place):
     jaxpr = closed(jaxpr)
-    if len(jaxpr.jaxpr.eqns) <= _small and not _has_loops(jaxpr.jaxpr):
+    if _size_of(jaxpr.jaxpr) <= _small:
         return evaluate(jaxpr, *operands)
     return _run_program(id(jaxpr), jaxpr, lambda *leaves: tuple(evaluate(jaxpr, *leaves)), operands, place)
 
