@@ -90,15 +90,16 @@ Opened open_blocks(const std::string& what, const std::optional<Sharding>& wante
 Array read_blocks(const Opened& opened, const std::string& what,
                   const std::function<void(const Box&, std::byte* out)>& block) {
   const std::string call = call_text();
-  const auto& [team, sharding, info, committed] = opened;
+  const Sharding& sharding = opened.sharding;
+  const FileInfo& info = opened.info;
   Buffer buffer;
-  team.members([&] {
+  opened.team.members([&] {
     check_memory(checked_bytes(sharding.shard_shape(info.shape), info.dtype, call), call + " of " + what);
     const Box box = sharding.local_box(info.shape, process_index());
     buffer = Buffer::allocate(checked_bytes(box_shape(box), info.dtype, call));
     block(box, buffer.data());
   });
-  return make_leaf({info.shape, info.dtype}, sharding, std::move(buffer), committed);
+  return make_leaf({info.shape, info.dtype}, sharding, std::move(buffer), opened.committed);
 }
 
 Array load_blocks(const std::string& what, const std::optional<Sharding>& wanted, const Reader& reader) {

@@ -232,7 +232,8 @@ void free_idle_groups(const Communicator& comm) {
   std::vector<std::set<std::string>> idle_of;
   for (const auto& text : gather_texts(comm, mine)) idle_of.push_back(words_of(text));
   const Waiting waiting("the freeing of groups that nobody uses", comm, 0);
-  for (const auto& [ids, word] : idle) {
+  for (const auto& [ids, of_ids] : idle) {
+    const std::string& word = of_ids;  // clang 16 captures no structured binding where OpenMP is on
     if (!std::all_of(ids.begin(), ids.end(), [&](int id) {
           return idle_of[static_cast<std::size_t>(comm.rank_of(id))].contains(word);
         }))

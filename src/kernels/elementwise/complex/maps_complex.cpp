@@ -87,9 +87,9 @@ template <class C> C log1p(C z) {
 // Squares, by an operand of which every element is 2, are products.
 template <class C> void power_map(const void* const* in, void* out, std::int64_t n) {
   const C *a = static_cast<const C*>(in[0]), *b = static_cast<const C*>(in[1]);
-  bool is_square = true;
-  for (std::int64_t i = 0; i < n; ++i) is_square &= (b[i].real() == 2) & (b[i].imag() == 0);
-  if (!is_square) return map2<C, C, power<C>>(in, out, n);
+  int is_square = 1;
+  for (std::int64_t i = 0; i < n; ++i) is_square &= int{b[i].real() == 2} & int{b[i].imag() == 0};
+  if (is_square == 0) return map2<C, C, power<C>>(in, out, n);
   C* r = static_cast<C*>(out);
   TESSERA_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) r[i] = times(a[i], a[i]);
