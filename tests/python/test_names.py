@@ -68,12 +68,37 @@ class Names(unittest.TestCase):
                                   (lambda: ts.lax.index_in_dim(v, 3), IndexError, r"index 3 is out of bounds for dimension 0 of shape \(3,\)"),
                                   (lambda: ts.lax.select_n(v > 1, v, v, v), ts.ArgumentError, "a bool chooses among two cases, not 3"),
                                   (lambda: ts.lax.reduce_window(v, 0.0, ts.lax.add, (2,), (1,), "FULL"), ts.ArgumentError, "there is no padding 'FULL'; take SAME"),
+                                  (lambda: ts.lax.div(ts.asarray([7]), 2.5), ts.DtypeError, "the number 2.5 does not fit int32; give the array a floating dtype"),
+                                  (lambda: ts.lax.pad(ts.asarray([7]), 0.5, ((1, 1, 0),)), ts.DtypeError, "the number 0.5 does not fit int32"),
                                   (lambda: ts.linalg.hadamard(6), ts.ArgumentError, "n is 6; it must be a power of two"),
                                   (lambda: ts.signal.convolve(v, v, "wrap"), ts.ArgumentError, "there is no mode 'wrap'; the modes are full, same, valid"),
                                   (lambda: ts.tree_util.tree_unflatten(ts.tree_util.tree_structure([0, 0]), [v]), ValueError, "the tree has 2 leaves, and 1 were given"),
                                   (lambda: ts.tree_map(lambda a, b: a, [v, (v,)], [v, v, v], is_leaf=lambda n: isinstance(n, tuple)), ValueError, "the trees differ in structure")):
             with self.assertRaisesRegex(error, text):
                 call()
+
+    def test_trees_with_texts_and_other_containers(self):
+        import collections
+        v = ts.asarray([1.0, 2.0])
+        tree = {"name": "a text", "x": v, "z": [v, "another"]}
+        tree_util = ts.tree_util
+        self.assertEqual(tree_util.tree_map_with_path(lambda path, _: tree_util.keystr(path), tree), {"name": "a text", "x": "['x']", "z": ["['z'][0]", "another"]})
+        pairs = collections.defaultdict(list, {"k": (v, v)})
+        self.assertIs(type(ts.tree_map(lambda pair: pair[0], pairs, is_leaf=lambda node: isinstance(node, tuple))), collections.defaultdict)
+
+    def test_masks_beside_index_arrays_that_are_out_of_range(self):
+        host = np.arange(24.0).reshape(2, 3, 4)
+        mask = np.array([[True, False, True], [False, True, False]])
+        found = ts.asarray(host).at[ts.asarray(mask), ts.asarray([0, 9, 1])].get(mode="fill", fill_value=-1)
+        self.assertEqual(found.tolist(), [host[0, 0, 0], -1, host[1, 1, 1]])
+
+    def test_sylvesters_equation(self):
+        rng = np.random.default_rng(3)
+        for m, n, dtype in ((5, 3, np.float32), (40, 31, np.float64), (1, 4, np.complex128)):
+            a, b, c = (rng.normal(size=shape).astype(dtype) for shape in ((m, m), (n, n), (m, n)))
+            x = ts.device_get(ts.linalg.solve_sylvester(a, b, c))
+            self.assertEqual(x.dtype, dtype)
+            np.testing.assert_allclose(a @ x + x @ b, c, atol=1e-4 if dtype == np.float32 else 1e-10)
 
     def test_gradients_go_through_them(self):
         v = ts.asarray([0.3, 0.6])

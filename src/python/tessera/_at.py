@@ -22,7 +22,8 @@ class _Places:
     def __init__(self, x, index):
         self.parts = list(index) if isinstance(index, tuple) else [index]
         self.extents, self.first = {}, 0  # by part; the number of dims before those of the arrays
-        named = sum(part is not None and part is not Ellipsis for part in self.parts)
+        is_mask = lambda part: getattr(getattr(part, "dtype", None), "kind", "") == "b"  # noqa: E731  one dim of it for each of x
+        named = sum(part.ndim if is_mask(part) else 1 for part in self.parts if part is not None and part is not Ellipsis)
         dim, before, advanced = 0, 0, []
         for n, part in enumerate(self.parts):
             if part is None:
@@ -37,7 +38,7 @@ class _Places:
                     part = _array(part)
                     if part.dtype.kind in "iu":
                         self.parts[n], self.extents[n] = part, x.shape[dim]
-                dim += 1
+                dim += part.ndim if is_mask(part) else 1
         together = bool(advanced) and advanced[-1][0] - advanced[0][0] == len(advanced) - 1
         self.first = advanced[0][1] if together else 0
 

@@ -31,7 +31,9 @@ class RoundingMethod(enum.IntEnum):
 
 
 def like(number, x):
-    """A number in the dtype of x, as an array."""
+    """A number in the dtype of x, as an array. DtypeError for a fraction beside integers."""
+    if isinstance(number, float) and x.dtype.kind in "iub" and not number.is_integer():
+        raise _core.errors.DtypeError(f"lax at {_core.here()}: the number {number} does not fit {x.dtype}; give the array a floating dtype, or take an integer")
     return _core.astype(_core.full((), number, _core.float32), x.dtype) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else _core.full((), number, x.dtype)
 
 

@@ -1,5 +1,6 @@
 """Trees: lists, tuples, named tuples, dicts, None, dataclasses, keys and registered classes, with arrays as leaves."""
 import builtins
+import copy
 import dataclasses
 import functools
 import typing
@@ -64,15 +65,28 @@ def _parts(node):
         return [FlattenedIndexKey(n) for n in range(len(children))], children, lambda new: _registered[kind][1](aux, new)
     if isinstance(node, dict):
         keys = sorted(node)
-        return [DictKey(k) for k in keys], [node[k] for k in keys], lambda new: kind(zip(keys, new))
+        return [DictKey(k) for k in keys], [node[k] for k in keys], lambda new: _changed(node, dict.__setitem__, keys, new)
     if isinstance(node, tuple) and hasattr(node, "_fields"):
         return [GetAttrKey(n) for n in node._fields], list(node), lambda new: kind(*new)
     if isinstance(node, (list, tuple)):
         return [SequenceKey(n) for n in range(len(node))], list(node), kind
     if dataclasses.is_dataclass(node) and not isinstance(node, type):
         names = [f.name for f in dataclasses.fields(node)]
-        return [GetAttrKey(n) for n in names], [getattr(node, n) for n in names], lambda new: dataclasses.replace(node, **dict(zip(names, new)))
+        return [GetAttrKey(n) for n in names], [getattr(node, n) for n in names], lambda new: _changed(node, object.__setattr__, names, new)
     return None
+
+
+def _changed(node, change, names, values):
+    """A copy of a dict or dataclass with other values."""
+    made = copy.copy(node)
+    for name, value in zip(names, values):
+        change(made, name, value)
+    return made
+
+
+def _is_structure(node):
+    """Whether a node that has no children is part of the structure, such as a string."""
+    return not _core.tree.flatten(node)[0]
 
 
 class _Structure:
@@ -138,7 +152,8 @@ def tree_flatten_with_path(tree, is_leaf=None):
     def walk(node, path):
         parts = None if is_leaf is not None and is_leaf(node) else _parts(node)
         if parts is None:
-            pairs.append((path, node))
+            if is_leaf is not None or not _is_structure(node):
+                pairs.append((path, node))
             return
         for key, child in zip(parts[0], parts[1]):
             walk(child, (*path, key))
