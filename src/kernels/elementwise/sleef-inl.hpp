@@ -23,14 +23,24 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET == HWY_AVX3
-#define TESSERA_SLEEF_VECTORS 1
+// clang passes vectors of more than 16 bytes in memory where the whole file is not compiled for AVX, whatever
+// a function's own target is; SLEEF expects them in registers. There vectors are passed in parts of 16 bytes.
+#define TESSERA_SLEEF_WHOLE 1
+#define TESSERA_SLEEF_PARTS 2
+#if defined(__clang__) && (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2)
+#define TESSERA_SLEEF_VECTORS TESSERA_SLEEF_PARTS
+using SleefFloats = __m128;
+using SleefDoubles = __m128d;
+#define TESSERA_SLEEF_F32(name, accuracy) Sleef_##name##f4_##accuracy##avx2128
+#define TESSERA_SLEEF_F64(name, accuracy) Sleef_##name##d2_##accuracy##avx2128
+#elif HWY_TARGET == HWY_AVX3
+#define TESSERA_SLEEF_VECTORS TESSERA_SLEEF_WHOLE
 using SleefFloats = __m512;
 using SleefDoubles = __m512d;
 #define TESSERA_SLEEF_F32(name, accuracy) Sleef_##name##f16_##accuracy##avx512f
 #define TESSERA_SLEEF_F64(name, accuracy) Sleef_##name##d8_##accuracy##avx512f
 #elif HWY_TARGET == HWY_AVX2
-#define TESSERA_SLEEF_VECTORS 1
+#define TESSERA_SLEEF_VECTORS TESSERA_SLEEF_WHOLE
 using SleefFloats = __m256;
 using SleefDoubles = __m256d;
 #define TESSERA_SLEEF_F32(name, accuracy) Sleef_##name##f8_##accuracy##avx2
@@ -45,9 +55,25 @@ using SleefDoubles = double;
 
 // F is an overload set f(float-ish...) / f(double-ish...) as a stateless functor.
 template <class F, class D, class V, class... W> HWY_INLINE V CallSleef(D d, V v, W... more) {
-#if TESSERA_SLEEF_VECTORS
+#if TESSERA_SLEEF_VECTORS == TESSERA_SLEEF_WHOLE
   (void)d;
   return V{F::of(v.raw, more.raw...)};
+#elif TESSERA_SLEEF_VECTORS == TESSERA_SLEEF_PARTS
+  using T = hn::TFromD<D>;
+  const hn::FixedTag<T, 16 / sizeof(T)> part;
+  constexpr std::size_t lanes = hn::MaxLanes(D()), step = 16 / sizeof(T);
+  HWY_ALIGN T in[1 + sizeof...(W)][lanes];
+  std::size_t row = 0;
+  hn::Store(v, d, in[row++]);
+  (hn::Store(more, d, in[row++]), ...);
+  for (std::size_t i = 0; i < lanes; i += step) {
+    const auto first = hn::Load(part, in[0] + i);
+    if constexpr (sizeof...(W) == 0)
+      hn::Store(hn::Vec<decltype(part)>{F::of(first.raw)}, part, in[0] + i);
+    else
+      hn::Store(hn::Vec<decltype(part)>{F::of(first.raw, hn::Load(part, in[1] + i).raw)}, part, in[0] + i);
+  }
+  return hn::Load(d, in[0]);
 #else
   using T = hn::TFromD<D>;
   constexpr std::size_t lanes = hn::MaxLanes(D());
@@ -194,11 +220,9 @@ template <class D, class V> HWY_INLINE V Lgamma(D d, V x) {
   };
   return BeyondUse(d, x, T(1e16), T(1e16), stirling, [&]() HWY_ATTR { return LgammaBounded(d, x); });
 }
-// SLEEF overflows for the last 2e-9 below the largest number; x to the power of 1 at least is exact. (The
-// power comes first: clang 16 computes that of x and x if the comparison precedes it.)
+// SLEEF overflows for the last 2e-9 below the largest number; x to the power of 1 at least is exact.
 template <class D, class V> HWY_INLINE V Pow(D d, V x, V y) {
-  const auto power = PowBounded(d, x, y);
-  return hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), x, power);
+  return hn::IfThenElse(hn::Eq(y, hn::Set(d, 1)), x, PowBounded(d, x, y));
 }
 
 #undef TESSERA_SLEEF_1
@@ -206,6 +230,8 @@ template <class D, class V> HWY_INLINE V Pow(D d, V x, V y) {
 #undef TESSERA_SLEEF_F32
 #undef TESSERA_SLEEF_F64
 #undef TESSERA_SLEEF_VECTORS
+#undef TESSERA_SLEEF_WHOLE
+#undef TESSERA_SLEEF_PARTS
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::kernels
