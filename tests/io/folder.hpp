@@ -16,6 +16,12 @@
 
 namespace tessera::test {
 
+#ifdef TEST_WITHOUT_HDF5
+inline constexpr bool has_hdf5 = false;
+#else
+inline constexpr bool has_hdf5 = true;
+#endif
+
 class InFolder : public testing::Test {
  protected:
   void SetUp() override {

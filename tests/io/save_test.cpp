@@ -84,6 +84,7 @@ TEST_F(Save, a_name_without_room_for_that_of_its_temporary_is_told) {
 }
 
 TEST_F(Save, over_a_file_keeps_its_mode) {
+  if (!has_hdf5) GTEST_SKIP() << "HDF5 is not in this build";
   io::save_npy(path("x.npy"), rows(1));
   io::save_hdf5(path("x.h5"), "a", rows(1));
   once([&] {
@@ -170,6 +171,7 @@ TEST_F(Save, temporaries_are_named_by_chance) {
 }
 
 TEST_F(Save, beyond_the_limit_of_a_files_size_is_an_error_and_no_end_of_the_process) {
+  if (!has_hdf5) GTEST_SKIP() << "HDF5 is not in this build";
   io::save_npy(path("x.npy"), rows(1));
   io::save_hdf5(path("x.h5"), "a", rows(1));
   const rlimit few{1000, RLIM_INFINITY};
