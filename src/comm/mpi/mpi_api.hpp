@@ -7,6 +7,8 @@
 #else
 #include <mpi.h>  // IWYU pragma: export
 
+#include "comm/mpi/yielding.hpp"
+
 namespace tessera::comm {
 
 // The communicator behind an application's pointer to an MPI_Comm.
@@ -15,9 +17,8 @@ inline MPI_Comm comm_at(const void* address) { return *static_cast<const MPI_Com
 // Must precede the first MPI call; a linked MPI needs no choice.
 inline void choose_mpi() {}
 
-// Whether the ranks of this host have a core each. Ignored here: a linked MPI was configured before it
-// started (environment.cpp), or cannot be.
-inline void set_shared_cores(bool) {}
+// Whether this host has more ranks than cores.
+inline void set_shared_cores(bool shared) { shares_cores = shared; }
 
 }  // namespace tessera::comm
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/settings.hpp"
 #include "base/text.hpp"
+#include "comm/mpi/yielding_calls.hpp"
 #include "comm/tape/tape.hpp"
 
 extern char** environ;
@@ -323,7 +324,7 @@ int Op_free(MPI_Op* op) {
 }
 
 int Allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  const auto run = [&] { return MPI_Allreduce(in, out, count, type, op, comm); };
+  const auto run = [&] { return yielding::Allreduce(in, out, count, type, op, comm); };
   if (tape() == nullptr) return run();
   const auto bytes = bytes_of(type, count);
   return blocking(tape()->collective(TapeKind::all_reduce, comm, -1, detail_of(op, type), bytes, bytes),
@@ -331,7 +332,7 @@ int Allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op
 }
 int Allgather(const void* in, int count, MPI_Datatype type, void* out, int each, MPI_Datatype out_type,
               MPI_Comm comm) {
-  const auto run = [&] { return MPI_Allgather(in, count, type, out, each, out_type, comm); };
+  const auto run = [&] { return yielding::Allgather(in, count, type, out, each, out_type, comm); };
   if (tape() == nullptr) return run();
   const auto bytes = bytes_of(out_type, each);
   const void* mine = in == MPI_IN_PLACE ? static_cast<std::byte*>(out) + tape()->rank_in(comm) * bytes : in;
@@ -340,7 +341,9 @@ int Allgather(const void* in, int count, MPI_Datatype type, void* out, int each,
 }
 int Allgatherv(const void* in, int count, MPI_Datatype type, void* out, const int* counts, const int* offsets,
                MPI_Datatype out_type, MPI_Comm comm) {
-  const auto run = [&] { return MPI_Allgatherv(in, count, type, out, counts, offsets, out_type, comm); };
+  const auto run = [&] {
+    return yielding::Allgatherv(in, count, type, out, counts, offsets, out_type, comm);
+  };
   if (tape() == nullptr) return run();
   std::int64_t end = 0;  // end of the last block, in elements
   for (int r = 0; r < tape()->size_of(comm); ++r) end = std::max<std::int64_t>(end, offsets[r] + counts[r]);
@@ -350,7 +353,7 @@ int Allgatherv(const void* in, int count, MPI_Datatype type, void* out, const in
 }
 int Reduce_scatter(const void* in, void* out, const int* counts, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm) {
-  const auto run = [&] { return MPI_Reduce_scatter(in, out, counts, type, op, comm); };
+  const auto run = [&] { return yielding::Reduce_scatter(in, out, counts, type, op, comm); };
   if (tape() == nullptr) return run();
   const auto all = std::accumulate(counts, counts + tape()->size_of(comm), std::int64_t{0});
   return blocking(tape()->collective(TapeKind::reduce_scatter, comm, -1, detail_of(op, type),
@@ -358,7 +361,7 @@ int Reduce_scatter(const void* in, void* out, const int* counts, MPI_Datatype ty
                   in, out, run);
 }
 int Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  const auto run = [&] { return MPI_Bcast(data, count, type, root, comm); };
+  const auto run = [&] { return yielding::Bcast(data, count, type, root, comm); };
   if (tape() == nullptr) return run();
   const auto bytes = bytes_of(type, count);
   return blocking(tape()->collective(TapeKind::broadcast, comm, root, 0,
@@ -366,9 +369,9 @@ int Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
                   data, data, run);
 }
 int Barrier(MPI_Comm comm) {
-  if (tape() == nullptr) return MPI_Barrier(comm);
+  if (tape() == nullptr) return yielding::Barrier(comm);
   return blocking(tape()->collective(TapeKind::barrier, comm, -1, 0, 0, 0), nullptr, nullptr,
-                  [&] { return MPI_Barrier(comm); });
+                  [&] { return yielding::Barrier(comm); });
 }
 int Ibcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
   const auto run = [&] { return MPI_Ibcast(data, count, type, root, comm, request); };
@@ -414,31 +417,33 @@ int Iprobe(int from, int tag, MPI_Comm comm, int* found, MPI_Status* status) {
 }
 
 int Wait(MPI_Request* request, MPI_Status* status) {
-  if (tape() == nullptr) return MPI_Wait(request, status);
-  if (!replayed()) return completing(1, request, [&] { return MPI_Wait(request, status); });
+  if (tape() == nullptr) return yielding::Wait(request, status);
+  if (!replayed()) return completing(1, request, [&] { return yielding::Wait(request, status); });
   require_some(take_replayed(1, request, 1, nullptr));
   return MPI_SUCCESS;
 }
 int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  if (tape() == nullptr) return MPI_Waitall(count, requests, statuses);
-  if (!replayed()) return completing(count, requests, [&] { return MPI_Waitall(count, requests, statuses); });
+  if (tape() == nullptr) return yielding::Waitall(count, requests, statuses);
+  if (!replayed())
+    return completing(count, requests, [&] { return yielding::Waitall(count, requests, statuses); });
   const Taken taken = take_replayed(count, requests, count, nullptr);
   if (taken.done < taken.active) tape()->end_without(*tape()->call_of(taken.missing));
   return MPI_SUCCESS;
 }
 int Waitany(int count, MPI_Request* requests, int* which, MPI_Status* status) {
-  if (tape() == nullptr) return MPI_Waitany(count, requests, which, status);
+  if (tape() == nullptr) return yielding::Waitany(count, requests, which, status);
   if (!replayed())
-    return completing(count, requests, [&] { return MPI_Waitany(count, requests, which, status); });
+    return completing(count, requests, [&] { return yielding::Waitany(count, requests, which, status); });
   const Taken taken = take_replayed(count, requests, 1, which);
   if (taken.active == 0) *which = MPI_UNDEFINED;
   require_some(taken);
   return MPI_SUCCESS;
 }
 int Waitsome(int count, MPI_Request* requests, int* done, int* which, MPI_Status* statuses) {
-  if (tape() == nullptr) return MPI_Waitsome(count, requests, done, which, statuses);
+  if (tape() == nullptr) return yielding::Waitsome(count, requests, done, which, statuses);
   if (!replayed())
-    return completing(count, requests, [&] { return MPI_Waitsome(count, requests, done, which, statuses); });
+    return completing(count, requests,
+                      [&] { return yielding::Waitsome(count, requests, done, which, statuses); });
   const Taken taken = take_replayed(count, requests, count, which);
   *done = taken.active == 0 ? MPI_UNDEFINED : taken.done;
   require_some(taken);

@@ -1,7 +1,6 @@
 // The bridge's table over one MPI, whose <mpi.h> the including file has read. Included by one file per binary
 // interface: nothing of MPI is linked, its functions are looked up by name in the loaded library.
 #include <dlfcn.h>
-#include <sched.h>
 
 #include <array>
 #include <cstring>
@@ -231,34 +230,15 @@ template <class Call> int on_one(Request* request, Call call) {
 
 // ---- waits that give the core up ----
 
-// Open MPI yields the core between two polls if it is told to (environment.cpp). MPICH and its descendants do
-// not: where ranks share cores, or other programs run, each message then takes a time slice of the system (8
-// ranks on 2 busy cores: 5 to 7 ms of CPU for an 8-byte all-reduce, 0.06 to 0.2 ms with this).
 #ifdef OPEN_MPI
 constexpr bool keeps_its_core = false;
 #else
 constexpr bool keeps_its_core = true;
 #endif
 
-// Calls wait(), or, if this MPI keeps its core, polls with test(&done). A rank with a core of its own polls
-// for a while before it yields.
-template <class Wait, class Test> int wait_by(Wait wait, Test test) {
-  if constexpr (!keeps_its_core) return wait();
-  constexpr int quick = 10'000;
-  for (int turn = shares_cores ? quick : 0;;) {
-    int done = 0;
-    const int code = test(&done);
-    if (code != MPI_SUCCESS || done) return code;
-    if (turn < quick)
-      ++turn;
-    else
-      sched_yield();
-  }
-}
-
 int wait_for(MPI_Request* request) {
-  return wait_by([&] { return mpi.Wait(request, MPI_STATUS_IGNORE); },
-                 [&](int* done) { return mpi.Test(request, done, MPI_STATUS_IGNORE); });
+  return wait_by<keeps_its_core>([&] { return mpi.Wait(request, MPI_STATUS_IGNORE); },
+                                 [&](int* done) { return mpi.Test(request, done, MPI_STATUS_IGNORE); });
 }
 
 // Runs a blocking collective by one call; where ranks share cores, starts it and waits for it with
@@ -396,26 +376,27 @@ void add_waits(Table& t) {
   t.Wait = [](Request* request) { return on_one(request, wait_for); };
   t.Waitall = [](int n, Request* own) {
     Requests requests(n, own);
-    return wait_by([&] { return mpi.Waitall(n, requests.data(), MPI_STATUSES_IGNORE); },
-                   [&](int* done) { return mpi.Testall(n, requests.data(), done, MPI_STATUSES_IGNORE); });
+    return wait_by<keeps_its_core>(
+        [&] { return mpi.Waitall(n, requests.data(), MPI_STATUSES_IGNORE); },
+        [&](int* done) { return mpi.Testall(n, requests.data(), done, MPI_STATUSES_IGNORE); });
   };
   t.Waitany = [](int n, Request* own, int* which) {
     Requests requests(n, own);
-    const int code =
-        wait_by([&] { return mpi.Waitany(n, requests.data(), which, MPI_STATUS_IGNORE); },
-                [&](int* done) { return mpi.Testany(n, requests.data(), which, done, MPI_STATUS_IGNORE); });
+    const int code = wait_by<keeps_its_core>(
+        [&] { return mpi.Waitany(n, requests.data(), which, MPI_STATUS_IGNORE); },
+        [&](int* done) { return mpi.Testany(n, requests.data(), which, done, MPI_STATUS_IGNORE); });
     *which = count_of(*which);
     return code;
   };
   t.Waitsome = [](int n, Request* own, int* count, int* which) {
     Requests requests(n, own);
-    const int code =
-        wait_by([&] { return mpi.Waitsome(n, requests.data(), count, which, MPI_STATUSES_IGNORE); },
-                [&](int* done) {
-                  const int failed = mpi.Testsome(n, requests.data(), count, which, MPI_STATUSES_IGNORE);
-                  *done = *count != 0;  // MPI_UNDEFINED: none is left
-                  return failed;
-                });
+    const int code = wait_by<keeps_its_core>(
+        [&] { return mpi.Waitsome(n, requests.data(), count, which, MPI_STATUSES_IGNORE); },
+        [&](int* done) {
+          const int failed = mpi.Testsome(n, requests.data(), count, which, MPI_STATUSES_IGNORE);
+          *done = *count != 0;  // MPI_UNDEFINED: none is left
+          return failed;
+        });
     *count = count_of(*count);
     return code;
   };

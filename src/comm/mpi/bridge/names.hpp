@@ -58,7 +58,7 @@ inline MPI_Comm comm_at(const void* address) { return bridge::table->comm_at(add
 // launcher's, or a launcher whose MPI is not found.
 void choose_mpi();
 
-inline void set_shared_cores(bool shared) { bridge::shares_cores = shared; }
+inline void set_shared_cores(bool shared) { shares_cores = shared; }
 
 // The same signatures as in the table.
 inline int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {

@@ -4,6 +4,8 @@
 #pragma once
 #include <cstdint>
 
+#include "comm/mpi/yielding.hpp"
+
 namespace tessera::comm::bridge {
 
 // Handles: null is 0, small numbers are predefined constants, all others are the MPI's own handles.
@@ -108,8 +110,5 @@ Adapted adapt_standard(void* library);
 
 // The table in use: `alone` (one process without MPI) until choose_mpi has found an MPI.
 inline constinit const Table* table = &alone;
-
-// Whether this host has more ranks than cores: a waiting rank then yields its core at once.
-inline bool shares_cores = false;
 
 }  // namespace tessera::comm::bridge
