@@ -1,7 +1,7 @@
 // Waits that give the core up. Open MPI yields the core between two polls if it is told to (environment.cpp).
-// MPICH and its descendants do not: where ranks share cores, or other programs run, each message then takes a
-// time slice of the system (8 ranks on 2 busy cores: 5 to 7 ms of CPU for an 8-byte all-reduce, 0.06 to 0.2 ms
-// with this).
+// MPICH and its descendants do not: where ranks share cores, or other programs run, each message then takes
+// a time slice of the system (8 ranks on 2 busy cores: 5 to 7 ms of CPU for an 8-byte all-reduce, 0.06 to
+// 0.2 ms with this).
 #pragma once
 #include <sched.h>
 

@@ -1,5 +1,5 @@
-// MPI's blocking calls. A linked MPICH keeps its core while it waits (yielding.hpp): its waits are polled, and
-// its collectives are started and polled where ranks share cores. The bridge does so itself.
+// MPI's blocking calls. A linked MPICH keeps its core while it waits (yielding.hpp): its waits are polled,
+// and its collectives are started and polled where ranks share cores. The bridge does so itself.
 #pragma once
 #include "comm/mpi/mpi_api.hpp"
 #include "comm/mpi/yielding.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
+#include "comm/host/large_message.hpp"
 #include "comm/watch/traffic.hpp"
 #include "kernels/move/transpose_tile.hpp"
-#include "ops/factor/grid_message.hpp"
 
 namespace tessera::factor {
 
@@ -219,8 +219,8 @@ void exchange(const Grid& grid, Sent&& sent, Received&& received, Pack&& pack, U
     const int to = (me + distance) % ranks, from = (me - distance + ranks) % ranks;
     const Moved to_send = sent(to), to_receive = received(from);
     received_bytes += bytes_of(to_receive);
-    IncomingMessage incoming(grid, from, bytes_of(to_receive));
-    OutgoingMessage outgoing(grid, to, bytes_of(to_send));
+    comm::IncomingMessage incoming(*grid.all, from, bytes_of(to_receive));
+    comm::OutgoingMessage outgoing(*grid.all, to, bytes_of(to_send));
     pack(to_send, reinterpret_cast<T*>(outgoing.data()));
     outgoing.send();
     const auto* message = reinterpret_cast<const T*>(incoming.wait());

@@ -1,4 +1,4 @@
-// One large message between two ranks of a grid. On one host it stays in the sender's memory, where the
+// One large message between two ranks. On one host it stays in the sender's memory, where the
 // receiver reads it: no copy is made on the way.
 //
 //   sender    --address-->            receiver   maps and reads the memory
@@ -7,13 +7,13 @@
 #pragma once
 #include "comm/collectives/point_to_point.hpp"
 #include "comm/host/host_memory.hpp"
-#include "ops/factor/grid.hpp"
+#include "comm/mpi/communicator.hpp"
 
-namespace tessera::factor {
+namespace tessera::comm {
 
 class OutgoingMessage {
  public:
-  OutgoingMessage(const Grid&, int to, std::int64_t bytes);
+  OutgoingMessage(const Communicator&, int to, std::int64_t bytes);
   std::byte* data() { return memory_.data(); }
   void send();  // data() is complete
   // Waits for the receiver's answer, and starts to send if it asks for that. The destructor returns when the
@@ -21,18 +21,18 @@ class OutgoingMessage {
   void take_answer();
 
  private:
-  const comm::Communicator& comm_;
+  const Communicator& comm_;
   int to_;
   std::int64_t bytes_;
   bool is_kept_;
   Buffer memory_;
-  comm::HostAddress address_;
-  comm::Pending departure_;
+  HostAddress address_;
+  Pending departure_;
 };
 
 class IncomingMessage {
  public:
-  IncomingMessage(const Grid&, int from, std::int64_t bytes);
+  IncomingMessage(const Communicator&, int from, std::int64_t bytes);
   // Null: the sender's memory cannot be mapped.
   const std::byte* wait();
   // After wait(): the sender may reuse its memory, or sends the message (to sent()) if wait() returned null.
@@ -40,14 +40,14 @@ class IncomingMessage {
   const std::byte* sent();
 
  private:
-  const comm::Communicator& comm_;
+  const Communicator& comm_;
   int from_;
   std::int64_t bytes_;
   bool is_kept_;
   Buffer memory_;
-  comm::HostAddress address_;
+  HostAddress address_;
   std::int8_t was_read_ = 1;
-  comm::Pending arrival_, answer_;
+  Pending arrival_, answer_;
 };
 
-}  // namespace tessera::factor
+}  // namespace tessera::comm
