@@ -341,7 +341,7 @@ template <class T> void check_selected(std::vector<T> row) {
   for (const int parts : {2, 3}) EXPECT_TRUE(same(selected_by_parts(row, positions, parts))) << n;
 }
 template <class T> void check_select_of() {
-  for (const std::int64_t n : {1, 2, 3, 50, 4095, 4096, 70'001}) {
+  for (const std::int64_t n : {1, 2, 3, 24, 25, 50, 333, 4095, 4096, 70'001}) {
     check_selected(awkward<T>(n, 3));
     auto values = testing::random_values<T>(n, 7);
     check_selected<T>({values.begin(), values.end()});

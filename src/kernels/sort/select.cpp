@@ -21,8 +21,73 @@ namespace {
 constexpr int select_bits = 11;                 // of a digit
 constexpr std::int64_t few_keys = 1 << 14;      // whose order is found by comparisons
 constexpr std::int64_t counted_from = 1 << 12;  // elements that are worth a table of counts
+constexpr std::int64_t few_compared = 24;       // keys that std::nth_element orders quicker
 
 using Numbers = std::vector<std::int64_t>;
+
+// The element at `rank` of the sorted keys. Divides them around a pivot without branches, from one of two
+// arrays of n keys into the other.
+template <class K> K key_at(K* keys, K* other, std::int64_t n, std::int64_t rank) {
+  for (int rounds = 0; n > few_compared && rounds < 32; ++rounds) {
+    const K a = keys[n / 4], b = keys[n / 2], c = keys[3 * n / 4];
+    const K pivot = std::max(std::min(a, b), std::min(std::max(a, b), c));
+    std::int64_t below = 0, above = n - 1;  // ends of the smaller and of the larger keys
+    for (std::int64_t i = 0; i < n; ++i) {
+      const K key = keys[i];
+      other[below] = key;
+      other[above] = key;
+      below += key < pivot;
+      above -= key > pivot;
+    }
+    if (rank >= below && rank <= above) return pivot;
+    const std::int64_t first = rank < below ? 0 : above + 1;
+    K* const rest = other + first;
+    other = keys;
+    keys = rest;
+    n = rank < below ? below : n - first;
+    rank -= first;
+  }
+  std::nth_element(keys, keys + rank, keys + n);
+  return keys[rank];
+}
+
+// The number of a key. One NaN stands for all, 0 for both zeros.
+template <class T> T value_of(OrderKey<T> key) {
+  using K = OrderKey<T>;
+  constexpr K top = static_cast<K>(K(1) << (8 * sizeof(K) - 1)), none = static_cast<K>(~K(0));
+  if (key == none) return std::numeric_limits<T>::quiet_NaN();
+  return std::bit_cast<T>(static_cast<K>((key & top) != 0 ? key ^ top : ~key));
+}
+
+// A row of fewer than `counted_from` elements, in space for 3 n keys.
+template <class T> void select_short(const T* x, std::int64_t n, std::span<const std::int64_t> positions,
+                                     OrderKey<T>* space, T* out) {
+  using K = OrderKey<T>;
+  K *const keys = space, *const copy = space + n, *const other = copy + n;
+  for (std::int64_t i = 0; i < n; ++i) keys[i] = order_key(x[i]);
+  K last = 0;
+  for (std::size_t p = 0; p < positions.size(); ++p) {
+    const std::int64_t at = positions[p];
+    if (p > 0 && at == positions[p - 1] + 1) {  // as of a median between two
+      std::int64_t up_to = 0;
+      K next = static_cast<K>(~K(0));
+      for (std::int64_t i = 0; i < n; ++i) {
+        up_to += keys[i] <= last;
+        next = keys[i] > last ? std::min(next, keys[i]) : next;
+      }
+      last = up_to > at ? last : next;
+    } else {
+      std::copy_n(keys, n, copy);
+      last = key_at(copy, other, n, at);
+    }
+    out[p] = value_of<T>(last);
+    if (last != order_key(T(0))) continue;  // zeros are in the order of the row
+    std::int64_t rank = at - std::count_if(keys, keys + n, [&](K key) { return key < last; });
+    const T* zero = std::find(x, x + n, T(0));
+    while (rank-- > 0) zero = std::find(zero + 1, x + n, T(0));
+    out[p] = *zero;
+  }
+}
 
 // The search for one position of one row.
 template <class K> struct PlaceSearch {
@@ -51,11 +116,6 @@ template <class T> class RowSelect {
   void run(T* out) {
     const bool is_alone = parts_.parts == 1;
     int left = 8 * static_cast<int>(sizeof(K));
-    if (is_alone && n_ < counted_from) {
-      for (std::int64_t s = 0; s < count(); ++s) keep(s, left);
-      finish();
-      left = 0;
-    }
     for (bool is_first = true; left > 0; is_first = false) {
       const int bits = std::min(select_bits, left);
       left -= bits;
@@ -166,24 +226,19 @@ template <class T> class RowSelect {
     for (std::int64_t s = 0; s < count(); ++s) {
       auto& search = searches_[s];
       K *const first = kept_[s].data(), *const last = first + kept_counts_[s];
-      std::nth_element(first, first + search.rank, last);
-      search.key = first[search.rank];
+      std::vector<K> keys(first, last), other(keys.size());
+      search.key = key_at(keys.data(), other.data(), kept_counts_[s], search.rank);
       search.rank -= std::count_if(first, last, [&](K key) { return key < search.key; });
     }
   }
 
   void write(T* out) {
-    constexpr K top = static_cast<K>(K(1) << (8 * sizeof(K) - 1));
     Numbers are_negative(count());
     const bool has_zero =
         std::ranges::any_of(searches_, [](const auto& s) { return s.key == order_key(T(0)); });
     if (has_zero) find_signs(are_negative);
     for (std::int64_t s = 0; s < count(); ++s) {
-      const K key = searches_[s].key;
-      const T value = std::bit_cast<T>(static_cast<K>((key & top) != 0 ? key ^ top : ~key));
-      out[s] = key == static_cast<K>(~K(0)) ? std::numeric_limits<T>::quiet_NaN()
-               : are_negative[s] != 0       ? -T(0)
-                                            : value;
+      out[s] = are_negative[s] != 0 ? -T(0) : value_of<T>(searches_[s].key);
     }
   }
   // Elements that equal 0 are in the order of the row.
@@ -219,8 +274,14 @@ template <class T> void select_of(const T* data, std::int64_t rows, std::int64_t
   if (parts.parts > 1) return RowSelect<T>(data, rows, n, positions, parts).run(out);
   share(rows, worth_a_thread(n * static_cast<std::int64_t>(sizeof(T))),
         [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t r = begin; r < end; ++r)
-            RowSelect<T>(data + r * n, 1, n, positions, parts).run(out + r * std::ssize(positions));
+          std::vector<OrderKey<T>> space(n < counted_from ? static_cast<std::size_t>(3 * n) : 0);
+          for (std::int64_t r = begin; r < end; ++r) {
+            T* const to = out + r * std::ssize(positions);
+            if (n < counted_from)
+              select_short(data + r * n, n, positions, space.data(), to);
+            else
+              RowSelect<T>(data + r * n, 1, n, positions, parts).run(to);
+          }
         });
 }
 
