@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/dense/gemm_own.hpp"
 #include "kernels/values.hpp"
@@ -137,6 +139,45 @@ TEST(gemm_batched, shared_and_separate_operands) {
             for (std::int64_t e = 0; e < m * n; ++e) ASSERT_NEAR(out[i * m * n + e], one[e], 1e-13);
           }
         }
+}
+
+template <class T> void expect_bits_of_single_products(std::int64_t m, std::int64_t n, std::int64_t k) {
+  const std::int64_t batch = 70;
+  auto a = testing::random_values<T>(batch * m * k, 1);
+  const auto b = testing::random_values<T>(batch * k * n, 2);
+  a[m * k] = std::numeric_limits<double>::infinity();
+  a[2 * m * k] = std::numeric_limits<double>::quiet_NaN();
+  for (const std::int64_t stride_a : {std::int64_t{0}, m * k})
+    for (const std::int64_t stride_b : {std::int64_t{0}, k * n}) {
+      if (stride_b == 0 && stride_a != 0) continue;  // one taller product, by BLAS
+      std::vector<T> out(batch * m * n + 1, T(3)), one(m * n);
+      std::int64_t rows_passed = 0;
+      Beside beside;
+      beside.last_pass = [&](std::int64_t, std::int64_t rows, std::int64_t, std::int64_t) {
+        rows_passed += rows;
+      };
+      gemm_batched({dtype_of<T>(), batch, m, n, k, {a.data(), stride_a}, {b.data(), stride_b}, out.data()},
+                   beside);
+      EXPECT_EQ(rows_passed, batch * m);
+      EXPECT_EQ(out.back(), T(3));
+      for (std::int64_t i = 0; i < batch; ++i) {
+        std::ranges::fill(one, T(0));
+        gemm_own(dtype_of<T>(), m, n, k, {a.data() + i * stride_a, k, 1}, {b.data() + i * stride_b, n, 1},
+                 one.data(), n);
+        for (std::int64_t e = 0; e < m * n; ++e)
+          ASSERT_TRUE(testing::same<T>(out[i * m * n + e], one[e])) << i << " of " << m << k << n;
+      }
+    }
+}
+TEST(gemm_batched, many_small_products_have_the_bits_of_single_ones) {
+  for (const std::int64_t n : {1, 2, 3, 4, 5})
+    for (const std::int64_t k : {1, 2, 3, 4, 7})
+      for (const std::int64_t m : {1, 2, 3, 4, 9}) {
+        expect_bits_of_single_products<float>(m, n, k);
+        expect_bits_of_single_products<double>(m, n, k);
+        expect_bits_of_single_products<std::complex<float>>(m, n, k);
+        expect_bits_of_single_products<std::complex<double>>(m, n, k);
+      }
 }
 
 }  // namespace

@@ -176,6 +176,14 @@ class Product {
   std::int64_t ldc_;
 };
 
+// Whether a call per matrix would take longer than its product.
+bool is_small_batch(const BatchedProduct& p) {
+  constexpr std::int64_t few_multiplications = 256;
+  return p.batch > 1 && is_inexact(p.dtype) && !p.a.transposed && !p.b.transposed && p.m > 0 && p.n > 0 &&
+         p.n <= small_products_columns && p.k > 0 && std::max(p.m, p.k) <= few_multiplications &&
+         p.m * p.n * p.k <= few_multiplications;
+}
+
 }  // namespace
 
 Beside beside_block(const Beside& whole, std::int64_t row, std::int64_t column) {
@@ -216,10 +224,19 @@ void gemm_batched(const BatchedProduct& p, const Beside& beside) {
   // Products that share b and are contiguous in a are one taller product.
   if (p.batch > 1 && !p.a.transposed && p.b.stride == 0 && p.a.stride == m * k)
     return gemm(product(0, p.batch * m), beside);
+  const bool is_small = is_small_batch(p);
   const auto some = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) gemm(product(i, m), beside_block(beside, i * m, 0));
+    if (!is_small) {
+      for (std::int64_t i = begin; i < end; ++i) gemm(product(i, m), beside_block(beside, i * m, 0));
+      return;
+    }
+    const auto first = product(begin, m);
+    multiply_small(p.dtype,
+                   {end - begin, m, n, k, first.a.data, p.a.stride, first.b.data, p.b.stride, first.c});
+    if (beside.last_pass) beside.last_pass(begin * m, (end - begin) * m, 0, n);
+    if (beside.meanwhile) beside.meanwhile();
   };
-  if (p.batch < 4 * threads() || (is_inexact(p.dtype) && threads_in_blas() == 1))
+  if (p.batch < 4 * threads() || (!is_small && is_inexact(p.dtype) && threads_in_blas() == 1))
     some(0, p.batch);  // each product on all threads
   else
     share(p.batch, std::max<std::int64_t>((std::int64_t{1} << 18) / std::max<std::int64_t>(m * n * k, 1), 1),

@@ -21,6 +21,8 @@ namespace {
 using GemmFn = void (*)(std::int64_t, std::int64_t, std::int64_t, MatrixView, MatrixView, void*,
                         std::int64_t);
 using GemmTable = std::array<GemmFn, dtype_count>;
+using SmallFn = void (*)(const SmallProducts&);
+using SmallTable = std::array<SmallFn, dtype_count>;
 
 // Integers wrap: unsigned and at least as wide as int. Bool: or of ands.
 template <class T> struct Arithmetic {
@@ -136,6 +138,39 @@ template <class T> void gemm_typed(std::int64_t m, std::int64_t n, std::int64_t 
   }
 }
 
+// Square matrices have constants for all extents, so that one product has no loop.
+template <class T, int columns> void multiply_small(const SmallProducts& p) {
+  using A = Arithmetic<T>;
+  const auto multiply = [&](auto rows, auto depth) {
+    const T *a = static_cast<const T*>(p.a), *b = static_cast<const T*>(p.b);
+    T* c = static_cast<T*>(p.c);
+    for (std::int64_t i = 0; i < p.batch; ++i, a += p.a_stride, b += p.b_stride)
+      for (std::int64_t r = 0; r < rows; ++r, c += columns) {
+        T sums[columns]{};
+        for (std::int64_t l = 0; l < depth; ++l)
+          for (int j = 0; j < columns; ++j)
+            sums[j] = A::add_product(sums[j], a[r * depth + l], b[l * columns + j]);
+        std::copy_n(sums, columns, c);
+      }
+  };
+  constexpr std::integral_constant<std::int64_t, columns> side;
+  if (p.m == columns && p.k == columns)
+    multiply(side, side);
+  else
+    multiply(p.m, p.k);
+}
+template <class T> void multiply_small_typed(const SmallProducts& p) {
+  static constexpr SmallFn by_columns[] = {multiply_small<T, 1>, multiply_small<T, 2>, multiply_small<T, 3>,
+                                           multiply_small<T, 4>};
+  by_columns[p.n - 1](p);
+}
+void FillSmallTable(SmallTable& table) {
+  table[float32.code] = multiply_small_typed<float>;
+  table[float64.code] = multiply_small_typed<double>;
+  table[complex64.code] = multiply_small_typed<std::complex<float>>;
+  table[complex128.code] = multiply_small_typed<std::complex<double>>;
+}
+
 void FillGemmTable(GemmTable& table) {
   table = {gemm_typed<Truth>,
            gemm_typed<std::uint8_t>,
@@ -160,6 +195,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tessera::kernels {
 HWY_EXPORT(FillGemmTable);
+HWY_EXPORT(FillSmallTable);
 
 void gemm_own(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
               void* c, std::int64_t ldc) {
@@ -171,6 +207,15 @@ void gemm_own(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, Matri
     return filling;
   }();
   table[dtype.code](m, n, k, a, b, c, ldc);
+}
+
+void multiply_small(Dtype dtype, const SmallProducts& products) {
+  static const auto table = [] {
+    std::array<void (*)(const SmallProducts&), dtype_count> filling{};
+    HWY_DYNAMIC_DISPATCH(FillSmallTable)(filling);
+    return filling;
+  }();
+  table[dtype.code](products);
 }
 }  // namespace tessera::kernels
 #endif

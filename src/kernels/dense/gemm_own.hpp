@@ -18,4 +18,17 @@ struct MatrixView {
 void gemm_own(Dtype, std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, void* c,
               std::int64_t ldc);
 
+// c = a * b for `batch` dense row-major matrices each, of floats or complex numbers, with n <= 4 columns in
+// b. Strides count elements between matrices. Sums have the order of gemm_own.
+struct SmallProducts {
+  std::int64_t batch, m, n, k;
+  const void* a;
+  std::int64_t a_stride;
+  const void* b;
+  std::int64_t b_stride;
+  void* c;
+};
+constexpr std::int64_t small_products_columns = 4;
+void multiply_small(Dtype, const SmallProducts&);
+
 }  // namespace tessera::kernels
