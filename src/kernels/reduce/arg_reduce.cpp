@@ -118,6 +118,37 @@ template <bool max, class T> void scan_columns(const T* x, std::int64_t n, std::
         });
 }
 
+// Few columns: parts of them are brought together, and then scanned as rows are.
+constexpr std::int64_t few_columns = 8, worth_parts = 64;  // elements of a column
+template <class T> void bring_together(const T* x, std::int64_t rows, std::int64_t width, T* to) {
+  const auto copy = [&](auto columns) {
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j) to[j * rows + i] = x[i * columns + j];
+  };
+  if (width == 2) return copy(std::integral_constant<std::int64_t, 2>());
+  if (width == 3) return copy(std::integral_constant<std::int64_t, 3>());
+  if (width == 4) return copy(std::integral_constant<std::int64_t, 4>());
+  copy(width);
+}
+template <bool max, class T> void scan_few_columns(const T* x, std::int64_t n, std::int64_t width,
+                                                   std::int64_t offset, T* values, std::int64_t* index) {
+  constexpr std::int64_t part_elements = 4096;  // stay in the first-level cache
+  T part[part_elements], best[few_columns];
+  const std::int64_t rows = part_elements / width;
+  for (std::int64_t first = 0; first < n; first += rows) {
+    const std::int64_t some = std::min(rows, n - first);
+    bring_together(x + first * width, some, width, part);
+    for (std::int64_t j = 0; j < width; ++j) {
+      const T* const column = part + j * some;
+      const std::int64_t at = extreme_place(max, dtype_of<T>(), column, some);
+      if (first > 0 && !better<max>(column[at], best[j])) continue;
+      best[j] = column[at];
+      index[j] = offset + first + at;
+    }
+  }
+  if (values != nullptr) std::copy_n(best, width, values);
+}
+
 template <bool max, class T>
 void arg_reduce_typed(const T* x, AxisView view, std::int64_t offset, T* values, std::int64_t* index) {
   const auto part = [&](T* all, std::int64_t at) { return all == nullptr ? nullptr : all + at; };
@@ -125,9 +156,13 @@ void arg_reduce_typed(const T* x, AxisView view, std::int64_t offset, T* values,
   const auto scan = [&](std::int64_t begin, std::int64_t end) {
     if (view.inner == 1)
       return scan_rows<max>(x + begin * size, end - begin, size, offset, part(values, begin), index + begin);
+    constexpr bool is_scanned_as_rows = has_extreme_place<T> && !std::is_same_v<T, bool>;
+    auto* scan_block = scan_columns<max, T>;
+    if constexpr (is_scanned_as_rows)
+      if (view.inner <= few_columns && view.extent >= worth_parts) scan_block = scan_few_columns<max, T>;
     for (std::int64_t o = begin; o < end; ++o)
-      scan_columns<max>(x + o * size, view.extent, view.inner, offset, part(values, o * view.inner),
-                        index + o * view.inner);
+      scan_block(x + o * size, view.extent, view.inner, offset, part(values, o * view.inner),
+                 index + o * view.inner);
   };
   if (view.outer < threads())  // each row on all threads
     scan(0, view.outer);
