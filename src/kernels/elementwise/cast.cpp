@@ -27,6 +27,12 @@ template <class R> inline constexpr bool is_complex_type<std::complex<R>> = true
 // Truncates towards 0; values out of range become the nearest limit, NaN becomes 0.
 template <class To, class From> inline To saturate(From x) {
   using Limits = std::numeric_limits<To>;
+  if constexpr (Limits::digits <= std::numeric_limits<From>::digits) {  // both limits are exact
+    constexpr From least = static_cast<From>(Limits::min()), most = static_cast<From>(Limits::max());
+    const From kept = x < least ? least : x > most ? most : x, number = x == x ? kept : From(0);
+    using Wide = std::conditional_t<sizeof(To) < 4, std::int32_t, To>;  // an instruction converts to it
+    return static_cast<To>(static_cast<Wide>(number));
+  }
   constexpr From low = static_cast<From>(Limits::min());                     // a power of two or 0: exact
   constexpr From past = static_cast<From>(Limits::max() / 2 + 1) * From(2);  // max + 1, exact
   const bool below = x < low, above = x >= past, fits = !below & !above & (x == x);
