@@ -31,7 +31,7 @@ def _array(x, *beside):
 def _arrays(values):
     """The values as arrays beside each other."""
     values = list(values)
-    return [_array(v, *values) for v in values]
+    return values if all(isinstance(v, Array) for v in values) else [_array(v, *values) for v in values]
 
 
 def refuse_out(name, out):
