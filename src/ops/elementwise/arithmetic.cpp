@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ops/create/scalar.hpp"
 #include "ops/elementwise/define.hpp"
 #include "ops/elementwise/internal.hpp"
 #include "ops/functions.hpp"
@@ -121,6 +122,16 @@ const ElementwiseOp round_op{map<"round">, DtypeRule::ordered,
 const ElementwiseOp trunc_op{map<"trunc">, DtypeRule::floating, "the next whole number towards 0",
                              reals(-2.9, 2.9), piecewise_constant()};
 
+// Whether a ** b has the bits of a * a, without a second operand: b is the number 2, and a's dtype stays.
+bool is_square(const Array& a, const Array& b) {
+  if (!a.node() || !b.node() || a.is_weakly_typed() || !b.is_weakly_typed()) return false;
+  const Dtype dtype = a.dtype();
+  if (!is_integer(dtype) && dtype != float32 && dtype != float64) return false;
+  const auto exponent = scalar_value(b);
+  if (!exponent) return false;
+  return exponent->is_integer ? exponent->integer == 2 : exponent->floating == 2.0 && !is_integer(dtype);
+}
+
 }  // namespace
 
 Array add(const Operand& a, const Operand& b) { return add_op({a, b}); }
@@ -129,7 +140,10 @@ Array multiply(const Operand& a, const Operand& b) { return multiply_op({a, b});
 Array divide(const Operand& a, const Operand& b) { return divide_op({a, b}); }
 Array remainder(const Operand& a, const Operand& b) { return remainder_op({a, b}); }
 Array floor_divide(const Operand& a, const Operand& b) { return floor_divide_op({a, b}); }
-Array power(const Operand& a, const Operand& b) { return power_op({a, b}); }
+Array power(const Operand& a, const Operand& b) {
+  const Call call("power", a.where);
+  return is_square(a.array, b.array) ? square_op({a}) : power_op({a, b});
+}
 Array maximum(const Operand& a, const Operand& b) { return maximum_op({a, b}); }
 Array minimum(const Operand& a, const Operand& b) { return minimum_op({a, b}); }
 Array fmax(const Operand& a, const Operand& b) { return fmax_op({a, b}); }

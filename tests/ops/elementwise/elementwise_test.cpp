@@ -40,6 +40,22 @@ TEST(Elementwise, logarithms_and_powers_of_other_bases_take_complex_numbers) {
   EXPECT_NEAR(std::abs(back[0] - std::complex<double>(0, 8)), 0, 1e-13);
 }
 
+TEST(Elementwise, the_power_by_2_keeps_dtypes_and_takes_one_operand_if_it_can) {
+  const Array x = array({-3.F, -0.F, 1e30F}), n = array({-3, 0, 65536});
+  EXPECT_THAT(to_vector<float>(power(x, 2)), ElementsAre(9.F, 0.F, std::numeric_limits<float>::infinity()));
+  EXPECT_THAT(to_vector<int>(power(n, 2)), ElementsAre(9, 0, 0));  // wraps around
+  EXPECT_EQ(power(x, 2.0).dtype(), float32);
+  EXPECT_EQ(power(n, 2.0).dtype(), float32);
+  EXPECT_EQ(power(n, 2).dtype(), int32);
+  EXPECT_EQ(power(x, array(std::vector<double>{2})).dtype(), float64);
+  EXPECT_EQ(power(array({true}), 2).dtype(), int32);
+  EXPECT_THAT(to_vector<float>(grad([](const Array& v) { return sum(power(v, 2)); })(x)),
+              ElementsAre(-6.F, -0.F, 2e30F));
+  const auto text = [](auto f, const Array& v) { return jit(f).lower(v).as_text(); };
+  EXPECT_THAT(text([](const Array& v) { return power(v, 2); }, x), HasSubstr("square"));
+  EXPECT_THAT(text([](const Array& v) { return power(v, 3); }, x), HasSubstr("power"));
+}
+
 TEST(Elementwise, the_absolute_value_of_bool_is_itself) {
   EXPECT_EQ(abs(array({true, false})).dtype(), bool_);
 }
