@@ -87,7 +87,32 @@ class Csr {
 /// the position, for an invalid file.
 [[nodiscard]] Csr load_matrix_market(const std::string& path, const Sharding& sharding,
                                      std::source_location where = std::source_location::current());
+/// From a file of scipy.sparse.save_npz: csr, csc, bsr or coo, positions of any integers, values of any dtype
+/// (see above). Of csr each rank reads its own rows; of the others an even share, whose entries are sent to
+/// the owners of their rows. Of compressed files each rank unpacks the arrays whole. IoError, with the
+/// numbers, for arrays that contradict each other and for other formats.
+[[nodiscard]] Csr load_npz(const std::string& path, const Sharding& sharding,
+                           std::source_location where = std::source_location::current());
+/// The same from a group of an HDF5 file as AnnData writes it ("X", "layers/counts"): the datasets data,
+/// indices and indptr, and the attributes encoding-type (csr_matrix or csc_matrix) and shape.
+[[nodiscard]] Csr load_hdf5(const std::string& path, const std::string& group, const Sharding& sharding,
+                            std::source_location where = std::source_location::current());
+/// The same from a group of a Zarr store: "cells.zarr/X".
+[[nodiscard]] Csr load_zarr(const std::string& path, const Sharding& sharding,
+                            std::source_location where = std::source_location::current());
 /// @}
+/// Writes a file for scipy.sparse.load_npz: csr with sorted columns, not compressed; a transposed matrix as
+/// csc. Positions have 32 bits where these suffice. Collective over all ranks, of which each writes an even
+/// share.
+void save_npz(const std::string& path, const Csr& a,
+              std::source_location where = std::source_location::current());
+/// The same as a group of an HDF5 file, for AnnData. An existing file keeps its other objects; IoError if the
+/// group holds datasets of these names.
+void save_hdf5(const std::string& path, const std::string& group, const Csr& a,
+               std::source_location where = std::source_location::current());
+/// The same as a Zarr store of its own, replacing an existing store.
+void save_zarr(const std::string& path, const Csr& a,
+               std::source_location where = std::source_location::current());
 /// Writes the entries as a Matrix Market file of coordinates, each rank its own. Collective over all ranks.
 void save_matrix_market(const std::string& path, const Csr& a,
                         std::source_location where = std::source_location::current());

@@ -146,13 +146,11 @@ Shape read_shape(DictReader& reader) {
 
 }  // namespace
 
-std::string npy_header_text(const Shape& shape, Dtype dtype) {
-  std::string code;
-  for (const auto& kind : kinds)
-    if (kind.dtype == dtype) code = kind.code;
-  const char order = itemsize(dtype) == 1 ? '|' : little ? '<' : '>';
-  std::string dict = std::string("{'descr': '") + order + code +
-                     "', 'fortran_order': False, 'shape': " + to_string(shape) + ", }";
+namespace {
+
+std::string header_text(const std::string& descr, const Shape& shape) {
+  std::string dict =
+      "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + to_string(shape) + ", }";
   std::size_t length_bytes = 2;
   if (dict.size() + 64 > 65535) length_bytes = 4;
   const std::size_t fixed = magic.size() + 2 + length_bytes;
@@ -164,6 +162,17 @@ std::string npy_header_text(const Shape& shape, Dtype dtype) {
   for (std::size_t i = 0; i < length_bytes; ++i) text += static_cast<char>(dict.size() >> (8 * i) & 255);
   return text + dict;
 }
+
+}  // namespace
+
+std::string npy_header_text(const Shape& shape, Dtype dtype) {
+  std::string code;
+  for (const auto& kind : kinds)
+    if (kind.dtype == dtype) code = kind.code;
+  const char order = itemsize(dtype) == 1 ? '|' : little ? '<' : '>';
+  return header_text(order + code, shape);
+}
+std::string npy_header_of_text(std::size_t bytes) { return header_text("|S" + std::to_string(bytes), {}); }
 
 NpyPrefix parse_npy_prefix(std::string_view first, std::int64_t file_bytes) {
   if (file_bytes == 0) throw IoError("is empty; a .npy file begins with the 6 bytes \\x93NUMPY");

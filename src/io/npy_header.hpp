@@ -21,6 +21,8 @@ struct NpyHeader {
 
 // The complete header: magic, version, length, dict, padded to 64 bytes.
 std::string npy_header_text(const Shape&, Dtype);
+// The same for a text without dims, which NumPy stores as '|S3'.
+std::string npy_header_of_text(std::size_t bytes);
 
 // The start of the file: the first 12 bytes give the header's length. IoError texts start with the fact
 // ("does not begin with ..."): the caller adds call and path in front.

@@ -18,6 +18,8 @@ struct LocalEntries {
   std::vector<std::byte> values;  // one per entry
 };
 
+// The dtype in which given values are kept.
+Dtype kept_dtype(Dtype given);
 // The sharding of a vector with one element per row. ShapeError and ShardingError, from facts that are
 // equal on all ranks.
 Sharding checked_rows(const Shape& shape, const Sharding& sharding);

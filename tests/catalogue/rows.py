@@ -19,6 +19,8 @@ REASONS = {
     "nn::split_in_pairs": "places a network, computes nothing: tests/nn",
     "sparse::load_matrix_market": "reads a file: tests/sparse",
     "sparse::save_matrix_market": "writes a file: tests/sparse",
+    **{f"sparse::load_{kind}": "reads a file: tests/sparse" for kind in ("npz", "hdf5", "zarr")},
+    **{f"sparse::save_{kind}": "writes a file: tests/sparse" for kind in ("npz", "hdf5", "zarr")},
     "sparse::lobpcg": "eigenvectors with signs of their own: tests/sparse",
     "sparse::lanczos": "eigenvectors with signs of their own: tests/sparse",
 }

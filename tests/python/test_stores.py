@@ -151,5 +151,28 @@ class Written(Folder):
             ts.multihost.sync_global_devices("read")
 
 
+@unittest.skipUnless(has("scipy"), "SciPy is not installed")
+class Sparse(Folder):
+    def test_matrices_of_scipy_are_read_and_ours_by_it(self):
+        import scipy.sparse
+        dense = np.where(np.arange(24 * 18).reshape(24, 18) % 5 == 2, np.arange(24 * 18).reshape(24, 18) - 200, 0)
+        dense[4:9] = 0
+        sharding = ts.NamedSharding(ts.make_mesh((ts.device_count(),), ("x",)), ts.P("x"))
+        for kind in ("csr", "csc", "coo", "bsr"):
+            for dtype in ("float32", "int64", "bool", "complex128"):
+                path = self.path(f"{kind}-{dtype}.npz")
+                if ts.is_main_process():
+                    scipy.sparse.save_npz(path, scipy.sparse.coo_matrix(dense.astype(dtype)).asformat(kind), compressed=dtype != "bool")
+                ts.multihost.sync_global_devices("written")
+                a = ts.sparse.load_npz(path, sharding)
+                np.testing.assert_array_equal(ts.device_get(ts.sparse.to_dense(a)), dense.astype(dtype))
+        for name, x in (("a", a), ("t", a.T)):
+            ts.sparse.save_npz(self.path(name + ".npz"), x)
+            back = scipy.sparse.load_npz(self.path(name + ".npz"))
+            back.check_format()
+            np.testing.assert_array_equal(back.toarray(), ts.device_get(ts.sparse.to_dense(x)))
+            self.assertTrue(back.has_sorted_indices)
+
+
 if __name__ == "__main__":
     unittest.main()

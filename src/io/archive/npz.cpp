@@ -49,13 +49,14 @@ Array load(const std::string& path, const std::string& array, const std::optiona
   return load_stored(opened, what, is_fortran, source);
 }
 
-// The layout of a file: for each array its member and the text between the local header and the values.
+// The layout of a file: for each array its member and the text between the local header and the values;
+// then the members that are texts.
 struct Plan {
   std::vector<ZipMember> members;
   std::vector<std::string> headers;
   std::vector<std::int64_t> values;  // offsets of the arrays' values
   std::int64_t end = 0;
-  explicit Plan(const std::map<std::string, Array>& arrays) {
+  Plan(const std::map<std::string, Array>& arrays, const std::map<std::string, std::string>& texts) {
     for (const auto& [name, x] : arrays) {
       ZipMember member;
       member.name = name + ".npy";
@@ -65,6 +66,15 @@ struct Plan {
                        static_cast<std::int64_t>(headers.back().size()));
       member.bytes = member.stored_bytes = static_cast<std::int64_t>(headers.back().size()) + x.nbytes();
       end = values.back() + x.nbytes();
+      members.push_back(std::move(member));
+    }
+    for (const auto& [name, text] : texts) {
+      ZipMember member;
+      member.name = name + ".npy";
+      member.header = end;
+      headers.push_back(npy_header_of_text(text.size()) + text);
+      member.bytes = member.stored_bytes = std::ssize(headers.back());
+      end += zip_local_header_bytes(member.name) + member.bytes;
       members.push_back(std::move(member));
     }
   }
@@ -90,10 +100,10 @@ std::uint32_t sum_of_values(const Array& x, std::uint32_t of_header) {
 }
 
 void finish(const Team& team, const std::string& temporary, const std::vector<Array>& placed, Plan& plan) {
-  for (std::size_t i = 0; i < placed.size(); ++i) {
+  for (std::size_t i = 0; i < plan.members.size(); ++i) {
     const auto& text = plan.headers[i];
-    plan.members[i].crc =
-        sum_of_values(placed[i], crc_of(text.data(), static_cast<std::int64_t>(text.size())));
+    const auto sum = crc_of(text.data(), std::ssize(text));
+    plan.members[i].crc = i < placed.size() ? sum_of_values(placed[i], sum) : sum;
   }
   team.once([&] {
     File file(call_text(), temporary, File::Mode::write);
@@ -107,9 +117,8 @@ void finish(const Team& team, const std::string& temporary, const std::vector<Ar
 
 }  // namespace
 
-void save_npz(const std::string& path, const std::map<std::string, Array>& arrays,
-              std::source_location where) {
-  const Call call("save_npz", where);
+void save_npz_with_texts(const std::string& path, const std::map<std::string, Array>& arrays,
+                         const std::map<std::string, std::string>& texts) {
   std::vector<Array> values;
   std::string details = ", arrays";
   for (const auto& [name, x] : arrays) {
@@ -121,7 +130,7 @@ void save_npz(const std::string& path, const std::map<std::string, Array>& array
     details += " " + in_quotes(name);
   }
   for (const Array& x : values) check_usable(x);
-  Plan plan(arrays);
+  Plan plan(arrays, texts);
   save_many(path, details, values,
             {[&](const std::string& temporary, const std::string&) {
                plan.write(temporary);
@@ -131,6 +140,12 @@ void save_npz(const std::string& path, const std::map<std::string, Array>& array
                finish(team, temporary, placed, plan);
              },
              true});
+}
+
+void save_npz(const std::string& path, const std::map<std::string, Array>& arrays,
+              std::source_location where) {
+  const Call call("save_npz", where);
+  save_npz_with_texts(path, arrays, {});
 }
 
 Array load_npz(const std::string& path, const std::string& array, const Sharding& sharding,

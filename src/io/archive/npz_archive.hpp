@@ -1,5 +1,8 @@
 // A .npz file: the list of its arrays, their offsets, and the unpacked bytes of deflated members.
 #pragma once
+#include <tessera/array.hpp>
+
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,5 +27,9 @@ class NpzArchive {
   ZipDirectory directory_;
   std::vector<ZipMember> members_;
 };
+
+// save_npz with further members that hold a text without dims, as NumPy stores bytes ('|S3').
+void save_npz_with_texts(const std::string& path, const std::map<std::string, Array>& arrays,
+                         const std::map<std::string, std::string>& texts);
 
 }  // namespace tessera::io

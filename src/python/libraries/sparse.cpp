@@ -155,23 +155,72 @@ void bind_making(py::module_& m) {
         return sparse::from_dense(x, *sharding.value);
       },
       py::arg("x"), py::arg("sharding"), "What is not 0 in a dense matrix. Collective over all ranks.");
+}
+
+void bind_loader(py::module_& m, const char* name,
+                 sparse::Csr (*load)(const std::string&, const Sharding&, std::source_location),
+                 const char* doc) {
   m.def(
-      "load_matrix_market",
-      [](const PathValue& path, ShardingValue sharding) {
+      name,
+      [load](const PathValue& path, ShardingValue sharding) {
         const auto where = here();
         const py::gil_scoped_release unlocked;
-        return sparse::load_matrix_market(path, *sharding.value, where);
+        return load(path, *sharding.value, where);
       },
-      py::arg("path"), py::arg("sharding"),
-      "A Matrix Market file of coordinates, of which each rank reads its part. Collective over all ranks.");
+      py::arg("path"), py::arg("sharding"), doc);
+}
+void bind_saver(py::module_& m, const char* name,
+                void (*save)(const std::string&, const Csr&, std::source_location), const char* doc) {
   m.def(
-      "save_matrix_market",
-      [](const PathValue& path, const Csr& a) {
+      name,
+      [save](const PathValue& path, const Csr& a) {
         const auto where = here();
         const py::gil_scoped_release unlocked;
-        sparse::save_matrix_market(path, a, where);
+        save(path, a, where);
       },
-      py::arg("path"), py::arg("a"), "Writes the entries, each rank its own. Collective over all ranks.");
+      py::arg("path"), py::arg("a"), doc);
+}
+
+void bind_files(py::module_& m) {
+  bind_loader(m, "load_matrix_market", &sparse::load_matrix_market,
+              "A Matrix Market file of coordinates, of which each rank reads its part. Collective over all "
+              "ranks.");
+  bind_loader(
+      m, "load_npz", &sparse::load_npz,
+      "A file of scipy.sparse.save_npz (csr, csc, bsr, coo), of which each rank reads its share; rows "
+      "are split by the sharding. IoError for arrays that contradict each other. Collective over all "
+      "ranks.");
+  bind_loader(m, "load_zarr", &sparse::load_zarr,
+              "A sparse matrix in a group of a Zarr store, as AnnData writes it (\"cells.zarr/X\"); as "
+              "load_npz. Collective over all ranks.");
+  m.def(
+      "load_hdf5",
+      [](const PathValue& path, const std::string& group, ShardingValue sharding) {
+        const auto where = here();
+        const py::gil_scoped_release unlocked;
+        return sparse::load_hdf5(path, group, *sharding.value, where);
+      },
+      py::arg("path"), py::arg("group"), py::arg("sharding"),
+      "A sparse matrix in a group of an HDF5 file, as AnnData writes it (\"X\"); as load_npz. Collective "
+      "over all ranks.");
+  bind_saver(m, "save_matrix_market", &sparse::save_matrix_market,
+             "Writes the entries, each rank its own. Collective over all ranks.");
+  bind_saver(
+      m, "save_npz", &sparse::save_npz,
+      "Writes a file for scipy.sparse.load_npz: csr, or csc of a transposed matrix. Collective over all "
+      "ranks.");
+  bind_saver(m, "save_zarr", &sparse::save_zarr,
+             "Writes a Zarr store that is one matrix, as AnnData stores it. Collective over all ranks.");
+  m.def(
+      "save_hdf5",
+      [](const PathValue& path, const std::string& group, const Csr& a) {
+        const auto where = here();
+        const py::gil_scoped_release unlocked;
+        sparse::save_hdf5(path, group, a, where);
+      },
+      py::arg("path"), py::arg("group"), py::arg("a"),
+      "Writes a matrix as a group of an HDF5 file, as AnnData stores it; the file keeps its other objects. "
+      "Collective over all ranks.");
 }
 
 }  // namespace
@@ -180,6 +229,7 @@ void bind_sparse(py::module_& m) {
   py::module_ part = m.def_submodule("sparse");
   bind_matrix(part);
   bind_making(part);
+  bind_files(part);
   part.def(
       "matmul", [](const Csr& a, Value x) { return sparse::matmul(a, x); }, py::arg("a"), py::arg("x"),
       "a x for a vector or for the columns of x.");

@@ -1,0 +1,33 @@
+// Matrices in the files of others: the arrays that SciPy (.npz) and AnnData (HDF5, Zarr) store for one.
+#pragma once
+#include <map>
+#include <string>
+
+#include "sparse/assemble.hpp"
+#include "stream/file_source.hpp"
+
+namespace tessera::sparse {
+
+// An opened matrix; each rank reads parts of its arrays.
+struct MatrixFile {
+  std::string what;    // "'x.npz'", for errors
+  std::string format;  // csr, csc, bsr or coo
+  Shape shape;
+  std::map<std::string, stream::FileSourcePtr> arrays;
+};
+// Opened on this rank; IoError if the file holds no matrix in a format that can be read.
+MatrixFile stored_npz(const std::string& path);
+MatrixFile stored_group(const std::string& path, const std::string& group);  // "": a Zarr store
+// The entries of one of `parts` shares, which together are all; IoError for arrays that contradict each
+// other. A share of csr has the rows `own`.
+LocalEntries read_share(const MatrixFile&, Range own, std::int64_t part, std::int64_t parts);
+
+// The arrays data, indices and indptr of a matrix as it is stored, with sorted columns; csc if it is a
+// transposed one. Collective.
+struct CompressedArrays {
+  std::string format;
+  std::map<std::string, Array> arrays;
+};
+CompressedArrays compressed(const Csr&);
+
+}  // namespace tessera::sparse
