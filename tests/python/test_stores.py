@@ -85,6 +85,10 @@ class Streamed(Folder):
         self.assertIn("1 pass of", str(plan))
         ts.io.store(self.path("y.npy"), (x - mean) / 2, memory_limit=200000)
         np.testing.assert_allclose(ts.device_get(ts.io.load_npy(self.path("y.npy"))), (values - values.mean(0)) / 2)
+        tree = ts.io.compute({"sums": (ts.sum(x, axis=0), [ts.max(x)]), "two": 2, "none": None}, memory_limit=200000)
+        np.testing.assert_allclose(ts.device_get(tree["sums"][0]), values.sum(0))
+        self.assertEqual((float(tree["sums"][1][0]), float(tree["two"]), tree["none"]), (values.max(), 2, None))
+        self.assertEqual(ts.io.compute({}), {})
         with self.assertRaisesRegex(ValueError, "no dim of the files can be streamed"):
             ts.io.compute(ts.lax.top_k(ts.reshape(x, -1), 3)[0])
 

@@ -12,6 +12,7 @@
 #include "python/families.hpp"
 #include "python/libraries/file_writer.hpp"
 #include "python/module.hpp"
+#include "python/trees.hpp"
 
 namespace tessera::python {
 namespace {
@@ -222,15 +223,6 @@ io::StoreOptions store_options(const std::string& name, std::int64_t memory_limi
   return options;
 }
 
-bool is_list(const py::object& values) {
-  return py::isinstance<py::list>(values) || py::isinstance<py::tuple>(values);
-}
-// Arrays of a list, or a single one.
-std::vector<Array> one_or_more(const py::object& values) {
-  if (!is_list(values)) return {values.cast<Value>().array};
-  return arrays_of(values.cast<std::vector<Value>>());
-}
-
 void bind_stream_plan(py::module_& part) {
   py::class_<io::StreamPlan>(part, "StreamPlan")
       .def_readonly("streamed", &io::StreamPlan::streamed)
@@ -249,7 +241,9 @@ void bind_stream_plan(py::module_& part) {
   part.def(
       "explain_compute",
       [](const py::object& values, std::int64_t memory_limit, std::int64_t slab) {
-        return io::explain_compute(one_or_more(values), {memory_limit, slab}, here());
+        std::vector<Array> leaves;
+        flatten(values, leaves, Numbers::leaves);
+        return io::explain_compute(leaves, {memory_limit, slab}, here());
       },
       py::arg("values"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
   part.def(
@@ -265,14 +259,14 @@ void bind_stream_plan(py::module_& part) {
 void bind_streams(py::module_& part) {
   bind_file_array(part);
   bind_stream_plan(part);
-  // One array for one, a list for a list.
+  // A tree of the structure that is given.
   part.def(
       "compute",
       [](const py::object& values, std::int64_t memory_limit, std::int64_t slab) -> py::object {
-        const auto given = one_or_more(values);
-        std::vector<Array> computed;
+        std::vector<Array> given, computed;
+        const Tree tree = flatten(values, given, Numbers::leaves);
         unlocked([&](auto where) { computed = io::compute(given, {memory_limit, slab}, where); });
-        return is_list(values) ? py::cast(computed) : py::cast(computed.front());
+        return rebuild(tree, computed);
       },
       py::arg("values"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
   part.def(
