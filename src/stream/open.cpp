@@ -117,11 +117,34 @@ FileSource zarr_source(const std::string& call, const std::string& path, const s
   return source;
 }
 
-std::string first_bytes(const std::string& call, const std::string& path) {
-  const io::File file(call, path, io::File::Mode::read);
-  std::string bytes(static_cast<std::size_t>(std::min<std::int64_t>(8, file.bytes())), '\0');
-  file.read(bytes.data(), std::ssize(bytes), 0);
+std::string bytes_at(const io::File& file, std::int64_t offset) {
+  std::string bytes(static_cast<std::size_t>(std::clamp<std::int64_t>(file.bytes() - offset, 0, 8)), '\0');
+  file.read(bytes.data(), std::ssize(bytes), offset);
   return bytes;
+}
+// HDF5's signature stands at the start or, behind bytes of others such as those of MATLAB 7.3, at 512, 1024,
+// 2048 and so on.
+bool is_hdf5(const io::File& file) {
+  for (std::int64_t at = 0; at < file.bytes(); at = at == 0 ? 512 : 2 * at)
+    if (bytes_at(file, at).starts_with("\x89HDF")) return true;
+  return false;
+}
+// The fact and the cure for a file in a format that is not streamed.
+std::string cure_of(const std::string& first) {
+  static constexpr std::pair<std::string_view, const char*> known[] = {
+      {"CDF", "is a file of netCDF-3, which tessera does not read; convert it with nccopy -k nc4"},
+      {"PK", "is a zip archive; load its arrays with load_npz, or unpack it"},
+      {"\x1f\x8b", "is packed by gzip; unpack it with gunzip"},
+      {"PAR1", "is a Parquet file; read it with pandas.read_parquet, and save its columns with numpy.save"},
+      {"GGUF",
+       "is a GGUF file, whose blocks of quantized numbers tessera does not have; convert it to "
+       "safetensors"},
+      {"{",
+       "is JSON, which refers to the chunks of other files (kerchunk) or holds no array; open the files "
+       "that it names, or copy the data set with xarray's to_zarr"}};
+  for (const auto& [magic, cure] : known)
+    if (first.starts_with(magic)) return cure;
+  return "is no .npy, HDF5, netCDF-4 or Zarr file; load it by its own function";
 }
 
 struct Openings {
@@ -133,14 +156,10 @@ struct Openings {
 FileSourcePtr source_of(const std::string& call, const std::string& path, const std::string& name,
                         bool other_files) {
   if (std::filesystem::is_directory(path)) return std::make_shared<FileSource>(zarr_source(call, path, name));
-  const std::string first = first_bytes(call, path);
+  const io::File file(call, path, io::File::Mode::read);
+  const std::string first = bytes_at(file, 0);
   if (first.starts_with("\x93NUMPY")) return std::make_shared<FileSource>(npy_source(call, path, name));
-  if (first.starts_with("CDF"))
-    throw IoError(call + ": " + in_quotes(path) +
-                  " is a file of netCDF-3, which tessera does not read; convert it with nccopy -k nc4");
-  if (!first.starts_with("\x89HDF"))
-    throw IoError(call + ": " + in_quotes(path) +
-                  " is no .npy, HDF5, netCDF-4 or Zarr file; load it by its own function");
+  if (!is_hdf5(file)) throw IoError(call + ": " + in_quotes(path) + " " + cure_of(first));
   if (name.empty())
     throw IoError(call + ": " + in_quotes(path) + " is an HDF5 file; name the dataset: {.name = \"x\"}");
   FileSource source = hdf5_source(path, {call, path, name, other_files});

@@ -92,6 +92,21 @@ class Streamed(Folder):
         with self.assertRaisesRegex(ValueError, "no dim of the files can be streamed"):
             ts.io.compute(ts.lax.top_k(ts.reshape(x, -1), 3)[0])
 
+    def test_the_format_is_told_by_the_bytes(self):
+        """MATLAB writes HDF5 behind 512 bytes of its own; what cannot be streamed is named with a cure."""
+        plain, behind = self.path("x.h5"), self.path("x.mat")
+        ts.io.save_hdf5(plain, "A", ts.array(real))
+        others = {b"PAR1": "pandas.read_parquet", b"GGUF": "safetensors", b"\x1f\x8b\x08": "gunzip", b"PK\x03\x04": "load_npz", b'{"version": 1}': "to_zarr", b"": "own function"}
+        if ts.is_main_process():
+            pathlib.Path(behind).write_bytes(b"MATLAB 7.3 MAT-file".ljust(512) + pathlib.Path(plain).read_bytes())
+            for number, first in enumerate(others):
+                pathlib.Path(self.path(str(number))).write_bytes(first)
+        ts.multihost.sync_global_devices("written")
+        np.testing.assert_allclose(ts.device_get(ts.io.compute(ts.sum(ts.io.open(behind, "A"), axis=0))), real.sum(0), rtol=1e-6)
+        for number, cure in enumerate(others.values()):
+            with self.assertRaisesRegex(OSError, cure):
+                ts.io.open(self.path(str(number)))
+
     def test_paths_of_pathlib(self):
         folder = pathlib.Path(self.path(""))
         values = np.arange(12.0).reshape(3, 4)
