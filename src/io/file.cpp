@@ -51,12 +51,14 @@ void raise_access(int error, const std::string& text) {
 }
 
 File::File(std::string call, std::string path, Mode mode) : call_(std::move(call)), path_(std::move(path)) {
-  const int flags = mode == Mode::read    ? O_RDONLY | O_NONBLOCK
+  const bool is_read = mode == Mode::read || mode == Mode::read_if_there;
+  const int flags = is_read               ? O_RDONLY | O_NONBLOCK
                     : mode == Mode::write ? O_RDWR
                                           : O_RDWR | O_CREAT | O_EXCL;
   descriptor_ = uninterrupted([&] { return ::open(path_.c_str(), flags | O_CLOEXEC, 0666); });
+  if (mode == Mode::read_if_there && descriptor_ < 0 && (errno == ENOENT || errno == ENOTDIR)) return;
   if (descriptor_ < 0)
-    fail_errno(mode == Mode::read    ? "cannot be opened"
+    fail_errno(is_read               ? "cannot be opened"
                : mode == Mode::write ? "cannot be opened for writing"
                                      : "cannot be created");
   struct stat facts {};

@@ -31,7 +31,7 @@ template <class Call> auto uninterrupted(Call call) {
 
 class File {
  public:
-  enum class Mode { read, write, create };
+  enum class Mode { read, read_if_there, write, create };
   // `call` opens every message: "load_npy". Only regular files: reading from a pipe or a directory is
   // refused.
   File(std::string call, std::string path, Mode mode);
@@ -42,6 +42,7 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
+  bool is_there() const { return descriptor_ >= 0; }  // false only after read_if_there
   std::int64_t bytes() const;
   void read(void* out, std::int64_t bytes, std::int64_t offset) const;  // all of it, or IoError
   void write(const void* in, std::int64_t bytes, std::int64_t offset);

@@ -1,9 +1,6 @@
 #include "io/formats/zarr/chunk_read.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "api/memory.hpp"
@@ -180,11 +177,6 @@ class Chunks {
   std::size_t width_;
 };
 
-bool is_missing(const std::string& path) {
-  struct stat facts {};
-  return ::stat(path.c_str(), &facts) != 0 && (errno == ENOENT || errno == ENOTDIR);
-}
-
 // Normalizes bools to 0 or 1, as everywhere in tessera; files may hold other bytes.
 void make_bools(std::byte* data, std::int64_t elements) {
   for (std::int64_t i = 0; i < elements; ++i) data[i] = data[i] == std::byte{0} ? std::byte{0} : std::byte{1};
@@ -205,8 +197,8 @@ void read_chunk(const Chunks& chunks, const std::string& call, const std::string
   const Box chunk = box_of(meta.chunk, place), part = intersect(chunk, box);
   const Target part_target{target.at + offset_of(within(box, part), target.strides) * width, target.strides};
   const std::string path = folder + "/" + key_of(meta, place);
-  if (is_missing(path)) return fill_box(meta, box_shape(part), part_target);
-  const File file(call, path, File::Mode::read);
+  const File file(call, path, File::Mode::read_if_there);
+  if (!file.is_there()) return fill_box(meta, box_shape(part), part_target);
   chunks.read({file, 0, file.bytes()}, meta.codecs, {meta.chunk, within(chunk, part), part_target});
 }
 
