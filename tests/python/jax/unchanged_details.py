@@ -38,6 +38,12 @@ donated = jnp.ones(5)
 jax.jit(lambda x: x * 2, donate_argnums=0)(donated)
 print("donated", [told(f) for f in (lambda: donated + 1, lambda: np.asarray(donated), lambda: jnp.sin(donated))])
 
+before = len(jax.live_arrays())
+several = [numbers + n for n in range(4)]
+several[0].delete()
+print("live", len(jax.live_arrays()) - before, len(several))
+del several
+
 # ---- keys ----
 keys, others, chosen = jax.random.split(jax.random.key(0), 4), jax.random.split(jax.random.key(1), 4), jnp.arange(4) % 2 == 0
 print("equal keys", keys[0] == keys[0], keys == keys[1], keys != others)
@@ -51,6 +57,8 @@ seen = []
 io_callback(lambda: seen.append("called"), None)
 io_callback(lambda x: seen.append(float(x)), None, 3.0)
 jax.grad(lambda x: (io_callback(lambda: seen.append("forward"), None), x)[1])(1.0)
+jax.grad(jax.jit(lambda x: (io_callback(lambda: seen.append("forward in jit"), None), x)[1]))(1.0)
+jax.vmap(jax.jit(lambda x: (io_callback(lambda k: seen.append(int(k)), None, 7), x)[1]))(numbers)
 jax.effects_barrier()
 print("callbacks outside of jit", seen)
 
@@ -92,6 +100,9 @@ with jax.disable_jit():
 
 # ---- texts and places ----
 print(jax.jit(lambda x, y: 2 * x + y).lower(3, 4).as_text())
+halves = jax.jit(lambda x, n: {"half": x / n["two"], "two": n["two"]}, out_shardings={"half": split, "two": None}).lower(jax.device_put(numbers, split), {"two": 2.0}).compile()
+if hasattr(halves, "input_formats"):
+    print("formats", halves.input_formats[0][0], halves.output_formats["half"], halves.input_formats[0][1]["two"].layout, halves.output_shardings["half"] == split)
 if hasattr(split, "with_memory_kind") and hasattr(jax, "memory"):
     on_host = split.with_memory_kind("pinned_host")
     x = jax.device_put(numbers, on_host)

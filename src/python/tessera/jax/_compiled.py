@@ -1,6 +1,9 @@
 """The stages of a jitted function ahead of its calls, in JAX's words: traced, lowered, compiled."""
 import jax
-from jax.tree_util import tree_flatten, tree_structure
+from jax.tree_util import tree_flatten, tree_map, tree_structure
+
+from ._layouts import jax_sharding
+from ._versions import row_major
 
 
 class Traced:
@@ -27,7 +30,8 @@ class Lowered:
 
     def compile(self, compiler_options=None):  # noqa: A003
         """The plan, which calls with arguments of the same types run."""
-        return Compiled(self._lowered.compile(), self._call, self._args, self._kwargs)
+        kind = CompiledOfJax if self._text_of_jax else Compiled
+        return kind(self._lowered.compile(), self._call, self._args, self._kwargs, self._of_jax)
 
     def cost_analysis(self):
         return self._lowered.compile().cost_analysis()
@@ -43,8 +47,8 @@ class Lowered:
 class Compiled:
     """A planned program: calls, as_text(), explanation(), cost_analysis(), memory_analysis()."""
 
-    def __init__(self, compiled, call, args, kwargs):
-        self._compiled, self._call = compiled, call
+    def __init__(self, compiled, call, args, kwargs, of_jax):
+        self._compiled, self._call, self._of_jax = compiled, call, of_jax
         self._types, self._tree = _types_of(args, kwargs), tree_structure((args, kwargs))
 
     def __call__(self, *args, **kwargs):
@@ -62,6 +66,15 @@ class Compiled:
 
     def __getattr__(self, name):
         return getattr(self._compiled, name)
+
+
+class CompiledOfJax(Compiled):
+    """A planned program in JAX's words, for programs that the runner runs: its shardings are trees of JAX's."""
+
+    input_shardings = property(lambda self: self._tree.unflatten(map(jax_sharding, self._compiled.input_shardings)))
+    output_shardings = property(lambda self: tree_structure(self._of_jax().out_info).unflatten(map(jax_sharding, self._compiled.output_shardings)))
+    input_formats = property(lambda self: tree_map(row_major, self._tree.unflatten([len(shape) for shape, _ in self._types]), self.input_shardings))
+    output_formats = property(lambda self: tree_map(lambda a, s: row_major(len(a.shape), s), self._of_jax().out_info, self.output_shardings))
 
 
 def _types_of(args, kwargs):

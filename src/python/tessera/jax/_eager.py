@@ -89,10 +89,10 @@ def _targets(params, count):
 
 
 def _size_of(jaxpr):
-    """The number of equations, with those of the functions that it calls; more than any where there is a loop among them."""
+    """The number of equations, with those of the functions that it calls; more than any where there is a loop among them, or a call that acts."""
     size = _sizes.get(jaxpr)
     if size is None:
-        size = float("inf") if any(e.primitive.name in _loops for e in jaxpr.eqns) else len(jaxpr.eqns)
+        size = float("inf") if jaxpr.effects or any(e.primitive.name in _loops for e in jaxpr.eqns) else len(jaxpr.eqns)
         size = _sizes[jaxpr] = size + sum(_size_of(inner) for e in jaxpr.eqns for inner in core.jaxprs_in_params(e.params))
     return size
 
@@ -125,7 +125,7 @@ def _run_program(key, kept, function, operands, place):
         _programs[key] = (_core.JitFunction(function, None, None, [], [], set()), kept)
     program = _programs[key][0]
     if not operands:
-        return list(function())
+        return _now(function, [], place) if getattr(kept, "effects", None) else list(function())
     return list(call_at(place, program, operands, {}))
 
 

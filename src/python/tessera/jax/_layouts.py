@@ -122,12 +122,14 @@ def _jax_mesh(names, shape, ranks, is_explicit):
 
 def jax_sharding_of(x, is_explicit=None):
     """Where an array of tessera is, in JAX's words. Whether its mesh's axes are explicit, where both kinds are known, says its type."""
-    if not x.committed:
-        return jax.sharding.SingleDeviceSharding(jax.devices()[0])
-    s = x.sharding
-    if s.num_devices == 1 and not s.mesh.axis_names:
-        return jax.sharding.SingleDeviceSharding(jax.devices()[next(iter(x.devices())).id])
+    return jax_sharding(x.sharding, is_explicit) if x.committed else jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+
+def jax_sharding(s, is_explicit=None):
+    """A sharding of tessera in JAX's words."""
     mesh = s.mesh
+    if s.num_devices == 1 and not mesh.axis_names:
+        return jax.sharding.SingleDeviceSharding(jax.devices()[next(iter(s.device_set)).id])
     ranks = tuple(d.id for d in np.asarray(mesh.devices, object).flat)
     return NamedSharding(_as_here(_jax_mesh(tuple(mesh.axis_names), tuple(mesh.shape[n] for n in mesh.axis_names), ranks, is_explicit)), PartitionSpec(*_parts(s.spec)))
 

@@ -140,8 +140,8 @@ class ShardedArray(jax.Array):
     def __iter__(self):
         if not self.ndim:
             raise TypeError("iteration over a 0-d array")
-        return (wrapped(part, self.aval.update(shape=self.shape[1:]) if hasattr(self.aval, "update") else None) for part in _core.unstack(self.__tessera_array__, 0)) \
-            if len(self) else iter(())
+        aval = self.aval.update(shape=self.shape[1:], sharding=None)  # JAX's rows are of no mesh, whatever the array's type says
+        return (wrapped(_layouts.as_typed(part, aval), aval) for part in _core.unstack(self.__tessera_array__, 0)) if len(self) else iter(())
 
     __hash__ = None  # packages ask isinstance(x, Hashable)
 

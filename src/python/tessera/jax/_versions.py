@@ -80,7 +80,7 @@ def row_major(ndim, sharding):
     from jax.experimental import layout
     if not hasattr(layout, "Format"):
         return None
-    return layout.Format(layout.Layout(tuple(range(ndim))), sharding)
+    return layout.Format(layout.Layout(tuple(range(ndim)), tiling=()), sharding)
 
 
 def is_literal(variable):

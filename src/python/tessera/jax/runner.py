@@ -4,6 +4,7 @@ What the program sees is one process with a device for each rank: jax.devices() 
 printed once. A program that calls jax.distributed.initialize sees its processes: process k has device k. Arrays of jax.numpy are
 arrays of tessera, jax.jit is tessera.jax.jit, and every primitive outside of jit is recorded as an op.
 """
+import gc
 import io
 import os
 import random
@@ -90,6 +91,11 @@ def _device_get(tree):
 def _block_until_ready(tree):
     _core.eval_leaves([_values.array_of(x) for x in jax.tree_util.tree_leaves(tree) if _sharded.is_ours(x)])
     return tree
+
+
+def _live_arrays(platform=None):
+    """Those that the program has in hand, and that nobody has deleted."""
+    return [x for x in gc.get_objects() if type(x) is _sharded.ShardedArray and not x.is_deleted()]
 
 
 def _drawn_by(original):
@@ -241,7 +247,7 @@ def install():
     jax.distributed.initialize, jax.distributed.is_initialized = _initialize, lambda: not _layouts.is_one_process["yes"]
     jax.debug.visualize_sharding = draw = _drawn_by(jax.debug.visualize_sharding)
     jax.debug.visualize_array_sharding = lambda x, **options: draw(x.shape, x.sharding, **options)
-    jax.clear_caches = lambda: None
+    jax.clear_caches, jax.live_arrays = lambda: None, _live_arrays
     _refuse()
     tutorials.install()
     _files.install()
