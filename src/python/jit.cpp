@@ -58,6 +58,13 @@ std::vector<Array> call_program(const Program& program, const std::vector<Array>
   return detail::call_compiled(*program.core, leaves, program.donated);
 }
 
+// Donated arguments that stay as they are: a traced function may name them in `kept` of its last result.
+std::set<int> kept_arguments(const py::object& result) {
+  if (!py::isinstance<py::tuple>(result) || py::len(result) == 0) return {};
+  const py::object last = py::reinterpret_borrow<py::tuple>(result)[py::len(result) - 1];
+  return py::hasattr(last, "kept") ? last.attr("kept").cast<std::set<int>>() : std::set<int>();
+}
+
 class JitFunction {
  public:
   JitFunction(py::function f, JitOptions options, std::set<std::string> static_names,
@@ -195,16 +202,20 @@ class JitFunction {
     detail::TreeShape shape;
     for (const auto& tree : call.arguments.trees) shape.children.push_back(shape_of(tree));
     Tree tree;
+    std::set<int> kept;
     auto core = detail::trace_with_layouts(call.request, [&] {
       const auto placeholders = detail::start_trace(call.request, shape);
       const detail::TraceEnd end;
       std::vector<Array> leaves;
-      tree = flatten(called(call, placeholders), leaves, Numbers::leaves);
+      const py::object result = called(call, placeholders);
+      kept = kept_arguments(result);
+      tree = flatten(result, leaves, Numbers::leaves);
       return detail::finish_trace(call.request, placeholders, leaves, shape_of(tree));
     });
     std::vector<bool> donated;
     for (const int argument : call.request.leaf_argument)
-      donated.push_back(detail::names_argument(options_.donate_argnums, argument, shape.children.size()));
+      donated.push_back(detail::names_argument(options_.donate_argnums, argument, shape.children.size()) &&
+                        !kept.contains(argument));
     return {std::move(core), std::move(tree), std::move(donated)};
   }
 

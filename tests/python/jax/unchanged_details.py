@@ -43,6 +43,10 @@ several = [numbers + n for n in range(4)]
 several[0].delete()
 print("live", len(jax.live_arrays()) - before, len(several))
 del several
+given = [jax.device_put(jnp.ones(shape, of), split) for shape, of in (((24, 2), "f"), ((24,), "f"), ((24, 2), "f"), ((48,), "i"), ((24, 2), "f"))]
+jax.jit(lambda a, b, c, d, unread: (a + c, (b.sum() + d)), donate_argnums=range(5))(*given)
+jax.jit(lambda x: x.sum(), donate_argnums=0)(given[1])
+print("donated what no result takes", [x.is_deleted() for x in given])
 
 # ---- keys ----
 keys, others, chosen = jax.random.split(jax.random.key(0), 4), jax.random.split(jax.random.key(1), 4), jnp.arange(4) % 2 == 0

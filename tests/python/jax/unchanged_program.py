@@ -101,11 +101,11 @@ if hasattr(jax, "new_ref"):
     print("reference", total)
 if hasattr(jax, "set_mesh") and hasattr(jax, "P"):  # axes are explicit: types say where values are
     with jax.set_mesh(jax.make_mesh((jax.device_count(),), ("i",), axis_types=(jax.sharding.AxisType.Explicit,))):
-        rows, columns = (jax.device_put(jnp.arange(48.0).reshape(24, 2).reshape(shape), jax.P(*spec)) for shape, spec in (((24, 2), "i"), ((2, 24), (None, "i"))))
-        print("rows of explicit axes", list(rows)[3], [(str(jax.typeof(row)), float(row.sum())) for row in columns])
         rows = jax.device_put(jnp.arange(48.0).reshape(24, 2), jax.P("i", None))
         print("types", jax.typeof(rows), jax.typeof(jnp.sin(rows).T), jax.typeof(rows.sum(0)))
         if jax.device_count() > 1:
+            columns = jax.device_put(jnp.arange(48.0).reshape(2, 24), jax.P(None, "i"))
+            print("rows of explicit axes", list(rows)[3], [(str(jax.typeof(row)), float(row.sum())) for row in columns])
             try:
                 jnp.dot(rows.T, rows)
             except Exception as error:

@@ -3,6 +3,7 @@
 The first call with a signature traces: JAX makes a jaxpr of the function (its gradients, maps and custom rules are JAX's own), and one
 tessera jit records it. Every later call flattens its arguments and runs the program.
 """
+import collections
 import functools
 
 import jax
@@ -24,10 +25,10 @@ Array = _core.Array
 
 class _Results:
     """The tree of a program's results, and what else is known of them: part of the program."""
-    __slots__ = ("tree", "avals", "unflatten", "wrap", "are_plain")
+    __slots__ = ("tree", "avals", "unflatten", "wrap", "are_plain", "kept")
 
-    def __init__(self, tree, avals):
-        self.tree, self.avals, self.unflatten = tree, avals, tree.unflatten
+    def __init__(self, tree, avals, kept=()):
+        self.tree, self.avals, self.unflatten, self.kept = tree, avals, tree.unflatten, set(kept)
         self.wrap = wrapped if any(_values.is_key(a) for a in avals) else ShardedArray
         self.are_plain = [not _values.is_key(a) and _note_of_type(a) is None and _layouts.typed_sharding_of(a) is None for a in avals]
 
@@ -183,9 +184,9 @@ class Jit:
                 spread = _spread(out_shardings, tree_unflatten(out_tree, list(range(len(results)))))
                 results = _constrained(results, spread)
                 out_avals = [_layouts.in_memory(a, s) for a, s in zip(out_avals, spread)]
-            return (*results, _Results(out_tree, out_avals))
+            return (*results, _Results(out_tree, out_avals, _kept(jaxpr, donated) if wraps else ()))
 
-        donated = self._leaf_numbers(args, kwargs)
+        donated, wraps = self._leaf_numbers(args, kwargs), self._wraps
         return _core.JitFunction(program, self._leaf_shardings(args, kwargs), None, donated, [], set())
 
     def _leaf_numbers(self, args, kwargs):
@@ -208,6 +209,22 @@ class Jit:
             return None
         spread = _spread(given, args if isinstance(given, (tuple, list)) else tuple(args))
         return [_layouts.sharding_of(s) for s in spread] + [None] * len(jax.tree_util.tree_leaves(kwargs))
+
+
+def _kept(jaxpr, donated):
+    """Of the donated arguments those that JAX leaves alone: unread ones, and those for which no result of their size is left. Programs read them again."""
+    read = {id(v) for v in jaxpr.jaxpr.outvars}.union(*({id(v) for v in e.invars} for e in jaxpr.eqns))
+    open_, results = [n for n in donated if id(jaxpr.jaxpr.invars[n]) in read], jaxpr.out_avals
+    for alike in (lambda a: (a.shape, a.dtype), lambda a: a.size):  # JAX's two rounds
+        waiting, rest = collections.defaultdict(collections.deque), []
+        for n in open_:
+            waiting[alike(jaxpr.in_avals[n])].append(n)
+        for aval in results:
+            found = waiting[alike(aval)]
+            found.popleft() if found else rest.append(aval)
+        open_, results = sorted(n for left in waiting.values() for n in left), rest
+    unread = [n for n in donated if id(jaxpr.jaxpr.invars[n]) not in read]
+    return unread + open_
 
 
 # JAX's names of what a program needs.
