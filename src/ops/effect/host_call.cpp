@@ -19,11 +19,13 @@ struct HostCallParams {
   std::vector<Shape> shapes;
   std::vector<Dtype> dtypes;
   bool by_one = false;
+  bool by_each = false;  // by_one, and the other ranks call it, too
   template <class V> void fields(V&& visit) const {
     visit("function", function);
     visit("shapes", shapes);
     visit("dtypes", dtypes);
     visit("by_one", by_one);
+    visit("by_each", by_each);
   }
 };
 const HostCallParams& params_of(const Params& params) { return params.as<HostCallParams>(); }
@@ -61,10 +63,10 @@ void call_by_one(const CommunicationArgs& args) {
   const auto& group = *held;
   std::exception_ptr failure;
   std::byte has_failed{0};
-  if (group.rank() == 0) try {
+  if (group.rank() == 0 || params_of(args.local.params).by_each) try {
       call(args);
     } catch (...) {
-      failure = std::current_exception();
+      if (group.rank() == 0) failure = std::current_exception();
       has_failed = std::byte{1};
     }
   comm::broadcast(group, &has_failed, 1, 0);
@@ -110,7 +112,7 @@ const Registered registered(host_call_op);
 
 std::vector<Array> record_host_call(HostFunctionPtr f, const std::vector<Array>& values,
                                     std::vector<Type> results, Callers callers) {
-  HostCallParams p{std::move(f), {}, {}, callers == Callers::one};
+  HostCallParams p{std::move(f), {}, {}, callers != Callers::all, callers == Callers::each};
   for (auto& type : results) {
     p.shapes.push_back(std::move(type.shape));
     p.dtypes.push_back(type.dtype);
@@ -118,7 +120,7 @@ std::vector<Array> record_host_call(HostFunctionPtr f, const std::vector<Array>&
   std::vector<Array> in{effect_token()};
   in.insert(in.end(), values.begin(), values.end());
   auto out = record_all(host_call_op, make_params(std::move(p)), std::move(in));
-  if (callers == Callers::one) set_effect_token(out[0]);
+  if (callers != Callers::all) set_effect_token(out[0]);
   out.erase(out.begin());
   return out;
 }

@@ -12,7 +12,8 @@ namespace tessera {
 // The ranks that call the function.
 enum class Callers {
   all,  // every rank: the result depends only on the values; no side effects
-  one   // the first rank of the mesh, which broadcasts the results; calls keep their order
+  one,  // the first rank of the mesh, which broadcasts the results; calls keep their order
+  each  // every rank, for what the function changes there; the results and failures are the first one's
 };
 struct HostFunction {
   std::string text;  // description for program texts; equal on all ranks

@@ -44,7 +44,8 @@ void call_python(const py::function& f, const std::vector<Type>& types,
 }
 
 std::vector<Array> host_call(const py::function& f, const std::vector<Value>& values,
-                             const std::vector<std::pair<ShapeValue, DtypeValue>>& promised, bool is_pure) {
+                             const std::vector<std::pair<ShapeValue, DtypeValue>>& promised,
+                             Callers callers) {
   const Call call("host_call", here());
   std::vector<Type> types;
   for (const auto& [shape, dtype] : promised) types.push_back({shape.value, dtype.value});
@@ -59,7 +60,7 @@ std::vector<Array> host_call(const py::function& f, const std::vector<Value>& va
     }
   };
   return record_host_call(std::make_shared<const HostFunction>(std::move(function)), arrays_of(values), types,
-                          is_pure ? Callers::all : Callers::one);
+                          callers);
 }
 
 }  // namespace
@@ -95,6 +96,10 @@ void bind_jax(py::module_& m) {
       },
       "The values, none of which is used before all of them are there: what is computed from them is not "
       "shared with what was computed from them before.");
+  py::enum_<Callers>(part, "Callers")
+      .value("all", Callers::all)
+      .value("one", Callers::one)
+      .value("each", Callers::each);
   part.def("host_call", &host_call,
            "The results of a Python function of whole values: called by every rank, or by the first alone.");
 }

@@ -65,6 +65,18 @@ jax.grad(jax.jit(lambda x: (io_callback(lambda: seen.append("forward in jit"), N
 jax.vmap(jax.jit(lambda x: (io_callback(lambda k: seen.append(int(k)), None, 7), x)[1]))(numbers)
 jax.effects_barrier()
 print("callbacks outside of jit", seen)
+history = []  # what callbacks keep enters the computation again
+kept = jax.jit(lambda x: (jax.debug.callback(lambda k: history.append(float(k)), x.sum()), x * io_callback(lambda k: (history.append(float(k)), k + 1)[1], x[0], x[0]))[1])
+print("of callbacks", kept(kept(jnp.ones(3))), len(history), jnp.array(history).sum())
+with open("told.txt", "w"):
+    pass
+def tell(x):
+    with open("told.txt", "a") as told_file:
+        told_file.write(f"{float(x):.1f} ")
+for n in range(3):
+    jax.jit(lambda x: (jax.debug.callback(tell, x[0]), x)[1])(jnp.ones(3) * n)
+jax.effects_barrier()
+print("written by callbacks", open("told.txt").read())
 
 
 @jax.jit

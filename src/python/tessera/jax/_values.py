@@ -124,7 +124,9 @@ def array_of(value):
         return of_numpy(np.asarray(value))
     if isinstance(value, bool):
         return _core.full((), value, "bool")
-    if isinstance(value, (int, float, complex)):
+    if isinstance(value, int):
+        return scalar(np.asarray(value, of := _dtype_of_number(value))[()], of)  # OverflowError as in JAX
+    if isinstance(value, (float, complex)):
         return scalar(value, getattr(value, "dtype", None) or _dtype_of_number(value))
     if isinstance(value, _core.Key):
         return _core.random.key_data(value)

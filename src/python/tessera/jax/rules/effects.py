@@ -34,11 +34,16 @@ def _tell(written, operands):
 
 @rule("debug_callback")
 def debug_callback(*operands, callback, **_):
-    return _tell(lambda *hosts: _quietly(callback, hosts), operands)
+    if not _layouts.is_one_process["yes"]:
+        return _tell(lambda *hosts: _quietly(callback, hosts), operands)
+    count, operands = _blocks_of_devices(operands)
+    return _host_call(operands, lambda *hosts: _quietly(callback, hosts, count), [], False)
 
 
-def _quietly(callback, hosts):
-    callback(*hosts)
+def _quietly(callback, hosts, count=0):
+    for part in zip(*hosts) if count and hosts else [hosts] * (count or 1):
+        callback(*part)
+    return []
 
 
 @rule("debug_print")
@@ -67,7 +72,11 @@ def inspect_sharding(x, callback, **_):
 
 
 def _host_call(operands, callback, result_avals, is_pure):
-    """Every rank calls a pure function on the whole operands; any other one is called by rank 0, which tells the others the results."""
+    """Every rank calls a pure function on the whole operands; of any other one rank 0 tells the others the results.
+
+    A program without jax.distributed is one process: what its function changes, such as a list that it appends to, changes on every rank.
+    """
+    callers = "all" if is_pure else "each" if _layouts.is_one_process["yes"] else "one"
     types = [(shape_of(a), str(np.dtype(a.dtype).name)) for a in result_avals]
 
     def call(*hosts):
@@ -75,7 +84,7 @@ def _host_call(operands, callback, result_avals, is_pure):
         results = results if isinstance(results, (list, tuple)) else [results]
         return [np.asarray(r, np.dtype(a.dtype)) for r, a in zip(results, result_avals)]
 
-    return c.jax.host_call(call, list(operands), types, is_pure)
+    return c.jax.host_call(call, list(operands), types, getattr(c.jax.Callers, callers))
 
 
 @rule("pure_callback")
@@ -90,18 +99,18 @@ def io_callback(*operands, callback, result_avals, **_):
 
 
 def _io_of_devices(count, operands, callback, result_avals):
-    """Rank 0 calls for each device and has the results of all; the others have zeros, and the sum over ranks gives each device its own."""
+    """Every rank calls for each device. Rank 0 has the results of all; the others have zeros, and the sum over ranks gives each device its own."""
     names = manual_axes()
     types = [((count, *shape_of(a)), str(np.dtype(a.dtype).name)) for a in result_avals]
 
     def call(*hosts):
+        calls = [callback(*[host[n] for host in hosts]) for n in range(count)]
         if not c.is_main_process():
             return [np.zeros(shape, a.dtype) for (shape, _), a in zip(types, result_avals)]
-        calls = [callback(*[host[n] for host in hosts]) for n in range(count)]
         calls = [r if isinstance(r, (list, tuple)) else [r] for r in calls]
         return [np.stack([np.asarray(r[k], a.dtype) for r in calls]) for k, a in enumerate(result_avals)]
 
-    results = c.jax.host_call(call, operands, types, False)
+    results = c.jax.host_call(call, operands, types, c.jax.Callers.one)
     here = axis_index(axis_name=names)
     return [c.take(_reduced("psum", r, names, None), here, 0) for r in results]
 
