@@ -13,24 +13,29 @@ def split(host):
 
 
 class HostCall(unittest.TestCase):
-    def call(self, function, x, shape, is_pure):
-        return ts.jit(lambda v: internals.host_call(lambda host: [function(host)], [v], [(shape, "float32")], is_pure)[0] + 1)(x)
+    def call(self, function, x, shape, callers):
+        return ts.jit(lambda v: internals.host_call(lambda host: [function(host)], [v], [(shape, "float32")], callers)[0] + 1)(x)
 
     def test_a_pure_function_gets_the_whole_array_and_gives_one_back(self):
         host = np.arange(14, dtype="f").reshape(7, 2)
-        np.testing.assert_array_equal(ts.device_get(self.call(lambda x: x[:, 0] * 2, split(host), (7,), True)), host[:, 0] * 2 + 1)
+        np.testing.assert_array_equal(ts.device_get(self.call(lambda x: x[:, 0] * 2, split(host), (7,), internals.Callers.all)), host[:, 0] * 2 + 1)
 
     def test_any_other_function_is_called_by_the_first_rank_alone(self):
         calls = []
-        found = self.call(lambda x: calls.append(1) or x.sum(), split(np.ones((7, 2), "f")), (), False)
+        found = self.call(lambda x: calls.append(1) or x.sum(), split(np.ones((7, 2), "f")), (), internals.Callers.one)
         self.assertEqual(float(found), 15)
         self.assertEqual(len(calls), 1 if ts.is_main_process() else 0)
 
+    def test_a_function_that_every_rank_calls_gives_the_first_ranks_result(self):
+        calls = []
+        found = self.call(lambda x: calls.append(1) or np.float32(x.sum() + ts.process_index()), split(np.ones((7, 2), "f")), (), internals.Callers.each)
+        self.assertEqual((float(found), len(calls)), (15, 1))
+
     @unittest.skipIf(ts.process_count() > 1, "in a run with others it ends the job, as any failure of the program's own functions does")
     def test_a_result_of_another_shape_is_an_error(self):
-        for is_pure in (True, False):
+        for callers in (internals.Callers.all, internals.Callers.one, internals.Callers.each):
             with self.assertRaisesRegex(Exception, r"result 0 of the function is \(7, 2\) and not \(3,\)"):
-                float(ts.sum(self.call(lambda x: x, split(np.ones((7, 2), "f")), (3,), is_pure)))
+                float(ts.sum(self.call(lambda x: x, split(np.ones((7, 2), "f")), (3,), callers)))
 
 
 class Cholesky(unittest.TestCase):

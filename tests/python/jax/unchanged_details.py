@@ -32,6 +32,7 @@ print("terminal", sys.stdout.isatty())
 # ---- arrays ----
 print("with NumPy's", (np.ones(3) * numbers[:3]).dtype, (np.float64(2) * numbers[:3]).dtype, isinstance(np.ones(3) + numbers[:3], jax.Array))
 print("shapes that differ", told(lambda: np.ones(4) * jnp.ones((4, 3))))
+print("no points", jnp.fft.fft(jnp.zeros((0,), complex)).shape, jnp.fft.ifft2(jnp.zeros((3, 0, 2))).dtype)
 print("hashes", isinstance(numbers, collections.abc.Hashable))
 print("ready", numbers.is_ready(), numbers.unsafe_buffer_pointer() == numbers.unsafe_buffer_pointer())
 donated = jnp.ones(5)
@@ -68,6 +69,11 @@ print("callbacks outside of jit", seen)
 history = []  # what callbacks keep enters the computation again
 kept = jax.jit(lambda x: (jax.debug.callback(lambda k: history.append(float(k)), x.sum()), x * io_callback(lambda k: (history.append(float(k)), k + 1)[1], x[0], x[0]))[1])
 print("of callbacks", kept(kept(jnp.ones(3))), len(history), jnp.array(history).sum())
+jax.debug.callback(lambda k: history.append(float(k)), 7.0)
+jax.lax.custom_linear_solve(lambda x: (jax.debug.callback(lambda: history.append(1.0)), x)[1], jnp.ones(3), lambda matvec, b: matvec(b))
+jax.checkpoint(lambda x: (jax.debug.callback(lambda: history.append(2.0)), x)[1])(jnp.ones(3))
+jax.effects_barrier()
+print("outside of jit", history[-3:])
 with open("told.txt", "w"):
     pass
 def tell(x):

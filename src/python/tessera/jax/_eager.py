@@ -25,6 +25,8 @@ _main = threading.main_thread().ident
 _programs = {}
 _sizes = weakref.WeakKeyDictionary()
 _state = {"takes_all": False}
+_callbacks = frozenset(("io_callback", "debug_callback"))
+_callers = frozenset(("custom_jvp_call", "custom_vjp_call", "custom_linear_solve", "checkpoint", "remat2", "closed_call"))
 _loops = frozenset(("while", "scan", "cond", "shard_map"))
 _originals = {}
 # JAX's own evaluation of these holds or raises what it should: references are objects of the host.
@@ -71,7 +73,7 @@ def run(primitive, args, params):
     elif primitive.name == "device_put":
         from ._arrays import _put
         results = call_at(place, lambda: [_put(x, s) for x, s in zip(operands, _targets(params, len(operands)))], (), {})
-    elif primitive.name == "io_callback":
+    elif primitive.name in _callbacks or primitive.name in _callers and any(j.effects for j in core.jaxprs_in_params(params)):
         results = _now(lambda *operands: apply(primitive, operands, params, Equation(primitive.name, avals, out_avals, place)), operands, place)
     elif primitive.name in _loops:
         results = _program_of(primitive, params, operands, avals, out_avals, place)

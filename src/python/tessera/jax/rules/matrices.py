@@ -337,7 +337,7 @@ def fft(x, fft_type, fft_lengths):
     kind = str(getattr(fft_type, "name", fft_type)).upper()
     dims = list(range(x.ndim - len(fft_lengths), x.ndim))
     lengths = list(fft_lengths)
-    if not dims:
+    if not dims or x.size == 0 and "RFFT" not in kind:
         return x
     if "IRFFT" in kind:
         return irfftn(x, s=lengths, axes=dims)
