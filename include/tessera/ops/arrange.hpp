@@ -107,7 +107,9 @@ namespace tessera {
 /// The order by the last key, ties by the key before it, and so on. ArgumentError for no keys.
 [[nodiscard]] Array lexsort(const std::vector<Array>& keys, int axis = -1,
                             std::source_location where = std::source_location::current());
-/// An order in which the element at kth is where sorting puts it, smaller ones before it. Sorts completely.
+/// An order in which the element at kth is where sorting puts it, smaller ones before it, larger ones after
+/// it; NaN counts as largest. The same order for every sharding: long lines of float32 and float64 keep the
+/// order of x on each side of the element at kth, others are sorted.
 [[nodiscard]] Array partition(const Operand& x, int kth, int axis = -1);
 /// The indices of partition. IndexError for a kth out of range.
 [[nodiscard]] Array argpartition(const Operand& x, int kth, int axis = -1);

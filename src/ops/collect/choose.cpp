@@ -7,6 +7,8 @@
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/known.hpp"
+#include "ops/sort/select.hpp"
+#include "ops/sort/sort_by_key.hpp"
 
 namespace tessera {
 
@@ -62,17 +64,36 @@ void check_kth(const Operand& x, int kth, int axis) {
     throw IndexError(call_text() + ": kth " + std::to_string(kth) +
                      " is out of range for an axis of extent " + std::to_string(n));
 }
+
+// Shorter lines are sorted as quickly as their element at kth is found.
+constexpr std::int64_t selected_from = 1 << 12;
+bool is_worth_selection(const Array& x, int axis) {
+  const bool has_selection = x.dtype() == float32 || x.dtype() == float64;
+  return has_selection && x.shape()[checked_dim(axis, x.ndim())] >= selected_from;
+}
+
+// For every element of the last dim: 0 before the element that a sort puts at kth, 1 equal to it, 2 after it.
+// A NaN equals a NaN and is after all numbers.
+Array sides_of(const Array& x, int kth) {
+  const auto n = x.shape().back();
+  const Array pivot = elements_of_sorted(x, {kth < 0 ? kth + n : kth});
+  const Array is_not_before = (x >= pivot) | isnan(x), is_after = (!(x <= pivot)) & (!isnan(pivot));
+  return astype(is_not_before, uint8) + astype(is_after, uint8);
+}
 }  // namespace
 
 Array partition(const Operand& x, int kth, int axis) {
   const Call call("partition", x.where);
   check_kth(x, kth, axis);
-  return sort(x, axis);
+  if (!is_worth_selection(x.array, axis)) return sort(x, axis);
+  const Array lines = moveaxis(x, axis, -1);
+  return moveaxis(sort_by_key(sides_of(lines, kth), lines).second, -1, axis);
 }
 Array argpartition(const Operand& x, int kth, int axis) {
   const Call call("argpartition", x.where);
   check_kth(x, kth, axis);
-  return argsort(x, axis);
+  if (!is_worth_selection(x.array, axis)) return argsort(x, axis);
+  return moveaxis(sorted_positions(sides_of(moveaxis(x, axis, -1), kth)), -1, axis);
 }
 
 namespace {

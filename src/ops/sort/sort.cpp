@@ -32,7 +32,8 @@ Lines lines_of(const Tile& tile) {
   return {lines, own, tile.global.back(), tile.box.back().start};
 }
 
-// Payloads are carried in 64 bits, whatever their size; those of 32 bits in place where no rank sends them.
+// Payloads are carried in 64 bits, whatever their size; those of 32 or 64 bits in place where no rank sends
+// them.
 using Payload = Pooled<std::int64_t>;
 template <std::size_t bytes> void widen(const std::byte* from, Payload& wide) {
   for (std::int64_t i = 0; i < wide.size(); ++i)
@@ -208,11 +209,13 @@ const OpDef sort_by_key_op{
                       [](const KernelArgs& a) {
                         const Lines l = lines_of(a.in[0]);
                         const Tile &in = a.in[1], &out = a.out[1];
-                        if (itemsize(in.dtype) == sizeof(std::uint32_t)) {
+                        const auto in_place = [&](auto* payload) {
                           if (out.data != in.data && in.bytes() > 0)
                             std::memcpy(out.data, in.data, in.bytes());
-                          return sort_pairs_of_lines(a.in[0], l, a.out[0].data, out.as<std::uint32_t>());
-                        }
+                          sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload);
+                        };
+                        if (itemsize(in.dtype) == 4) return in_place(out.as<std::uint32_t>());
+                        if (itemsize(in.dtype) == 8) return in_place(out.as<std::int64_t>());
                         auto payload = widened(in);
                         sort_pairs_of_lines(a.in[0], l, a.out[0].data, payload.data());
                         narrow_into(out, payload);
