@@ -33,19 +33,6 @@ void check_dims(const Array& x, int least) {
                      (least == 1 ? " dimension" : " dimensions"));
 }
 
-// Puts a 1-D array on diagonal k of zeros: its elements form a column beside zeros, read in longer rows.
-//   a 0 0 0 | b 0 0 0 | c        a 0 0
-//                             -> 0 b 0
-//                                0 0 c
-Array on_diagonal(const Array& x, int k) {
-  const auto n = x.size(), away = std::int64_t{k < 0 ? -k : k}, size = n + away;
-  if (n == 0) return zeros({size, size}, x.dtype());
-  const Array column = pad(reshape(x, Shape{n, 1}), {{0, 0}, {0, static_cast<int>(n)}});
-  const Array square = reshape(reshape(column, Shape{n * (n + 1)})(slice(0, n * n)), Shape{n, n});
-  const int before = k < 0 ? -k : 0, after = k > 0 ? k : 0;
-  return pad(square, {{before, after}, {after, before}});
-}
-
 }  // namespace
 
 Array atleast_1d(const Operand& x) {
@@ -156,18 +143,6 @@ Array rot90(const Operand& x, int k, std::pair<int, int> axes) {
   }
 }
 
-Array diag(const Operand& x, int k) {
-  const Call call("diag", x.where);
-  const int ndim = usable(x.array).ndim();
-  if (ndim == 2) return diagonal(x, k);
-  if (ndim == 1) return on_diagonal(x.array, k);
-  throw ShapeError(call_text() + ": the array has shape " + to_string(x.array.shape()) +
-                   "; it must have one dimension or two");
-}
-Array diagflat(const Operand& x, int k) {
-  const Call call("diagflat", x.where);
-  return on_diagonal(ravel(x), k);
-}
 Array tri(std::int64_t n, std::int64_t m, int k, Dtype dtype, std::source_location where) {
   const Call call("tri", where);
   return tril(ones({n, m < 0 ? n : m}, dtype), k);

@@ -273,7 +273,7 @@ def triu_indices(n, k=0, m=None):
 
 def diagonal(x, offset=0, axis1=0, axis2=1):
     """A diagonal of two axes, as the last axis."""
-    return _core.diagonal(moveaxis(x, (axis1, axis2), (0, 1)), offset)
+    return _core.diagonal(_array(x) if (axis1, axis2) == (0, 1) else moveaxis(x, (axis1, axis2), (0, 1)), offset)
 
 
 def meshgrid(*arrays, indexing="xy", sparse=False, copy=True):

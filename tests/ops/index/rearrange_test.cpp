@@ -1,5 +1,8 @@
 // split, flip, roll, pad, tile, repeat, tril, triu, diagonal compared with plain loops on any sharding, and
 // their traffic.
+#include <tessera/grad.hpp>
+#include <tessera/ops/arrange.hpp>
+
 #include "support/layouts.hpp"
 
 namespace tessera::test {
@@ -197,11 +200,42 @@ TEST(Triangles, and_diagonals_of_any_sharding) {
     EXPECT_THAT(program_of(y), Not(HasSubstr("all-gather")));
   }
   EXPECT_EQ(item<float>(trace(eye(5))), 5.0f);
+  EXPECT_EQ(item<float>(trace(reshape(arange(12.0f), {4, 3}), -1)), 3.0f + 7.0f + 11.0f);
   const Mesh mesh = make_mesh({device_count()}, {"x"});
   const Array x = device_put(zeros({8, 8}), mesh, P("x", None));
   EXPECT_EQ(diagonal(x).sharding(), NamedSharding(mesh, P("x")));
   EXPECT_THAT(program_of(diagonal(x)), Not(HasSubstr("bytes=")));
   EXPECT_THAT(error_of<ShapeError>([] { tril(zeros({3})); }), HasSubstr("no two dimensions"));
+}
+
+TEST(Diag, is_a_matrix_of_any_sharding) {
+  std::mt19937 random(27);
+  for (const int k : {0, 1, -1, 3, -4})
+    for (const std::int64_t n : {0, 1, 5, 9}) {
+      const Mesh mesh = random_mesh(random);
+      const auto size = n + std::abs(k);
+      const auto value = [](const Position& at) { return at[0] * at[0] - 3.0; };
+      const Array x = device_put(make({n}, float64, value), random_sharding(random, mesh, 1));
+      const Sharding wanted = random_sharding(random, mesh, 2);
+      const auto element = [&](const Position& at) {
+        return at[1] - at[0] == k ? value({std::min(at[0], at[1])}) : 0.0;
+      };
+      const std::string text = "n " + std::to_string(n) + " k " + std::to_string(k) + " " + text_of(wanted);
+      expect_elements(diag(x, k), {size, size}, element, text);
+      expect_elements(device_put(diag(x, k), wanted), {size, size}, element, text);
+      const Array weights =
+          make({size, size}, float64, [](const Position& at) { return at[0] * 10.0 + at[1]; });
+      expect_elements(
+          grad([&](const Array& y) { return sum(diag(y, k) * weights); })(x), {n},
+          [&](const Position& at) { return (at[0] - std::min(0, k)) * 10.0 + at[0] + std::max(0, k); }, text);
+      expect_elements(
+          grad([&](const Array& y) { return sum(diagonal(y, k) * 2.0); })(weights), {size, size},
+          [&](const Position& at) { return at[1] - at[0] == k ? 2.0 : 0.0; }, text);
+    }
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const Array rows = diag(device_put(ones({8}), mesh, P("x")));
+  EXPECT_EQ(rows.sharding(), NamedSharding(mesh, P("x", None)));
+  EXPECT_THAT(program_of(rows), Not(HasSubstr("bytes=")));
 }
 
 }  // namespace
