@@ -1,11 +1,16 @@
 """Files of a program of JAX, as one process writes and reads them: lines appended once, errors of calls that fail, threads. unchanged.py runs it twice."""
 import bz2
 import concurrent.futures
+import importlib.util
 import json
+import multiprocessing
 import os
 import pathlib
 import pickle
 import shutil
+import sqlite3
+import subprocess
+import sys
 import tempfile
 
 import jax
@@ -77,7 +82,64 @@ with tempfile.NamedTemporaryFile("w", delete=False) as file:
 os.replace(file.name, "out/kept")
 print(open("out/kept").read(), os.path.exists(file.name))
 
-# ---- threads ----
+# ---- descriptors ----
+for _ in range(3):
+    descriptor = os.open("out/appended", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    print("written", os.write(descriptor, b"line"), os.fstat(descriptor).st_size)
+    os.close(descriptor)
+folder = os.open("out", os.O_RDONLY)
+os.close(os.open("lock", os.O_WRONLY | os.O_CREAT | os.O_EXCL, dir_fd=folder))
+os.close(folder)
+print("descriptors", open("out/appended").read(), told(os.open, "out/lock", os.O_CREAT | os.O_EXCL | os.O_RDWR), told(os.open, "out/none/x", os.O_CREAT | os.O_RDWR))
+with open("out/opened", "a", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+    file.write("by an opener")
+print(open("out/opened").read(), oct(os.stat("out/opened").st_mode & 0o777))
+
+
+# ---- what packages open by themselves; values go through arrays, whose ranks have to agree ----
+def count_of_rows(connection):
+    return int(jnp.asarray(connection.execute("select count(*) from steps").fetchone()[0]))
+
+
+with sqlite3.connect("out/steps.db") as first:
+    first.execute("create table steps (n integer)")
+    first.executemany("insert into steps values (?)", [(1,), (2,)])
+second = sqlite3.connect("file:out/steps.db?mode=rw", uri=True)
+second.execute("insert into steps values (3)")
+second.commit()
+print("sqlite", count_of_rows(first), count_of_rows(second))
+first.close()
+second.close()
+try:
+    sqlite3.connect("out/none/steps.db")
+except sqlite3.OperationalError as error:
+    print("sqlite", error)
+print("rows in the file", subprocess.check_output([sys.executable, "-c", "import sqlite3; print(sqlite3.connect('out/steps.db').execute('select count(*) from steps').fetchone())"], text=True))
+os.remove("out/steps.db")
+print("removed", sqlite3.connect("out/steps.db").execute("select count(*) from sqlite_master").fetchone())
+if importlib.util.find_spec("h5py"):
+    import h5py
+    for n in range(2):
+        with h5py.File("out/state.h5", "a") as file:
+            file[f"w{n}"] = state["w"]
+    with h5py.File("out/state.h5") as file:
+        print("h5py", {name: float(jnp.sum(x[:])) for name, x in file.items()})
+    print(told(h5py.File, "out/state.h5", "x"), told(h5py.File, "out/none/state.h5", "w"))
+if importlib.util.find_spec("safetensors"):
+    import safetensors.flax
+    safetensors.flax.save_file(state, "out/state.safetensors")
+    print("safetensors", jax.tree.map(jnp.sum, safetensors.flax.load_file("out/state.safetensors")))
+
+# ---- commands run once ----
+print("ended", os.system("echo line >> out/commands"), subprocess.run(["sh", "-c", "echo line >> out/commands; exit 3"]).returncode)
+print(open("out/commands").read(), int(jnp.asarray(int(subprocess.run("echo $$ | wc -l", shell=True, capture_output=True, text=True).stdout))))
+print("not there", told(subprocess.check_output, ["no_such_command"]))
+
+# ---- threads and processes ----
+child = multiprocessing.get_context("fork").Process(target=os.mkdir, args=("out/of_child",))
+child.start()
+child.join()
+print("child", child.exitcode)
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
     print("threads", [float(x) for x in pool.map(lambda n: jnp.sum(jnp.arange(n)), range(3, 9))])
     list(pool.map(lambda n: (out / f"thread{n}").write_text(str(n)), range(3)))

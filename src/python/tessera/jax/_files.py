@@ -3,15 +3,19 @@
 Every rank runs the program's calls. A call that changes a file or a folder waits for all ranks, acts on rank 0 alone, and returns
 or raises the same on every rank. What another rank writes goes to a temporary file of its own, which is discarded. A read of what the
 program has changed waits for rank 0's writes. Folders of tempfile belong to each rank, and so does all that is written into them.
-Calls of threads do not wait: rank 0's act, the others' do nothing. All of it ends with jax.distributed.initialize.
+Commands of subprocess.run and os.system run on rank 0. Calls of threads and of forked processes do not wait: rank 0's act, the others'
+do nothing. All of it ends with jax.distributed.initialize.
 """
+import atexit
 import builtins
 import bz2
 import functools
 import io
+import itertools
 import os
 import pickle
 import shutil
+import subprocess
 import tarfile
 import tempfile
 import threading
@@ -23,6 +27,10 @@ from .. import _core
 _originals = {}
 _state = {"is_on": False, "alone": 0}
 _touched, _parents, _own = set(), set(), set()  # paths that the program has changed; their folders; paths of this rank alone
+_copies = {}  # this rank's copy of a file that a package writes, by its path
+_numbers = itertools.count()  # of copies
+_changing_flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_process = os.getpid()
 _special = ("/dev/", "/proc/", "/sys/")
 
 
@@ -98,11 +106,17 @@ def _is_shared(path):
 
 
 def in_thread():
-    """Whether the caller is a thread that the program, or a package, has started."""
-    return threading.current_thread() is not threading.main_thread()
+    """Whether the caller is a thread, or a process by fork, that the program or a package has started."""
+    return threading.current_thread() is not threading.main_thread() or os.getpid() != _process
 
 
 def _touch(*paths):
+    for path in [copied for copied in _copies if _within(copied, paths)]:
+        os.remove(_copies.pop(path))
+    _note(*paths)
+
+
+def _note(*paths):
     _touched.update(paths)
     _parents.update(map(os.path.dirname, paths))
 
@@ -154,8 +168,7 @@ def _open(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None
     if not _is_shared(path):
         return original(file, mode, **options)
     if not _changes(mode):
-        if _touched and not in_thread():
-            _wait_for(path)
+        before_reading(path)
         return original(file, mode, **options)
     if in_thread():
         return original(file, mode, **options) if _core.is_main_process() else _sink(file, path, mode, options)
@@ -173,16 +186,111 @@ def _open(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None
 
 def _sink(file, path, mode, options):
     """A temporary file of this rank in place of one that rank 0 writes."""
-    with alone():
-        handle, name = tempfile.mkstemp()
-        os.close(handle)
-        if "w" not in mode and os.path.isfile(path):
-            shutil.copyfile(path, name)
-        sink = _originals["open"](name, mode.replace("x", "w"), **options)
-        os.unlink(name)
+    name = _copy(path, "w" in mode)
+    sink = _originals["open"](name, mode.replace("x", "w"), **options)
+    os.unlink(name)
     raw = getattr(sink, "buffer", sink)
     getattr(raw, "raw", raw).name = file
     return sink
+
+
+def _copy(path, starts_empty, exists=True):
+    """The path of a temporary file of this rank, with what stands in that file."""
+    with alone():
+        name = os.path.join(_folder(), f"{next(_numbers)}-{os.path.basename(path)}")
+        if not starts_empty and os.path.isfile(path):
+            shutil.copyfile(path, name)
+        elif exists:
+            _originals["open"](name, "wb").close()
+    return name
+
+
+@functools.cache
+def _folder():
+    """Of this rank's copies, until the program ends."""
+    folder = tempfile.mkdtemp()
+    atexit.register(_originals["shutil.rmtree"], folder, ignore_errors=True)
+    return folder
+
+
+def _open_descriptor(path, flags, mode=0o777, *, dir_fd=None):
+    """os.open, whose descriptor on ranks other than the first is a temporary file's where it may write."""
+    original, options = _originals["os.open"], {} if dir_fd is None else {"dir_fd": dir_fd}
+    full = _path_of(path if dir_fd is None else os.path.join(_originals["readlink"](f"/proc/self/fd/{dir_fd}"), os.fsdecode(path)))
+    if not _is_shared(full) or flags & os.O_TMPFILE == os.O_TMPFILE:
+        return original(path, flags, mode, **options)
+    if not flags & _changing_flags:
+        before_reading(full)
+        return original(path, flags, mode, **options)
+    if in_thread():
+        return original(path, flags, mode, **options) if _core.is_main_process() else _descriptor_sink(full, flags)
+    _touch(full)
+    sink = None if _core.is_main_process() else _descriptor_sink(full, flags)
+    try:
+        found = by_first(original, path, flags, mode, **options)
+    except Exception:
+        if sink is not None:
+            os.close(sink)
+        raise
+    return found if sink is None else sink
+
+
+def _descriptor_sink(path, flags):
+    name = _copy(path, flags & os.O_TRUNC)
+    sink = _originals["os.open"](name, flags & ~(os.O_CREAT | os.O_EXCL))
+    os.unlink(name)
+    return sink
+
+
+def shared_path(path):
+    """The absolute path of a file that is all ranks', or None of what is not one."""
+    full = None if path is None else _path_of(path)
+    return full if _is_shared(full) else None
+
+
+def before_reading(path):
+    """Waits for rank 0's writes into it."""
+    if _touched and not in_thread():
+        _wait_for(path)
+
+
+def on_copies(call, path, starts_empty, is_kept=False):
+    """call(path) on rank 0; on the others call(copy of it), for what opens a path by itself. Raises what rank 0 raises. Collective.
+
+    A copy that is kept is what a later call for that path gets, until the program changes the file otherwise.
+    """
+    is_first = _core.is_main_process()
+    if not in_thread():
+        (_note if is_kept else _touch)(path)
+        wait()  # for what rank 0 has written, before it is copied
+    place = path if is_first else _copies.get(path) or _copy(path, starts_empty, exists=False)
+    if is_kept and not is_first:
+        _copies[path] = place
+    if in_thread():
+        return call(place)
+    wait()  # for the copies
+    with alone():
+        try:
+            found = (call(place), None)
+        except Exception as error:
+            found = (None, error)
+    error = broadcast(_that_travels((None, found[1])) if is_first else None)[1]
+    if not is_first and not is_kept and os.path.exists(place):
+        os.unlink(place)
+    if error is not None or found[1] is not None:
+        raise found[1] if is_first or error is None else error
+    return found[0]
+
+
+def _by_first_alone(name, owner):
+    """A function that runs a command: once, on rank 0."""
+    original = _originals[name] = getattr(owner, name.rpartition(".")[2])
+
+    @functools.wraps(original)
+    def run(*args, **kwargs):
+        is_of_all = _state["is_on"] and not _state["alone"] and not in_thread()
+        return by_first(original, *args, **kwargs) if is_of_all else original(*args, **kwargs)
+    setattr(owner, name.rpartition(".")[2], run)
 
 
 def _of_own(original):
@@ -202,11 +310,14 @@ def install():
         return
     _originals["open"] = builtins.open
     builtins.open = io.open = bz2._builtin_open = tarfile.bltn_open = _open
+    _originals["os.open"], os.open = os.open, _open_descriptor
     for name, count in dict(remove=1, unlink=1, mkdir=1, rmdir=1, rename=2, replace=2, symlink=2, link=2, chmod=1, utime=1, truncate=1).items():
         _changing(name, os, count, from_own=name in ("rename", "replace"))
     _changing("shutil.rmtree", shutil)
     for name in ("stat", "lstat", "listdir", "scandir", "access", "readlink"):
         _reading(name, os)
+    for name, owner in (("os.system", os), ("subprocess.run", subprocess), ("subprocess.call", subprocess)):
+        _by_first_alone(name, owner)
     for name in ("mkdtemp", "_mkstemp_inner"):  # the latter also makes mkstemp's and NamedTemporaryFile's
         setattr(tempfile, name, _of_own(getattr(tempfile, name)))
     _state["is_on"] = True

@@ -8,15 +8,13 @@ import contextlib
 import copy
 import dataclasses
 import functools
-import importlib.abc
-import importlib.util
 import logging
-import sys
 
 import numpy as np
 
 from .. import _core
 from . import _eager, _files, _layouts, _sharded, _values
+from ._imports import after_import
 
 import jax
 
@@ -198,33 +196,8 @@ def _wrap(kind, by, names):
             setattr(kind, name, by(vars(kind)[name]))
 
 
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds orbax.checkpoint as Python does; its loader patches it."""
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "orbax.checkpoint":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            _patch_after(spec.loader)
-        return spec
-
-
-def _patch_after(loader):
-    execute = loader.exec_module
-
-    def exec_module(module):
-        execute(module)
-        _patch(module)
-    loader.exec_module = exec_module
-
-
 def install():
     """Before the runner replaces JAX's functions."""
     named = [(jax, name) for name in _names] + [(jax.distributed, "is_initialized")]
     _kept.extend((owner, name, getattr(owner, name)) for owner, name in named if hasattr(owner, name))
-    if "orbax.checkpoint" in sys.modules:
-        _patch(sys.modules["orbax.checkpoint"])
-    else:
-        sys.meta_path.insert(0, _Finder())
+    after_import("orbax.checkpoint", _patch)

@@ -12,7 +12,7 @@ import runpy
 import sys
 
 from .. import _core, debug
-from . import _eager, _files, _jit, _layouts, _orbax, _setup, _sharded, _values, rules, tutorials  # noqa: F401
+from . import _eager, _files, _jit, _layouts, _natives, _orbax, _setup, _sharded, _values, rules, tutorials  # noqa: F401
 from ._garbage import collect_by_count
 from ._interpret import NotCarried
 from ._lines import calling_place, text_of
@@ -251,6 +251,7 @@ def install():
     _refuse()
     tutorials.install()
     _files.install()
+    _natives.install()
 
 
 def _refuse():
