@@ -40,6 +40,21 @@ def same_lines(alone, found, ranks):
     return len(found)
 
 
+_meshes = ("jax.make_mesh((40,), ('x',))", "jax.sharding.Mesh(np.array(jax.devices()).reshape(5, 8), ('x', 'y'))", "jax.pmap(lambda x: x)(np.ones((40, 2)))")
+
+
+def says_how_many(tessera, ranks, mesh):
+    """Whether the error of a mesh of 40 devices says how to start the program."""
+    with tempfile.TemporaryDirectory() as within:
+        program = pathlib.Path(within, "large.py")
+        program.write_text(f"import jax\nimport numpy as np\n{mesh}\n")
+        job = subprocess.run([tessera, "run", "-n", ranks, "-m", "tessera.jax", program], env=os.environ | {"TESSERA_PYTHON": sys.executable}, capture_output=True, text=True, timeout=600)
+    if job.returncode == 0 or "tessera run -n 40" not in job.stderr or f" {ranks} ranks" not in job.stderr:
+        print(mesh, "on too few ranks:", job.returncode, job.stderr)
+        return False
+    return True
+
+
 def main(tessera, ranks="2"):
     if importlib.util.find_spec("jax") is None:
         print("JAX is not installed")
@@ -51,6 +66,8 @@ def main(tessera, ranks="2"):
                              capture_output=True, text=True, timeout=600)
     if failing.returncode == 0 or "no_such_program.py" not in failing.stderr:
         print("a program that is not there:", failing.returncode, failing.stderr)
+        return 1
+    if not all(says_how_many(tessera, ranks, mesh) for mesh in _meshes):
         return 1
     print(f"{sum(counts)} lines, the same")
     return 0

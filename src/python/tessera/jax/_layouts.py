@@ -36,6 +36,11 @@ def _ranks_of(names, shape):
     return known[-1] if known else tuple(range(int(np.prod(shape))))
 
 
+def of_ranks(count):
+    """How to start a program that needs that many devices."""
+    return f"Start the program on {count}: tessera run -n {count} -m tessera.jax program.py"
+
+
 def mesh_of(mesh):
     """A mesh of JAX, or an abstract one, which takes the ranks in order."""
     shape = tuple(mesh.axis_sizes if hasattr(mesh, "axis_sizes") else mesh.shape.values())
@@ -45,7 +50,7 @@ def mesh_of(mesh):
     is_abstract = isinstance(mesh, jax.sharding.AbstractMesh)
     ranks = _ranks_of(names, shape) if is_abstract else tuple(int(d.id) for d in np.asarray(mesh.devices, object).flat)
     if max(ranks, default=0) >= _core.device_count():
-        raise ValueError(f"a mesh of {len(ranks)} devices ({dict(zip(mesh.axis_names, shape))}), but the job has {_core.device_count()} ranks")
+        raise ValueError(f"a mesh of {len(ranks)} devices ({dict(zip(mesh.axis_names, shape))}), but the job has {_core.device_count()} ranks. {of_ranks(max(ranks) + 1)}")
     if not is_abstract:
         kinds = _seen.setdefault((names, shape, ranks), {})
         kinds[_has_explicit_axes(mesh)] = mesh

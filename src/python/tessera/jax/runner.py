@@ -4,12 +4,16 @@ What the program sees is one process with a device for each rank: jax.devices() 
 printed once. A program that calls jax.distributed.initialize sees its processes: process k has device k. Arrays of jax.numpy are
 arrays of tessera, jax.jit is tessera.jax.jit, and every primitive outside of jit is recorded as an op.
 """
+import contextlib
 import gc
 import io
+import math
 import os
 import random
+import re
 import runpy
 import sys
+import traceback
 
 from .. import _core, debug
 from . import _eager, _files, _jit, _layouts, _natives, _orbax, _setup, _sharded, _values, rules, tutorials  # noqa: F401
@@ -161,7 +165,7 @@ def _pmap_made(fun, name, size, tree, axes, out_axes, fixed, count, devices):
     from jax.sharding import Mesh, PartitionSpec as P
     devices = list(devices or jax.devices())[:size]
     if len(devices) < size:
-        raise ValueError(f"pmap: {size} examples, and the job has {len(jax.devices())} ranks")
+        raise ValueError(f"pmap: {size} examples, and the job has {len(jax.devices())} ranks. {_layouts.of_ranks(size)}")
     mesh = Mesh(np.array(devices, object), (name,))
     spec = lambda axis: P() if axis is None else P(*[None] * axis, name)  # noqa: E731
     is_none = lambda axis: axis is None  # noqa: E731
@@ -260,13 +264,32 @@ def _refuse():
             setattr(owner, name, _Refused(f"jax.profiler.{name}", instead))
 
 
+_too_few = re.compile(r"(?:Number of devices (\d+) must .* mesh_shape|cannot reshape array of size (\d+) into shape) \(([\d, ]+)\)")
+
+
+@contextlib.contextmanager
+def _mended():
+    """JAX's and NumPy's errors of a mesh whose size is not the number of devices say how many ranks to start."""
+    try:
+        yield
+    except ValueError as error:
+        found = _too_few.search(str(error))
+        is_of_devices = found and (found[1] or "device" in (traceback.extract_tb(error.__traceback__)[-1].line or ""))
+        if is_of_devices and int(found[1] or found[2]) == _core.device_count():
+            count = math.prod(int(n) for n in found[3].split(",") if n.strip())
+            if count != _core.device_count():
+                error.args = (f"{error}. The devices are the job's {_core.device_count()} ranks. {_layouts.of_ranks(count)}",)
+        raise
+
+
 def run(path, arguments=()):
     """The program of that path, as python3 path arguments would run it."""
     install()
     _speak(False)
     sys.argv = [path, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    return runpy.run_path(path, run_name="__main__")
+    with _mended():
+        return runpy.run_path(path, run_name="__main__")
 
 
 def main(arguments):
@@ -277,6 +300,7 @@ def main(arguments):
         install()
         _speak(False)
         sys.argv = arguments[1:]
-        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+        with _mended():
+            runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         return
     run(arguments[0], arguments[1:])
