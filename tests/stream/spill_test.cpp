@@ -149,6 +149,18 @@ TEST_F(Spill, functions_of_vectors_are_those_in_memory) {
     }
 }
 
+// In memory a line of so many elements is divided without a sort: in another order.
+TEST_F(Spill, a_partition_is_a_merge_of_sorted_runs) {
+  const Array v = mixed({5000});
+  const auto divided = [](const Array& x) {
+    const Array y = partition(x, 7);
+    return stack({max(y(slice(None, 7))), y(7), min(y(slice(8, None)))});
+  };
+  const Array streamed = divided(file_of(v));
+  EXPECT_GT(io::explain_compute({streamed}, {.slab = 701}).bytes_spilled, 0);
+  expect_near(io::compute(streamed, {.slab = 701}), divided(v), "partition");
+}
+
 TEST_F(Spill, an_fft_of_three_dims_is_stored_within_the_limit) {
   const Array x = astype(mixed({48, 40, 36}), complex64);
   const auto file = file_of(x);

@@ -49,6 +49,12 @@ bool selects_from_vector(const Node& node) {
   return node.op->name == "elements_of_sorted" && node.inputs[0].ndim() == 1;
 }
 
+// A vector divided around an element. Sorted, which a merge of runs does, it is divided, too.
+bool is_partition(const Node& node) {
+  return node.op->name == "sort_by_key" && node.inputs[0].ndim() == 1 &&
+         node.call == std::string("partition");
+}
+
 // A running sum from the end is one from the start of the flipped array.
 Array from_start(const Array& x, const Running& running) {
   return flip(cumulative(running.kind, flip(x, running.dim), running.dim, false), running.dim);
@@ -98,6 +104,10 @@ std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Ar
     const OnBehalfOf call(node.called());
     const auto select = how.selection == SelectBy::rounds ? elements_by_rounds : from_sorted_vector;
     return std::vector<Array>{select(inputs[0], node.params->as<SelectParams>().positions)};
+  }
+  if (is_partition(node)) {
+    const OnBehalfOf call(node.called());
+    return std::vector<Array>{inputs[0], sort(inputs[1], 0)};
   }
   if (const auto running = running_of(node); running && running->reverse) {
     const OnBehalfOf call(node.called());
