@@ -15,6 +15,7 @@ const std::map<std::string, std::string>& looks_at_positions() {
       {"conv_weights", "the dims of its windows"},
       {"diagonal", "compares positions"},
       {"eye", "compares positions"},
+      {"on_diagonal", "compares positions"},
       {"iota", "is made of positions"},
       {"scatter", "indices name positions of a dim that its rule keeps apart"},
       {"compress", "counts along its first dim"},
