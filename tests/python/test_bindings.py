@@ -87,7 +87,7 @@ with ts.checkpoint.Manager("steps", keep=2) as saves, ts.MatmulScope("whole"):
 gradient = ts.grad(ts.checkpoint(lambda a: ts.sum(a)))(x)
 """
 # Their results are what a caller's function, tree or container holds.
-any_tree = set("cond switch map scan vjp linearize jvp eval_shape eval device_get tree_map tree_unflatten unflatten tree_reduce reduce checkpointed with_own_backward with_own_forward apply "
+any_tree = set("cond switch map scan vjp linearize jvp eval_shape eval compute device_get tree_map tree_unflatten unflatten tree_reduce reduce checkpointed with_own_backward with_own_forward apply "
                "restore __call__ __getitem__ __getattr__ __enter__ __get__ __array_namespace__ profile grad value_and_grad jacrev jacfwd hessian while_loop fori_loop call_leaves".split())
 
 
