@@ -5,6 +5,7 @@
 #include <tessera/runtime.hpp>
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/call.hpp"
 #include "ops/factor/functions.hpp"
