@@ -65,6 +65,32 @@ template <class T> struct GridMatrix {
   const T* at(std::int64_t row, std::int64_t column) const { return values.data() + column * ld + row; }
 };
 
+// Values from each rank of a row or column of the grid, in rank order.
+template <class T> class Gathered {
+ public:
+  // counts[r]: the number of values from rank r.
+  void resize(const std::vector<std::int64_t>& counts) {
+    bytes_.clear(), offsets_.clear();
+    std::int64_t total = 0;
+    for (const std::int64_t count : counts) {
+      bytes_.push_back(count * static_cast<std::int64_t>(sizeof(T)));
+      offsets_.push_back(total);
+      total += bytes_.back();
+    }
+    values_.resize(static_cast<std::size_t>(total) / sizeof(T));
+  }
+  T* of(int rank) { return values_.data() + offsets_[rank] / static_cast<std::int64_t>(sizeof(T)); }
+  // Sends this rank's values to the others and receives theirs. Collective over `ranks`.
+  void exchange(const comm::Communicator& ranks) {
+    const int me = ranks.rank();
+    counted::all_gather_v(ranks, of(me), bytes_[me], values_.data(), bytes_, offsets_);
+  }
+
+ private:
+  std::vector<T> values_;
+  std::vector<std::int64_t> bytes_, offsets_;
+};
+
 // The tiles of the grid's ranks, in grid order. Element (i, j) of a rank's rectangle is at data[i * row_step
 // + j * column_step].
 struct Tiles {

@@ -12,6 +12,7 @@
 #include "kernels/factor/ordered_columns.hpp"
 #include "kernels/factor/panel_factor.hpp"
 #include "ops/factor/grid_algorithms.hpp"
+#include "ops/factor/look_ahead.hpp"
 
 namespace tessera::factor {
 namespace {
@@ -21,37 +22,13 @@ template <class T> class Cholesky {
   Cholesky(const Grid& grid, GridMatrix<T>& a)
       : grid_(grid), a_(a), rows_(a.layout.rows), columns_(a.layout.columns) {}
 
+  // The first pivot that is not positive and finite, or -1.
   std::int64_t run() {
-    const std::int64_t n = rows_.extent, block = rows_.block;
     clear_upper();
-    Panel current, next;
-    if (n > 0) make(0, std::min(block, n), current);
-    for (std::int64_t start = 0; start < n; start += block) {
-      current.arrival.wait();
-      const auto bad = static_cast<std::int64_t>(real_part(current.status()));
-      if (bad >= 0) return bad;  // every rank of the panel's grid row and column gets the same
-      current.packed.pack(current.rows_below, current.width, {current.below(), 1, current.ld()}, grid_.order);
-      match_columns(current);
-      const std::int64_t after = start + current.width, next_width = std::min(block, n - after);
-      std::int64_t first = columns_.count_below(grid_.column, after);
-      if (next_width > 0) {
-        if (columns_.owner(after) == grid_.column) {
-          const std::int64_t own = columns_.count_below(grid_.column, after + next_width) - first;
-          update(current, first, own);
-          first += own;
-        }
-        make(after, next_width, next);
-      }
-      for (std::int64_t c = first; c < a_.columns; c += block) {
-        update(current, c, std::min(block, a_.columns - c));
-        next.arrival.test();
-      }
-      std::swap(current, next);
-    }
-    return -1;
+    factor_by_panels<Panel>(grid_, columns_, rows_.extent, *this);
+    return bad_pivot_;
   }
 
- private:
   // Message: [the rows of L below the diagonal block that this grid row holds][status: the first pivot that
   // is not positive and finite, or -1]
   struct Panel {
@@ -66,39 +43,7 @@ template <class T> class Cholesky {
     std::int64_t ld() const { return std::max<std::int64_t>(rows_below, 1); }
   };
 
-  // Clears the upper triangle of the diagonal blocks; elements above these blocks are never read.
-  void clear_upper() {
-    for (std::int64_t j = 0; j < a_.columns; ++j) {
-      const std::int64_t column = columns_.global(grid_.column, j);
-      const std::int64_t from = rows_.count_below(grid_.row, column / rows_.block * rows_.block),
-                         to = rows_.count_below(grid_.row, column);
-      std::fill(a_.at(from, j), a_.at(to, j), T(0));
-    }
-  }
-
-  // The first diagonal element of a block that is infinite or NaN, or -1.
-  std::int64_t not_finite(std::int64_t width, const T* block) const {
-    for (std::int64_t j = 0; j < width; ++j)
-      if (!is_finite(block[j + j * a_.ld])) return j;
-    return -1;
-  }
-  static bool is_finite(T value) {
-    if constexpr (complex_type<T>)
-      return std::isfinite(value.real()) && std::isfinite(value.imag());
-    else
-      return std::isfinite(value);
-  }
-
-  // Factors a diagonal block in place. An infinity or NaN anywhere in the lower triangle reaches the diagonal
-  // element of its row, before or in the factorization of that row's block, whichever LAPACK factors it.
-  std::int64_t bad_pivot_of(std::int64_t width, T* block) const {
-    if (const std::int64_t bad = not_finite(width, block); bad >= 0) return bad;
-    const std::int64_t bad =
-        grid_.order == kernels::SumOrder::fixed
-            ? kernels::ordered::cholesky_block(width, block, a_.ld)
-            : lapack::potrf('L', static_cast<int>(width), block, static_cast<int>(a_.ld)) - 1;
-    return bad >= 0 ? bad : not_finite(width, block);
-  }
+  // ---- the steps of factor_by_panels ----
 
   void make(std::int64_t start, std::int64_t width, Panel& panel) {
     panel.start = start, panel.width = width;
@@ -134,47 +79,12 @@ template <class T> class Cholesky {
                                    static_cast<std::int64_t>(panel.values.size() * sizeof(T)), owner_column);
   }
 
-  // Completes the panel: a rank has the panel's rows of its grid row, but its columns need rows that other
-  // ranks of its grid column hold.
-  void match_columns(Panel& panel) {
-    if (grid_.shape.rows == 1) return;  // every rank has all of them
-    panel.first_column = columns_.count_below(grid_.column, panel.start + panel.width);
-    panel.matched = a_.columns - panel.first_column;
-    panel.matching.resize(std::max<std::int64_t>(panel.matched * panel.width, 1));
-    std::vector<std::vector<std::int64_t>> local_columns(
-        grid_.shape.rows);  // by the grid row that holds the matching row
-    for (std::int64_t c = panel.first_column; c < a_.columns; ++c)
-      local_columns[rows_.owner(columns_.global(grid_.column, c))].push_back(c);
-    std::vector<std::int64_t> bytes_of, offset_of;
-    std::int64_t total = 0;
-    for (const auto& list : local_columns) {
-      bytes_of.push_back(static_cast<std::int64_t>(list.size()) * panel.width *
-                         static_cast<std::int64_t>(sizeof(T)));
-      offset_of.push_back(total);
-      total += bytes_of.back();
-    }
-    gathered_.resize(static_cast<std::size_t>(total) / sizeof(T) + 1);
-    const auto part = [&](int r) {
-      return gathered_.data() + offset_of[r] / static_cast<std::int64_t>(sizeof(T));
-    };
-    const auto& own = local_columns[grid_.row];
-    std::vector<std::int64_t> own_rows;
-    for (const auto c : own)
-      own_rows.push_back(rows_.local(columns_.global(grid_.column, c)) - panel.first_below);
-    T* packed = part(grid_.row);
-    for (std::int64_t j = 0; j < panel.width; ++j)
-      for (const auto c : own)
-        *packed++ = panel.below()[rows_.local(columns_.global(grid_.column, c)) - panel.first_below +
-                                  j * panel.rows_below];
-    if (grid_.shape.rows > 1)
-      counted::all_gather_v(*grid_.along_column, part(grid_.row), bytes_of[grid_.row], gathered_.data(),
-                            bytes_of, offset_of);
-    for (int r = 0; r < grid_.shape.rows; ++r) {
-      const T* values = part(r);
-      for (std::int64_t j = 0; j < panel.width; ++j)
-        for (const auto c : local_columns[r])
-          panel.matching[c - panel.first_column + j * panel.matched] = *values++;
-    }
+  bool arrived(Panel& panel) {
+    bad_pivot_ = static_cast<std::int64_t>(real_part(panel.status()));
+    if (bad_pivot_ >= 0) return false;  // every rank of the panel's grid row and column gets the same
+    panel.packed.pack(panel.rows_below, panel.width, {panel.below(), 1, panel.ld()}, grid_.order);
+    match_columns(panel);
+    return true;
   }
 
   // Updates at most a block of my columns, from the first row on or below the first column's diagonal.
@@ -196,10 +106,81 @@ template <class T> class Cholesky {
     }
   }
 
+  void update_rest(Panel& panel, std::int64_t first, Panel& next) {
+    for (std::int64_t c = first; c < a_.columns; c += columns_.block) {
+      update(panel, c, std::min(columns_.block, a_.columns - c));
+      next.arrival.test();
+    }
+  }
+
+ private:
+  // Clears the upper triangle of the diagonal blocks; elements above these blocks are never read.
+  void clear_upper() {
+    for (std::int64_t j = 0; j < a_.columns; ++j) {
+      const std::int64_t column = columns_.global(grid_.column, j);
+      const std::int64_t from = rows_.count_below(grid_.row, column / rows_.block * rows_.block),
+                         to = rows_.count_below(grid_.row, column);
+      std::fill(a_.at(from, j), a_.at(to, j), T(0));
+    }
+  }
+
+  // The first diagonal element of a block that is infinite or NaN, or -1.
+  std::int64_t not_finite(std::int64_t width, const T* block) const {
+    for (std::int64_t j = 0; j < width; ++j)
+      if (!is_finite(block[j + j * a_.ld])) return j;
+    return -1;
+  }
+  static bool is_finite(T value) {
+    if constexpr (complex_type<T>)
+      return std::isfinite(value.real()) && std::isfinite(value.imag());
+    else
+      return std::isfinite(value);
+  }
+
+  // Factors a diagonal block in place. An infinity or NaN anywhere in the lower triangle reaches the diagonal
+  // element of its row, before or in the factorization of that row's block, whichever LAPACK factors it.
+  std::int64_t bad_pivot_of(std::int64_t width, T* block) const {
+    if (const std::int64_t bad = not_finite(width, block); bad >= 0) return bad;
+    const std::int64_t bad =
+        grid_.order == kernels::SumOrder::fixed
+            ? kernels::ordered::cholesky_block(width, block, a_.ld)
+            : lapack::potrf('L', static_cast<int>(width), block, static_cast<int>(a_.ld)) - 1;
+    return bad >= 0 ? bad : not_finite(width, block);
+  }
+
+  // Completes the panel: a rank has the panel's rows of its grid row, but its columns need rows that other
+  // ranks of its grid column hold.
+  void match_columns(Panel& panel) {
+    if (grid_.shape.rows == 1) return;  // every rank has all of them
+    panel.first_column = columns_.count_below(grid_.column, panel.start + panel.width);
+    panel.matched = a_.columns - panel.first_column;
+    panel.matching.resize(std::max<std::int64_t>(panel.matched * panel.width, 1));
+    std::vector<std::vector<std::int64_t>> local_columns(
+        grid_.shape.rows);  // by the grid row that holds the matching row
+    for (std::int64_t c = panel.first_column; c < a_.columns; ++c)
+      local_columns[rows_.owner(columns_.global(grid_.column, c))].push_back(c);
+    std::vector<std::int64_t> counts;
+    for (const auto& list : local_columns) counts.push_back(std::ssize(list) * panel.width);
+    gathered_.resize(counts);
+    T* packed = gathered_.of(grid_.row);
+    for (std::int64_t j = 0; j < panel.width; ++j)
+      for (const auto c : local_columns[grid_.row])
+        *packed++ = panel.below()[rows_.local(columns_.global(grid_.column, c)) - panel.first_below +
+                                  j * panel.rows_below];
+    gathered_.exchange(*grid_.along_column);
+    for (int r = 0; r < grid_.shape.rows; ++r) {
+      const T* values = gathered_.of(r);
+      for (std::int64_t j = 0; j < panel.width; ++j)
+        for (const auto c : local_columns[r])
+          panel.matching[c - panel.first_column + j * panel.matched] = *values++;
+    }
+  }
+
   const Grid& grid_;
   GridMatrix<T>& a_;
   const CyclicDim rows_, columns_;
-  std::vector<T> gathered_;
+  Gathered<T> gathered_;
+  std::int64_t bad_pivot_ = -1;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "kernels/dense/panel_product.hpp"
 #include "kernels/factor/panel_factor.hpp"
 #include "ops/factor/grid_algorithms.hpp"
+#include "ops/factor/look_ahead.hpp"
 
 namespace tessera::factor {
 namespace {
@@ -51,42 +52,24 @@ template <class T> struct Panel {
 
 template <class T> class Lu {
  public:
-  Lu(const Grid& grid, GridMatrix<T>& a, std::int64_t extra_columns)
+  Lu(const Grid& grid, GridMatrix<T>& a, std::int64_t extra_columns, bool apply_left,
+     std::vector<std::int64_t>& pivots)
       : grid_(grid),
         a_(a),
         rows_(a.layout.rows),
         columns_(a.layout.columns),
-        all_columns_(a.columns + extra_columns) {}
+        all_columns_(a.columns + extra_columns),
+        apply_left_(apply_left),
+        pivots_(pivots) {}
 
-  std::int64_t run(bool apply_left, std::vector<std::int64_t>& pivots) {
-    const std::int64_t steps = std::min(rows_.extent, columns_.extent), block = columns_.block;
-    pivots.assign(steps, 0);
-    std::int64_t zero_pivot = -1;
-    Panel<T> current, next;
-    if (steps > 0) make(0, std::min(block, steps), current);
-    for (std::int64_t start = 0; start < steps; start += block) {
-      current.arrival.wait();
-      current.pack(grid_.order);
-      if (zero_pivot < 0) zero_pivot = current.zero_pivot();
-      std::copy(current.pivots(), current.pivots() + current.width, pivots.begin() + start);
-      const std::int64_t after = start + current.width, next_width = std::min(block, steps - after);
-      std::int64_t first = columns_.count_below(grid_.column, after);
-      if (next_width > 0) {
-        if (columns_.owner(after) == grid_.column) {
-          const std::int64_t own = columns_.count_below(grid_.column, after + next_width) - first;
-          update(current, first, own);
-          first += own;
-        }
-        make(after, next_width, next);
-      }
-      update_rest(current, first, next);
-      if (apply_left) exchange_rows(current, 0, columns_.count_below(grid_.column, start), nullptr);
-      std::swap(current, next);
-    }
-    return zero_pivot;
+  std::int64_t run() {
+    pivots_.clear();
+    factor_by_panels<Panel<T>>(grid_, columns_, std::min(rows_.extent, columns_.extent), *this);
+    return zero_pivot_;
   }
 
- private:
+  // ---- the steps of factor_by_panels ----
+
   // Factors the panel in place and starts its broadcast; the other grid columns start to receive it.
   void make(std::int64_t start, std::int64_t width, Panel<T>& panel) {
     const std::int64_t first_below = rows_.count_below(grid_.row, start + width);
@@ -108,6 +91,39 @@ template <class T> class Lu {
                                                static_cast<std::int64_t>(panel.bytes.size()), owner);
   }
 
+  bool arrived(Panel<T>& panel) {
+    panel.pack(grid_.order);
+    if (zero_pivot_ < 0) zero_pivot_ = panel.zero_pivot();
+    pivots_.insert(pivots_.end(), panel.pivots(), panel.pivots() + panel.width);
+    return true;
+  }
+
+  void update(Panel<T>& panel, std::int64_t first, std::int64_t count) {
+    if (count <= 0 && grid_.shape.rows == 1) return;
+    T* u = exchange_rows(panel, first, count, &upper_);
+    const std::int64_t ld_u = grid_.shape.rows == 1 ? a_.ld : panel.width;
+    kernels::solve_unit_lower(panel.width, count, panel.top(), panel.width, u, ld_u, grid_.order);
+    if (grid_.shape.rows > 1 && rows_.owner(panel.start) == grid_.row)
+      for (std::int64_t j = 0; j < count; ++j)
+        std::copy(u + j * ld_u, u + j * ld_u + panel.width, a_.at(rows_.local(panel.start), first + j));
+    panel.packed.subtract_product(0, panel.rows_below, count, {u, 1, ld_u}, a_.at(panel.first_below, first),
+                                  a_.ld);
+  }
+
+  void update_rest(Panel<T>& panel, std::int64_t first, Panel<T>& next) {
+    if (grid_.shape.rows > 1) {
+      update(panel, first, all_columns_ - first);  // one exchange for all columns
+    } else {
+      const std::int64_t chunk = columns_at_once<T>(panel.rows_below);
+      for (std::int64_t c = first; c < all_columns_; c += chunk) {
+        update(panel, c, std::min(chunk, all_columns_ - c));
+        next.arrival.test();
+      }
+    }
+    if (apply_left_) exchange_rows(panel, 0, columns_.count_below(grid_.column, panel.start), nullptr);
+  }
+
+ private:
   void factor_alone(Panel<T>& panel, T* columns) {
     const std::int64_t start = panel.start, width = panel.width;
     const std::int64_t zero_pivot =
@@ -217,31 +233,7 @@ template <class T> class Lu {
     }
   }
 
-  // ---- the columns right of a panel ----
-
-  void update_rest(Panel<T>& panel, std::int64_t first, Panel<T>& next) {
-    // The columns between two polls of the next panel's broadcast: as many as stay cached from the row
-    // exchange to the product.
-    const std::int64_t chunk = columns_at_once<T>(panel.rows_below);
-    const std::int64_t count = all_columns_ - first;
-    if (grid_.shape.rows > 1) return update(panel, first, count);
-    for (std::int64_t c = 0; c < count; c += chunk) {
-      update(panel, first + c, std::min(chunk, count - c));
-      next.arrival.test();
-    }
-  }
-
-  void update(Panel<T>& panel, std::int64_t first, std::int64_t count) {
-    if (count <= 0 && grid_.shape.rows == 1) return;
-    T* u = exchange_rows(panel, first, count, &upper_);
-    const std::int64_t ld_u = grid_.shape.rows == 1 ? a_.ld : panel.width;
-    kernels::solve_unit_lower(panel.width, count, panel.top(), panel.width, u, ld_u, grid_.order);
-    if (grid_.shape.rows > 1 && rows_.owner(panel.start) == grid_.row)
-      for (std::int64_t j = 0; j < count; ++j)
-        std::copy(u + j * ld_u, u + j * ld_u + panel.width, a_.at(rows_.local(panel.start), first + j));
-    panel.packed.subtract_product(0, panel.rows_below, count, {u, 1, ld_u}, a_.at(panel.first_below, first),
-                                  a_.ld);
-  }
+  // ---- row exchanges ----
 
   // Applies the panel's row exchanges to some columns. Returns the top rows afterwards: in place if the grid
   // has one row, else in *top_rows, which every rank of the grid column receives (all need U). Without
@@ -288,30 +280,19 @@ template <class T> class Lu {
     std::vector<std::vector<std::int64_t>> sent(ranks);  // rows that each grid row sends to all
     for (const auto source : moves.top_source) sent[rows_.owner(source)].push_back(source);
     for (const auto& [source, to] : moves.displaced) sent[top_owner].push_back(source);
-    std::vector<std::int64_t> bytes_of, offset_of;
-    std::int64_t total = 0;
-    for (const auto& rows : sent) {
-      bytes_of.push_back(static_cast<std::int64_t>(rows.size()) * count *
-                         static_cast<std::int64_t>(sizeof(T)));
-      offset_of.push_back(total);
-      total += bytes_of.back();
-    }
-    shown_.resize(static_cast<std::size_t>(total) / sizeof(T));
-    const auto rows_of = [&](int r) {
-      return shown_.data() + offset_of[r] / static_cast<std::int64_t>(sizeof(T));
-    };
-    const auto& own = sent[grid_.row];
-    T* packed = rows_of(grid_.row);
+    std::vector<std::int64_t> counts;
+    for (const auto& rows : sent) counts.push_back(std::ssize(rows) * count);
+    sent_rows_.resize(counts);
+    T* packed = sent_rows_.of(grid_.row);
     for (std::int64_t j = 0; j < count; ++j)
-      for (const auto row : own) *packed++ = *a_.at(rows_.local(row), first + j);
-    counted::all_gather_v(*grid_.along_column, rows_of(grid_.row), bytes_of[grid_.row], shown_.data(),
-                          bytes_of, offset_of);
+      for (const auto row : sent[grid_.row]) *packed++ = *a_.at(rows_.local(row), first + j);
+    sent_rows_.exchange(*grid_.along_column);
     top_rows.resize(panel.width * std::max<std::int64_t>(count, 1));
     std::vector<std::size_t> next(ranks, 0);
     const auto copy_row = [&](int r, std::size_t place, T* to, std::int64_t step) {
       const std::size_t stride = sent[r].size();
       for (std::int64_t j = 0; j < count; ++j)
-        to[j * step] = rows_of(r)[place + static_cast<std::size_t>(j) * stride];
+        to[j * step] = sent_rows_.of(r)[place + static_cast<std::size_t>(j) * stride];
     };
     for (std::int64_t i = 0; i < panel.width; ++i) {
       const int r = rows_.owner(moves.top_source[i]);
@@ -331,18 +312,22 @@ template <class T> class Lu {
   GridMatrix<T>& a_;
   const CyclicDim rows_, columns_;
   const std::int64_t all_columns_;
+  const bool apply_left_;
+  std::vector<std::int64_t>& pivots_;
+  std::int64_t zero_pivot_ = -1;
   std::int64_t first_row_ = 0;  // my first row in the panel
   bool owns_top_ = false;
   std::size_t message_bytes_ = 0;
   std::vector<std::byte> mine_, everybodys_;
-  std::vector<T> upper_, shown_;
+  std::vector<T> upper_;
+  Gathered<T> sent_rows_;
 };
 
 }  // namespace
 
 template <class T> std::int64_t lu(const Grid& grid, GridMatrix<T>& a, std::int64_t extra_columns,
                                    bool apply_left, std::vector<std::int64_t>& pivots) {
-  return Lu<T>(grid, a, extra_columns).run(apply_left, pivots);
+  return Lu<T>(grid, a, extra_columns, apply_left, pivots).run();
 }
 
 #define TESSERA_INSTANTIATE(T) \

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ops/factor/grid_algorithms.hpp"
+#include "ops/factor/look_ahead.hpp"
 #include "ops/factor/reflectors.hpp"
 
 namespace tessera::factor {
@@ -19,26 +20,7 @@ template <class T> class Qr {
     steps_ = std::min(rows_, columns_.extent);
   }
 
-  void factor() {
-    Reflectors<T> current, next;
-    if (steps_ > 0) make(0, current);
-    for (std::int64_t start = 0; start < steps_; start += columns_.block) {
-      current.arrival.wait();
-      current.pack(grid_.order);
-      const std::int64_t after = start + current.width;
-      std::int64_t first = columns_.count_below(grid_.column, after);
-      if (after < steps_) {
-        if (columns_.owner(after) == grid_.column) {
-          const std::int64_t own = columns_.count_below(grid_.column, after + width_at(after)) - first;
-          current.packed.reflect(own, current.t(), current.width, true, a_.at(start, first), a_.ld);
-          first += own;
-        }
-        make(after, next);
-      }
-      current.reflect(true, a_, first, a_.columns, next);
-      std::swap(current, next);
-    }
-  }
+  void factor() { factor_by_panels<Reflectors<T>>(grid_, columns_, steps_, *this); }
 
   // Makes the columns of Q, from the last panel to the first; q may be a itself: a panel's broadcast starts
   // before its columns of a are overwritten.
@@ -57,18 +39,10 @@ template <class T> class Qr {
         });
   }
 
- private:
-  void set_identity(GridMatrix<T>& q, std::int64_t first, std::int64_t end) {
-    for (std::int64_t j = first; j < end; ++j) {
-      std::fill(q.at(0, j), q.at(0, j) + q.rows, T(0));
-      *q.at(q.layout.columns.global(grid_.column, j), j) = T(1);
-    }
-  }
-  std::int64_t width_at(std::int64_t start) const { return std::min(columns_.block, steps_ - start); }
+  // ---- the steps of factor_by_panels ----
 
-  void make(std::int64_t start, Reflectors<T>& panel) {
+  void make(std::int64_t start, std::int64_t width, Reflectors<T>& panel) {
     if (columns_.owner(start) == grid_.column) {
-      const std::int64_t width = width_at(start);
       auto& t = triangles_.emplace_back(width * width);
       kernels::qr_panel(rows_ - start, width, a_.at(start, columns_.local(start)), a_.ld, t.data(), width,
                         grid_.order);
@@ -76,8 +50,27 @@ template <class T> class Qr {
     send(start, panel);
   }
 
+  bool arrived(Reflectors<T>& panel) {
+    panel.pack(grid_.order);
+    return true;
+  }
+  void update(Reflectors<T>& panel, std::int64_t first, std::int64_t count) {
+    panel.packed.reflect(count, panel.t(), panel.width, true, a_.at(panel.first, first), a_.ld);
+  }
+  void update_rest(Reflectors<T>& panel, std::int64_t first, Reflectors<T>& next) {
+    panel.reflect(true, a_, first, a_.columns, next);
+  }
+
+ private:
+  void set_identity(GridMatrix<T>& q, std::int64_t first, std::int64_t end) {
+    for (std::int64_t j = first; j < end; ++j) {
+      std::fill(q.at(0, j), q.at(0, j) + q.rows, T(0));
+      *q.at(q.layout.columns.global(grid_.column, j), j) = T(1);
+    }
+  }
+
   void send(std::int64_t start, Reflectors<T>& panel) {
-    panel.resize(start, rows_ - start, width_at(start));
+    panel.resize(start, rows_ - start, std::min(columns_.block, steps_ - start));
     const int owner = columns_.owner(start);
     if (owner == grid_.column)
       panel.copy(a_.at(start, columns_.local(start)), a_.ld,

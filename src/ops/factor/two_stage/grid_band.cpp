@@ -16,18 +16,16 @@ template <class T> std::vector<T> gathered_columns(const Grid& grid, const Cycli
                                                    std::int64_t first, std::int64_t height,
                                                    std::vector<T> own) {
   if (columns.parts == 1) return own;
-  std::vector<std::int64_t> bytes, offsets;
-  std::int64_t before = 0;
+  std::vector<std::int64_t> counts;
+  for (int part = 0; part < columns.parts; ++part)
+    counts.push_back((columns.count(part) - columns.count_below(part, first)) * height);
+  Gathered<T> gathered;
+  gathered.resize(counts);
+  std::copy(own.begin(), own.end(), gathered.of(grid.column));
+  gathered.exchange(*grid.along_row);
+  std::vector<T> ordered(height * (columns.extent - first));
   for (int part = 0; part < columns.parts; ++part) {
-    bytes.push_back((columns.count(part) - columns.count_below(part, first)) * height *
-                    static_cast<std::int64_t>(sizeof(T)));
-    offsets.push_back(before);
-    before += bytes.back();
-  }
-  std::vector<T> gathered(height * (columns.extent - first)), ordered(gathered.size());
-  counted::all_gather_v(*grid.along_row, own.data(), bytes[grid.column], gathered.data(), bytes, offsets);
-  for (int part = 0; part < columns.parts; ++part) {
-    const T* from = gathered.data() + offsets[part] / static_cast<std::int64_t>(sizeof(T));
+    const T* from = gathered.of(part);
     for (std::int64_t c = columns.count_below(part, first); c < columns.count(part); ++c, from += height)
       std::copy_n(from, height, ordered.data() + (columns.global(part, c) - first) * height);
   }
