@@ -8,6 +8,10 @@ FactorRule Rule::on(std::span<const Shape> in, std::span<const Shape> out, const
   return reading == nullptr ? text.on(in, out) : text.on(in, out, reading(params, in));
 }
 
+Parts parts_of(const OpDef& op) {
+  const bool is_any_part = is_elementwise(op) || (is_alias(op) && rule_of(op) != nullptr);
+  return is_any_part ? Parts::all_dims : op.parts;
+}
 bool is_alias(const OpDef& op) { return std::holds_alternative<Alias>(op.runs); }
 bool is_elementwise(const OpDef& op) {
   const auto* row = elementwise_row(op);

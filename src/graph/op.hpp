@@ -37,7 +37,6 @@ struct VjpArgs {
   std::span<const Array> out;         // its outputs
   std::span<const Array> cotangents;  // cotangents of the outputs; an Array without a node means zeros
   std::span<const bool> wanted;       // whether each input needs a cotangent
-  const Array& in_at(std::size_t i) const { return in[i]; }
   const Array& cotangent() const { return cotangents[0]; }
 };
 // One entry per input; an Array without a node means zeros.
@@ -195,6 +194,15 @@ enum class SameBits {
   never,        // refused
 };
 
+// The dims along which a part of an op's operands gives the same part of its results (for reduced dims: terms
+// of the results), because its kernel does not depend on an element's position in them.
+enum class Parts {
+  none,            // its kernel reads positions
+  unreduced_dims,  // dims of its rule that it does not reduce: indices refer to positions in the reduced ones
+  beside_lines,    // all but the dim that it works along, which its params name
+  all_dims,        // all dims of its rule
+};
+
 struct OpDef {
   std::string name;
   Halves (*halves)(const Params&) = widens_halves;
@@ -205,6 +213,7 @@ struct OpDef {
   RuleOrReason<Batched (*)(const BatchArgs&)> batch = {};
   // optional
   Linear linear = Linear::no;
+  Parts parts = Parts::none;  // read by parts_of, which knows those of elementwise ops by itself
   double (*flops)(std::span<const Type> in, std::span<const Type> out, const Params&) = nullptr;
   // The varying axes in a region; by default the union of the inputs'.
   std::uint64_t (*varying)(std::span<const std::uint64_t> in, const Params&) = nullptr;
@@ -229,6 +238,7 @@ struct OpDef {
 
 bool is_alias(const OpDef&);
 bool is_elementwise(const OpDef&);  // each element of the result depends on one element of each operand
+Parts parts_of(const OpDef&);       // all dims for elementwise ops and for reinterpretations with a rule
 bool is_broadcast(const OpDef&);    // whether the op copies its operand into another shape
 bool is_placed_by_rule(const OpDef&);
 bool is_one_local_step(const OpDef&);                 // placed by a rule, then run without communication

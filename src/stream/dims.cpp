@@ -7,7 +7,6 @@
 #include "base/call.hpp"
 #include "compile/cost.hpp"
 #include "compile/pipeline.hpp"
-#include "graph/parts.hpp"
 #include "ops/index/remap_op.hpp"
 #include "ops/sort/cumulative.hpp"
 

@@ -1,5 +1,5 @@
 // Ops say along which dims parts of their operands give parts of their results, or stand here with a reason.
-#include "graph/parts.hpp"
+#include "graph/op.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(Parts, of_every_op_with_a_rule_are_known) {
     }
     if (parts != Parts::none || rule_of(*op) == nullptr || draws_by_position(op->name)) continue;
     EXPECT_TRUE(looks_at_positions().contains(op->name))
-        << op->name << ": register HasParts beside its record, or say here why it looks at positions";
+        << op->name << ": set .parts in its record, or say here why it looks at positions";
   }
   EXPECT_GT(claims, 50u);
 }

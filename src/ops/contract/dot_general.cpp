@@ -6,7 +6,6 @@
 
 #include "base/rates.hpp"
 #include "graph/elementwise_row.hpp"
-#include "graph/parts.hpp"
 #include "kernels/dense/gemm.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
@@ -228,6 +227,7 @@ const OpDef dot_op{
     .vjp = vjp,
     .batch = batch,
     .linear = Linear::in_either,
+    .parts = Parts::all_dims,
     .flops =
         [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
           return 2.0 * static_cast<double>(out[0].shape.elements()) *
@@ -238,13 +238,13 @@ const OpDef dot_op{
     .instead = ordered_dot,
 };
 const Registered registered_dot(dot_op);
-const HasParts parts_of_dot_op(dot_op, Parts::all_dims);
 
 // The record of a ReproducibleScope: the rank that adds holds all of the contracted dims.
 OpDef ordered_record() {
   OpDef op = dot_op;
   op.runs = Kernel{kernel<true>};
   op.linear = Linear::no;
+  op.parts = Parts::unreduced_dims;
   op.same_bits = SameBits::made_for_it;
   op.instead = nullptr;
   return op;

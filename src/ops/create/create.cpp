@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/visit.hpp"
 #include "ops/build.hpp"
@@ -139,6 +138,7 @@ const OpDef full_op{
     }},
     .vjp = no_cotangents,
     .batch = not_reached,
+    .parts = Parts::all_dims,
 };
 const Registered registered_full(full_op);
 
@@ -239,7 +239,6 @@ const OpDef eye_op{
     .batch = not_reached,
 };
 const Registered registered_eye(eye_op);
-const HasParts parts_of_full_op(full_op, Parts::all_dims);
 
 ScalarValue scalar_from_host(const void* element, Dtype dtype) {
   return kernels::visit_stored(dtype, [element]<class T>(T) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -124,7 +123,6 @@ const OpDef cholesky_op = with_ordered<ordered_cholesky_op>(factorization<dims>(
     {.name = "cholesky", .infer = infer, .vjp = vjp, .flops = flops}, kernel, together<CommunicationArgs>));
 const OpDef ordered_cholesky_op = ordered_record(cholesky_op, together<KernelArgs>);
 const RegisteredPair<dims> registered(cholesky_op, ordered_cholesky_op, workspace);
-const HasParts parts_of_cholesky_op(cholesky_op, Parts::unreduced_dims);
 
 }  // namespace
 

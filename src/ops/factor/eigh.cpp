@@ -1,5 +1,4 @@
 // Eigenvalues and eigenvectors of Hermitian matrices; the lower triangle is read.
-#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -159,8 +158,6 @@ const OpDef eigvalsh_op =
     factorization<value_dims>({.name = "eigvalsh", .infer = infer<false>, .vjp = vjp_values, .flops = flops},
                               kernel<false>, communicate<false>);
 const Registered registered(eigh_op), registered_values(eigvalsh_op);
-const HasParts parts_of_eigh_op(eigh_op, Parts::unreduced_dims);
-const HasParts parts_of_eigvalsh_op(eigvalsh_op, Parts::unreduced_dims);
 const TakesWorkspace takes(eigh_op, workspace<true>), takes_for_values(eigvalsh_op, workspace<false>);
 
 }  // namespace

@@ -77,6 +77,7 @@ template <const MatrixDims& dims> OpDef factorization(OpDef own, void (*kernel)(
             .communicate = communicate};
   own.halves = refuses_halves;
   own.batch = batch_leading;
+  own.parts = Parts::unreduced_dims;
   own.may_fail = true;
   own.same_bits = SameBits::whole_matrices;
   return own;

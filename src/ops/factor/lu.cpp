@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -173,10 +172,9 @@ const OpDef permutation_op{
     }},
     .vjp = NoRule{"its operand holds integers"},
     .batch = batch_leading,
+    .parts = Parts::all_dims,
 };
 const Registered registered_permutation(permutation_op);
-const HasParts parts_of_lu_op(lu_op, Parts::unreduced_dims);
-const HasParts parts_of_permutation_op(permutation_op, Parts::all_dims);
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 // Householder panels.
 #include <algorithm>
 
-#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -165,7 +164,6 @@ const OpDef qr_op = with_ordered<ordered_qr_op>(factorization<dims>(
     {.name = "qr", .infer = infer, .vjp = vjp, .flops = flops}, kernel, together<CommunicationArgs>));
 const OpDef ordered_qr_op = ordered_record(qr_op, together<KernelArgs>);
 const RegisteredPair<dims> registered(qr_op, ordered_qr_op, workspace);
-const HasParts parts_of_qr_op(qr_op, Parts::unreduced_dims);
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "comm/collectives/collectives.hpp"
-#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -281,7 +280,6 @@ const OpDef solve_op = with_ordered<ordered_solve_op>(factorization<dims>(
     {.name = "solve", .infer = infer, .vjp = vjp, .flops = flops}, kernel, together<CommunicationArgs>));
 const OpDef ordered_solve_op = ordered_record(solve_op, together<KernelArgs>);
 const RegisteredPair<dims> registered(solve_op, ordered_solve_op, workspace);
-const HasParts parts_of_solve_op(solve_op, Parts::unreduced_dims);
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -353,8 +352,6 @@ const OpDef svdvals_op = factorization<value_dims>(
     {.name = "svdvals", .infer = infer<false>, .vjp = vjp_values, .flops = flops<false>}, kernel<false>,
     communicate<false>);
 const Registered registered(svd_op), registered_values(svdvals_op);
-const HasParts parts_of_svd_op(svd_op, Parts::unreduced_dims);
-const HasParts parts_of_svdvals_op(svdvals_op, Parts::unreduced_dims);
 const TakesWorkspace takes(svd_op, workspace<true>), takes_for_values(svdvals_op, workspace<false>);
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Triangular systems: x gets the layout of b.
 #include <algorithm>
 
-#include "graph/parts.hpp"
 #include "kernels/factor/lapack_workspace.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
@@ -129,7 +128,6 @@ const OpDef triangular_op = with_ordered<ordered_triangular_op>(
                         together<CommunicationArgs>));
 const OpDef ordered_triangular_op = ordered_record(triangular_op, together<KernelArgs>);
 const RegisteredPair<dims> registered(triangular_op, ordered_triangular_op, workspace);
-const HasParts parts_of_triangular_op(triangular_op, Parts::unreduced_dims);
 
 }  // namespace
 

@@ -6,7 +6,6 @@
 
 #include "base/session.hpp"
 #include "comm/mpi/communicator.hpp"
-#include "graph/parts.hpp"
 #include "mesh/reshard.hpp"
 #include "ops/build.hpp"
 #include "ops/fourier/fft_op.hpp"
@@ -246,6 +245,7 @@ const OpDef fft_op{
     .runs = Lower{lower},
     .vjp = vjp,
     .batch = batch,
+    .parts = Parts::beside_lines,
     .flops =
         [](std::span<const Type> in, std::span<const Type> out, const Params& params) {
           const auto& p = params.as<FftParams>();
@@ -260,7 +260,6 @@ const OpDef fft_op{
     },
 };
 const Registered registered_fft(fft_op);
-const HasParts parts_of_fft_op(fft_op, Parts::beside_lines);
 
 }  // namespace
 

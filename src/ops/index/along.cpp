@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/move/positions.hpp"
 #include "ops/build.hpp"
@@ -117,6 +116,7 @@ const OpDef gather_along_op{
     },
     .batch = batch,
     .linear = Linear::in_first,
+    .parts = Parts::unreduced_dims,
 };
 
 const OpDef scatter_add_along_op{
@@ -143,10 +143,9 @@ const OpDef scatter_add_along_op{
       return result;
     },
     .batch = batch,
+    .parts = Parts::all_dims,
 };
 const Registered registered[] = {Registered(gather_along_op), Registered(scatter_add_along_op)};
-const HasParts parts_of_gather_along_op(gather_along_op, Parts::unreduced_dims);
-const HasParts parts_of_scatter_add_along_op(scatter_add_along_op, Parts::all_dims);
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/parallel.hpp"
 #include "ops/build.hpp"
@@ -159,10 +158,10 @@ const OpDef gather_op{
           {p.first}};
     },
     .linear = Linear::in_first,
+    .parts = Parts::unreduced_dims,
 };
 
 const Registered registered(gather_op);
-const HasParts parts_of_gather_op(gather_op, Parts::unreduced_dims);
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/move/positions.hpp"
 #include "kernels/reduce/reduce.hpp"
@@ -161,8 +160,6 @@ OpDef sum_groups_record() {
 const OpDef sum_groups_op = sum_groups_record();
 
 const Registered registered[] = {Registered(dilate_op), Registered(repeat_op), Registered(sum_groups_op)};
-const HasParts parts_of_spread_ops[] = {
-    {dilate_op, Parts::beside_lines}, {repeat_op, Parts::beside_lines}, {sum_groups_op, Parts::beside_lines}};
 
 }  // namespace
 

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstring>
 
-#include "graph/parts.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 
@@ -53,6 +52,7 @@ OpDef bits_record(const char* name, const char* sentence, void (*kernel)(const K
   op.runs = Kernel{kernel};
   op.vjp = NoRule{"bits are no numbers"};
   op.batch = batch_leading;
+  op.parts = Parts::all_dims;
   return op;
 }
 const OpDef pack_bits_op = [] {
@@ -74,8 +74,6 @@ const OpDef unpack_bits_op = [] {
   return op;
 }();
 const Registered registered[] = {Registered(pack_bits_op), Registered(unpack_bits_op)};
-const HasParts parts_of_pack_bits_op(pack_bits_op, Parts::all_dims);
-const HasParts parts_of_unpack_bits_op(unpack_bits_op, Parts::all_dims);
 
 ParamsPtr order_named(const std::string& bitorder) {
   if (bitorder != "big" && bitorder != "little")

@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "graph/parts.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 
@@ -36,6 +35,7 @@ OpDef bitcast_record(const char* name, const char* sentence) {
   op.runs = Kernel{kernel};
   op.vjp = NoRule{"bits are no numbers"};
   op.batch = batch_leading;
+  op.parts = Parts::all_dims;
   return op;
 }
 const OpDef bitcast_op = bitcast_record("bitcast", "D.. -> D.."),
@@ -43,9 +43,6 @@ const OpDef bitcast_op = bitcast_record("bitcast", "D.. -> D.."),
             bitcast_join_op = bitcast_record("bitcast_join", "D.. k -> D.. | whole k");
 const Registered registered[] = {Registered(bitcast_op), Registered(bitcast_split_op),
                                  Registered(bitcast_join_op)};
-const HasParts parts_of_bitcast_op(bitcast_op, Parts::all_dims);
-const HasParts parts_of_bitcast_split_op(bitcast_split_op, Parts::all_dims);
-const HasParts parts_of_bitcast_join_op(bitcast_join_op, Parts::all_dims);
 
 void check_dtype(Dtype dtype) {
   if (is_bool(dtype) || is_complex(dtype))

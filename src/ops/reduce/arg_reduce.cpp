@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 
-#include "graph/parts.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -165,12 +164,11 @@ OpDef arg_record(const char* name) {
     ++p.dim;
     return {{record(*args.node.op, make_params(p), {x})}, {0}};
   };
+  op.parts = Parts::beside_lines;
   return op;
 }
 const OpDef argmax_op = arg_record("argmax"), argmin_op = arg_record("argmin");
 const Registered registered[] = {Registered(argmax_op), Registered(argmin_op)};
-const HasParts parts_of_argmax_op(argmax_op, Parts::beside_lines);
-const HasParts parts_of_argmin_op(argmin_op, Parts::beside_lines);
 
 Array arg_reduce(const Operand& x, std::optional<int> axis, bool keepdims, bool max) {
   const OpDef& op = max ? argmax_op : argmin_op;

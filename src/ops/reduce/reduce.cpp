@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "graph/parts.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/in_float32.hpp"
@@ -68,6 +67,7 @@ OpDef reduction(const char* name, const char* sentence, decltype(OpDef::vjp) vjp
   op.runs = Kernel{kernel};
   op.vjp = vjp;
   op.batch = batch;
+  op.parts = Parts::all_dims;
   return op;
 }
 
@@ -141,13 +141,6 @@ const OpDef count_op = count_record();
 const Registered registered[] = {Registered(sum_op),  Registered(prod_op), Registered(max_op),
                                  Registered(min_op),  Registered(any_op),  Registered(all_op),
                                  Registered(count_op)};
-const HasParts parts_of_sum_op(sum_op, Parts::all_dims);
-const HasParts parts_of_prod_op(prod_op, Parts::all_dims);
-const HasParts parts_of_max_op(max_op, Parts::all_dims);
-const HasParts parts_of_min_op(min_op, Parts::all_dims);
-const HasParts parts_of_any_op(any_op, Parts::all_dims);
-const HasParts parts_of_all_op(all_op, Parts::all_dims);
-const HasParts parts_of_count_op(count_op, Parts::all_dims);
 
 Array with_kept_dims(const Array& reduced, const Array& x, const std::vector<int>& dims, bool keepdims) {
   if (!keepdims) return reduced;

@@ -162,6 +162,7 @@ OpDef tree_record(OpDef own, const char* name, ReduceKind kind) {
                  ? Lower{.write = lower<ReduceKind::prod>, .kernel = reduce_whole<ReduceKind::prod>}
                  : Lower{.write = lower<ReduceKind::sum>, .kernel = reduce_whole<ReduceKind::sum>};
   own.linear = Linear::no;
+  own.parts = Parts::none;
   own.same_bits = SameBits::made_for_it;
   own.instead = nullptr;
   return own;

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "graph/elementwise_row.hpp"
-#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "mesh/factors.hpp"
 #include "ops/build.hpp"
@@ -80,9 +79,9 @@ const OpDef broadcast_op{
       return {{record(*args.node.op, make_params(ShapeParams{Shape(std::move(extents))}), {x})}, {0}};
     },
     .linear = Linear::in_first,
+    .parts = Parts::all_dims,
 };
 const Registered registered_broadcast(broadcast_op);
-const HasParts parts_of_broadcast_op(broadcast_op, Parts::all_dims);
 
 }  // namespace
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -51,9 +50,9 @@ const OpDef transpose_op{
               {0}};
     },
     .linear = Linear::in_first,
+    .parts = Parts::all_dims,
 };
 const Registered registered_transpose(transpose_op);
-const HasParts parts_of_transpose_op(transpose_op, Parts::all_dims);
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 // Keys derived from keys: split and fold_in. A key whose words every rank holds is split on the host instead
 // (src/random/keys.cpp).
-#include "graph/parts.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/rng/rng.hpp"
@@ -58,6 +57,7 @@ const OpDef split_one_op{
     }},
     .vjp = no_cotangents,
     .batch = batch_keys,
+    .parts = Parts::all_dims,
 };
 const Registered registered_split_one(split_one_op);
 
@@ -114,10 +114,9 @@ const OpDef fold_in_op{
     }},
     .vjp = no_cotangents,
     .batch = batch_leading,
+    .parts = Parts::all_dims,
 };
 const Registered registered_fold_in(fold_in_op);
-const HasParts parts_of_split_one_op(split_one_op, Parts::all_dims);
-const HasParts parts_of_fold_in_op(fold_in_op, Parts::all_dims);
 
 }  // namespace
 

@@ -6,7 +6,6 @@
 
 #include "comm/collectives/point_to_point.hpp"
 #include "comm/mpi/communicator.hpp"
-#include "graph/parts.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "ops/build.hpp"
@@ -182,6 +181,7 @@ OpDef cumulative_record(const char* name, Cotangents (*vjp)(const VjpArgs&)) {
     ++p.dim;
     return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])})}, {0}};
   };
+  op.parts = Parts::beside_lines;
   return op;
 }
 // In a ReproducibleScope `other` replaces it.
@@ -277,11 +277,6 @@ const OpDef cumlogsumexp_op =
                    SameBits::never);
 const Registered registered[] = {Registered(cumsum_op), Registered(cumprod_op), Registered(cummax_op),
                                  Registered(cummin_op), Registered(cumlogsumexp_op)};
-const HasParts parts_of_cumsum_op(cumsum_op, Parts::beside_lines);
-const HasParts parts_of_cumprod_op(cumprod_op, Parts::beside_lines);
-const HasParts parts_of_cummax_op(cummax_op, Parts::beside_lines);
-const HasParts parts_of_cummin_op(cummin_op, Parts::beside_lines);
-const HasParts parts_of_cumlogsumexp_op(cumlogsumexp_op, Parts::beside_lines);
 
 const OpDef& record_of(ReduceKind kind) {
   for (const OpDef* op : {&cumsum_op, &cumprod_op, &cummax_op, &cummin_op})

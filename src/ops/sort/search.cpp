@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "comm/collectives/collectives.hpp"
-#include "graph/parts.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/sort/sort.hpp"
 #include "ops/build.hpp"
@@ -132,9 +131,9 @@ const OpDef searchsorted_op{
       return {{record(*args.node.op, make_params(p), {batched_in_front(args, 0), batched_in_front(args, 1)})},
               {0}};
     },
+    .parts = Parts::unreduced_dims,
 };
 const Registered registered(searchsorted_op);
-const HasParts parts_of_searchsorted_op(searchsorted_op, Parts::unreduced_dims);
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 #include "ops/sort/select.hpp"
 
 #include "comm/collectives/collectives.hpp"
-#include "graph/parts.hpp"
 #include "kernels/sort/select.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -75,10 +74,10 @@ const OpDef select_op{
       return {scatter_add_along(n, concatenate(from, -1), v.cotangents[0], v.in[0].ndim() - 1)};
     },
     .batch = batch_leading,
+    .parts = Parts::beside_lines,
     .same_bits = SameBits::always,
 };
 const Registered registered_select(select_op);
-const HasParts parts_of_select_op(select_op, Parts::beside_lines);
 
 }  // namespace
 

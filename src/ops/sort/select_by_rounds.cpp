@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-#include "graph/parts.hpp"
 #include "kernels/sort/count_digits.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -44,9 +43,9 @@ const OpDef count_digits_op{
     }},
     .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(2); },  // a step function
     .batch = batch_leading,
+    .parts = Parts::all_dims,
 };
 const Registered registered(count_digits_op);
-const HasParts parts_of_count_digits_op(count_digits_op, Parts::all_dims);
 
 // The float whose order key (order_key.hpp) this is.
 Array element_of_key(const Array& key, Dtype dtype) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "graph/parts.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/sort/sort.hpp"
@@ -166,6 +165,7 @@ const OpDef sort_op{
                       }},
     .vjp = sort_vjp,
     .batch = batch_leading,
+    .parts = Parts::beside_lines,
     .same_bits = SameBits::always,
 };
 
@@ -195,6 +195,7 @@ const OpDef argsort_op{
                       }},
     .vjp = [](const VjpArgs&) -> Cotangents { return {Array()}; },  // a step function
     .batch = batch_leading,
+    .parts = Parts::beside_lines,
 };
 
 // ---- sort_by_key: keys and a payload of at most 8 bytes ----
@@ -238,12 +239,10 @@ const OpDef sort_by_key_op{
       return result;
     },
     .batch = batch_leading,
+    .parts = Parts::beside_lines,
     .same_bits = SameBits::always,
 };
 const Registered registered[] = {Registered(sort_op), Registered(argsort_op), Registered(sort_by_key_op)};
-const HasParts parts_of_sort_op(sort_op, Parts::beside_lines);
-const HasParts parts_of_argsort_op(argsort_op, Parts::beside_lines);
-const HasParts parts_of_sort_by_key_op(sort_by_key_op, Parts::beside_lines);
 
 // Applies f along the last dim, after moving the dim there; then moves it back.
 template <class F> Array along_last(const Operand& x, int axis, F f) {

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/text.hpp"
-#include "graph/parts.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/sort/order_key.hpp"
@@ -98,10 +97,10 @@ const OpDef top_k_op{
       return {scatter_add_along(v.in[0].shape().back(), v.out[1], v.cotangents[0], v.in[0].ndim() - 1)};
     },
     .batch = batch_leading,
+    .parts = Parts::beside_lines,
     .same_bits = SameBits::always,
 };
 const Registered registered(top_k_op);
-const HasParts parts_of_top_k_op(top_k_op, Parts::beside_lines);
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 // Eigenvalues, Schur forms and pivots by LAPACK. ScaLAPACK cannot compute eigenvectors of real nonsymmetric
 // matrices, and its Schur form is worthwhile only from thousands of rows: below that one rank is faster.
 #include "kernels/spectral/nonsymmetric.hpp"
-#include "graph/parts.hpp"
 #include "ops/factor/factor_op.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/functions.hpp"
@@ -69,6 +68,7 @@ const OpDef eig_op{
     .runs = Kernel{run_eig<true>},
     .vjp = vjp_eig,
     .batch = batch_leading,
+    .parts = Parts::unreduced_dims,
     .same_bits = SameBits::whole_matrices,
     .may_fail = true,
 };
@@ -80,6 +80,7 @@ const OpDef eigvals_op{
     .runs = Kernel{run_eig<false>},
     .vjp = vjp_eigvals,
     .batch = batch_leading,
+    .parts = Parts::unreduced_dims,
     .same_bits = SameBits::whole_matrices,
     .may_fail = true,
 };
@@ -93,6 +94,7 @@ const OpDef schur_op{
     .runs = Kernel{run_schur},
     .vjp = NoRule{"a Schur form is not unique; differentiate eigvals, or the function that it is used for"},
     .batch = batch_leading,
+    .parts = Parts::unreduced_dims,
     .same_bits = SameBits::whole_matrices,
     .may_fail = true,
 };
@@ -106,14 +108,11 @@ const OpDef pivots_op{
     .runs = Kernel{run_pivots},
     .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(1); },  // a step function
     .batch = batch_leading,
+    .parts = Parts::all_dims,
     .same_bits = SameBits::whole_matrices,
 };
 const Registered registered[] = {Registered(eig_op), Registered(eigvals_op), Registered(schur_op),
                                  Registered(pivots_op)};
-const HasParts parts_of_eig_op(eig_op, Parts::unreduced_dims);
-const HasParts parts_of_eigvals_op(eigvals_op, Parts::unreduced_dims);
-const HasParts parts_of_schur_op(schur_op, Parts::unreduced_dims);
-const HasParts parts_of_pivots_op(pivots_op, Parts::all_dims);
 const TakesWorkspace takes[] = {
     {eig_op, workspace_of_eig<true>},
     {eigvals_op, workspace_of_eig<false>},

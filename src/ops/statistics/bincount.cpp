@@ -2,7 +2,6 @@
 // summed.
 #include <tessera/ops/statistics.hpp>
 
-#include "graph/parts.hpp"
 #include "kernels/sort/count_places.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -38,9 +37,9 @@ const OpDef count_places_op{
     }},
     .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(1); },  // integers
     .batch = count_batch,
+    .parts = Parts::all_dims,
 };
 const Registered registered(count_places_op);
-const HasParts parts_of_count_places_op(count_places_op, Parts::all_dims);
 
 Array integers(const Operand& x, std::int64_t length) {
   check_usable(x.array);

@@ -3,7 +3,6 @@
 // (ops/index/update/at.cpp).
 #include <tessera/ops/statistics.hpp>
 
-#include "graph/parts.hpp"
 #include "kernels/sort/sort.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -67,9 +66,9 @@ const OpDef count_bins_op{
     }},
     .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(2); },  // a step function
     .batch = batch_leading,
+    .parts = Parts::all_dims,
 };
 const Registered registered_count(count_bins_op);
-const HasParts parts_of_count_bins_op(count_bins_op, Parts::all_dims);
 
 Array counts_between(const Array& x, const Array& edges) {
   const Array counts = record(count_bins_op, no_params(), {edges, x});

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "graph/parts.hpp"
 #include "kernels/threads.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -176,10 +175,10 @@ const OpDef scatter_add_op{
                                  p.first, p.out_of_range)},
               {p.first}};
     },
+    .parts = Parts::all_dims,
 };
 
 const Registered registered[] = {Registered(scatter_op), Registered(scatter_add_op)};
-const HasParts parts_of_scatter_add_op(scatter_add_op, Parts::all_dims);
 
 }  // namespace
 
