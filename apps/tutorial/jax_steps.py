@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
 
 jax.config.update("jax_cpu_enable_async_dispatch", False)  # or collectives of eight devices wait for each other for ever on two cores
 now = ""

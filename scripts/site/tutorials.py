@@ -7,7 +7,6 @@ example in two languages.
 """
 import hashlib
 import json
-import pathlib
 import re
 
 NAMES = ["parallel_evaluation", "distributed_arrays_2022", "distributed_arrays_2024", "parallelism", "workshop"]

@@ -95,14 +95,14 @@ parameter_types = {
     **dict.fromkeys("rtol atol dx base d tol correction ddof rate momentum epsilon weight_decay keep_mean keep_square largest largest_norm negative_slope".split(), "float"),
     **dict.fromkeys("mode method side indexing kind expression axis_name path norm string title".split(), "str"),
     "axis": "Axes", "axes": "Axes", "dtype": "DtypeLike", "shape": "Shape", "s": "Sequence[int]", "device": "Union[Device, Sharding, PositionalSharding]",
-    "sharding": "Sharding", "key": "Key", "mesh": "Mesh", "spec": "PartitionSpec", "batch_spec": "PartitionSpec", "sizes": "Sequence[int]", "reps": "Shape", "tree": "_T",
+    "sharding": "Sharding", "key": "Key", "mesh": "Mesh", "batch_spec": "PartitionSpec", "sizes": "Sequence[int]", "reps": "Shape", "tree": "_T",
     "shift": "Union[int, Sequence[int]]", "repeats": "Union[int, Sequence[int], ArrayLike]", "argnums": "Union[int, Sequence[int]]", "range": "Tuple[float, float]",
     "static_argnums": "Union[int, Sequence[int]]", "static_argnames": "Union[str, Sequence[str]]", "donate_argnums": "Union[int, Sequence[int]]", "perm": "Sequence[Tuple[int, int]]",
     **dict.fromkeys("start stop step constant_values end_values".split(), "Union[int, float, complex]"), **dict.fromkeys("min max spacing steps".split(), "ArrayLike"),
     "m": "int", "boundary": "str", "decimals": "int", "ndim": "int", "places": "Union[int, slice, Sequence[int]]", "functions": "Sequence[Union[Callable[..., Any], ArrayLike]]",
     "to_end": "ArrayLike", "to_begin": "ArrayLike", "discont": "float", "period": "float", "prevent_cse": "bool", "axis_size": "int", "bins": "Union[int, ArrayLike]", "from_": "Union[Array, DtypeLike]", "to": "DtypeLike", "digits": "int",
-    "pad_width": "Union[int, Sequence[Union[int, Sequence[int]]]]", "devices": "Sequence[Device]", "where": "ArrayLike", "stream": "None", "max_version": "Tuple[int, int]",
-    "dl_device": "Tuple[int, int]", "api_version": "str", "names": "Sequence[str]", "labels": "Sequence[str]", "parameters": "_T", "network": "Sequence[Dense]",
+    "pad_width": "Union[int, Sequence[Union[int, Sequence[int]]]]", "devices": "Sequence[Device]", "where": "ArrayLike",
+    "api_version": "str", "names": "Sequence[str]", "labels": "Sequence[str]", "parameters": "_T", "network": "Sequence[Dense]",
     "source": "Union[int, Sequence[int]]", "destination": "Union[int, Sequence[int]]", "init_val": "_T", "init": "_T",
     **dict.fromkeys("obj fill_value communicator definition value backend".split(), "object"), **dict.fromkeys("query scale shift weight table mask y".split(), "ArrayLike"),
     **dict.fromkeys("start_indices limit_indices strides dimensions broadcast_dimensions slice_sizes static_broadcasted_argnums nondiff_argnums".split(), "Sequence[int]"),
@@ -140,7 +140,7 @@ parameters_of = {
 functions_of_trees = {"device_put", "with_sharding_constraint", "block_until_ready", "stop_gradient", "psum", "pmean", "pmax", "pmin", "ppermute", "pbroadcast", "psum_scatter", "all_gather", "all_to_all", "pshuffle",
                       "pswapaxes"}
 # Results; what is not named here is one array in these modules, and unknown in the others.
-array_modules = {f"tessera.{m}" for m in "_methods _numeric _more _create _elementwise _shapes _reductions _searching _products _primitives _convolutions _matrices _at linalg fft nn lax random special signal".split()}
+array_modules = {f"tessera.{m}" for m in "_methods _numeric _derived _edits _indices _polynomials _segments _control _create _elementwise _shapes _reductions _searching _products _primitives _convolutions _matrices _at linalg fft nn lax random special signal".split()}
 results = {
     **dict.fromkeys(("__str__", "__format__"), "str"), "__delattr__": "None",
     **dict.fromkeys("array_repr array_str keystr".split(), "str"), **dict.fromkeys("frombuffer fromiter index_take".split(), "Array"), **dict.fromkeys("issubdtype all_leaves".split(), "bool"),
@@ -157,14 +157,14 @@ results = {
     **dict.fromkeys(("promote_types", "result_type"), "dtype"), "copy_to_numpy": "numpy.ndarray", "einsum_path_text": "str", "make_jaxpr_text": "str", "explain": "Explanation", "advise": "Advice", "simulate": "Simulation", "custom_op": "Callable[..., Any]", "reproducible": "ContextManager[None]",
     "dense": "Dense", "layer_norm": "LayerNorm", "embedding": "Embedding", "mlp": "List[Dense]", "split_in_pairs": "List[Dense]", "shuffled_batches": "Batches",
     **dict.fromkeys("grad value_and_grad jacrev jacfwd jacobian hessian jit vmap pmap shard_map checkpoint remat train_step".split(), "Callable[..., Any]"),
-    **dict.fromkeys(functions_of_trees, "_T"), "tree_leaves": "List[Array]", "tree_flatten": "Tuple[List[Array], Any]", "while_loop": "_T", "fori_loop": "_T",
+    **dict.fromkeys(functions_of_trees, "_T"), "tree_leaves": "List[Array]", "while_loop": "_T", "fori_loop": "_T",
     **dict.fromkeys("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __imatmul__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__".split(), "Array"), "__format__": "str",
     "__reduce__": "Tuple[object, ...]", "checkpoint_name": "_T", "__array_function__": "object", "__array_ufunc__": "object", "all_devices": "object", "open_zarr": "object", "open_netcdf": "object", "follow": "None", "isel": "Array", "load": "Array", "ndim": "int", "device_of": "object", "placed": "Array", "gathering": "ContextManager[None]", "rows_of": "Iterator[Array]", "linked": "_T", "giving_views": "Callable[..., Any]", "refuse_out": "None",
     "isrealobj": "bool", "isscalar": "bool", "modf": array_pair, **dict.fromkeys("diag_indices diag_indices_from tril_indices_from triu_indices_from ix_".split(), "Tuple[Array, ...]"),
     "default_backend": "str", "tolist": "list", "__array__": "numpy.ndarray", "__iter__": "Iterator[Array]", "__contains__": "bool", "__divmod__": array_pair, "__rdivmod__": array_pair, "__len__": "int",
     "__dlpack_device__": "Tuple[int, int]", "__array_namespace__": "Any", "__dlpack__": "object", "__setitem__": "None", "linearize": "Tuple[Any, Callable[..., Any]]",
     "device_get": "Any", "vjp": "Tuple[Any, Callable[..., Any]]", "tree_map": "_T", "eval_shape": "Any", "__copy__": "Array", "__deepcopy__": "Array", "attach": "None",
-    "make_jaxpr_text": "str", "start": "Any", "update": "Tuple[_T, Any]", "callback": "None", "print": "None", "visualize_array_sharding": "None", "visualize_sharding": "None",
+    "make_jaxpr_text": "str", "callback": "None", "print": "None", "visualize_array_sharding": "None", "visualize_sharding": "None",
     "global_norm": "Array", "clip_by_global_norm": "_T", "plot": "None", "axis_size": "int", "__init__": "None", "__setattr__": "None",
     "iscomplexobj": "bool", "device_get": "Any", "split": "Union[List[Array], List[Key], Array]", "key": "Key", "PRNGKey": "Key", "cond": "Any", "switch": "Any", "map": "Any", "scan": "Tuple[_T, Any]",
     **dict.fromkeys("psum_scatter all_gather all_to_all pshuffle pswapaxes".split(), "_T"), "associative_scan": "_T", "polydiv": array_pair, "vectorize": "Callable[..., Any]",

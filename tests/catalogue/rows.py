@@ -87,7 +87,7 @@ def cpp(table):
             text += [mark, f"void refused_{row.line}() {{ {keys if re.search(chr(92) + 'bk' + chr(92) + 'b', row.refused) else ''}(void)({row.refused}); }}"]
         refused = f"refused_{row.line}" if row.refused != "-" else "nullptr"
         entries.append(f"    {{{quoted(row.name)}, {quoted(row.operands)}, {quoted(row.laws)}, row_{row.line}, {refused}, {quoted(table.name)}, {row.line}}},")
-    text += ['#line 1 "generated"', f"const Row rows_here[] = {{", *entries, "};", "const bool are_known = know_rows(rows_here);", "}", "}"]
+    text += ['#line 1 "generated"', "const Row rows_here[] = {", *entries, "};", "const bool are_known = know_rows(rows_here);", "}", "}"]
     return "\n".join(text) + "\n"
 
 

@@ -3,7 +3,6 @@
 
 One with Open MPI from PyPI, one with MPICH, one without MPI; mpi4py in the first two.
 """
-import os
 import pathlib
 import re
 import shutil

@@ -4,7 +4,6 @@
 Each ends with the status of its own, after one save, and its next start goes on to what an undisturbed run reaches."""
 import atexit
 import os
-import pathlib
 import pty
 import re
 import select

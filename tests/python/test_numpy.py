@@ -144,7 +144,7 @@ class Vectorized(unittest.TestCase):
 
 
 class Numeric(unittest.TestCase):
-    # Written from other functions, in tessera/_more.py.
+    # Written from other functions.
     more = {
         "around": lambda m, x: m.around(x * 1.234, 1), "round": lambda m, x: m.round(x), "fabs": lambda m, x: m.fabs(x), "fix": lambda m, x: m.fix(x), "modf": lambda m, x: m.modf(x * 1.5)[0],
         "whole part": lambda m, x: m.modf(x * 1.5)[1], "isposinf": lambda m, x: m.isposinf(m.where(x > 2, np.float32(np.inf), x)), "degrees": lambda m, x: m.degrees(x), "rint": lambda m, x: m.rint(x),

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 import tessera as ts
-from layouts import assert_same, shardings, values
+from layouts import assert_same, shardings
 
 _random = np.random.RandomState(28)
 OPERANDS = {

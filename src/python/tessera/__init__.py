@@ -11,7 +11,7 @@ Every process runs the whole program. What reads a value (float(x), print(x), nu
 """
 import sys as _sys
 
-from . import _runtime  # starts the runtime before anything else asks for devices
+from . import _runtime  # noqa: F401  starts the runtime before anything else asks for devices
 from . import _core
 from ._runtime import attach  # noqa: F401
 from ._core import (  # noqa: F401

@@ -2,6 +2,7 @@
 import math
 
 from . import _core
+from ._control import fori_loop
 from ._create import _array, asarray
 
 __all__ = ["block_diag", "cho_factor", "cho_solve", "circulant", "companion", "convolution_matrix", "dft", "eigh_tridiagonal", "expm_frechet", "fiedler", "hadamard", "hankel", "hilbert", "invhilbert",
@@ -145,7 +146,6 @@ def qr_multiply(a, c, mode="right"):
 
 def solve_sylvester(A, B, C):  # noqa: N803
     """x of A x + x B = C: Bartels and Stewart 1972, by complex Schur forms, one triangular solve for each column of C. The Schur forms gather split matrices, as linalg.schur does."""
-    from . import lax
     A, B, C = _array(A, C), _array(B, C), _array(C)  # noqa: N806
     wide = _core.add(_core.add(A.reshape(-1)[:1], B.reshape(-1)[:1]), C.reshape(-1)[:1]).dtype
     as_complex = "complex128" if wide.itemsize == 8 and wide.kind == "f" or wide.itemsize == 16 else "complex64"
@@ -156,11 +156,11 @@ def solve_sylvester(A, B, C):  # noqa: N803
 
     def column(k, found):
         """(s + t[k, k]) y_k = right_k - sum over j < k of y_j t[j, k]; later columns are still 0."""
-        of_t, of_right = (lax.dynamic_slice_in_dim(x, k, 1, 1) for x in (t, right))
-        shift = lax.dynamic_slice(t, (k, k), (1, 1))
+        of_t, of_right = (_core.dynamic_slice(x, [0, k], [x.shape[0], 1]) for x in (t, right))
+        shift = _core.dynamic_slice(t, [k, k], [1, 1])
         y = _l.triangular_solve(_core.add(s, _core.multiply(unit, shift)), _core.subtract(of_right, _core.matmul(found, of_t)), lower=False)
-        return lax.dynamic_update_slice_in_dim(found, y, k, 1)
+        return _core.dynamic_update_slice(found, y, [0, k])
 
-    found = lax.fori_loop(0, C.shape[1], column, _core.zeros(C.shape, as_complex))
+    found = fori_loop(0, C.shape[1], column, _core.zeros(C.shape, as_complex))
     x = _core.matmul(_core.matmul(u, found), _core.conj(_core.swapaxes(v, 0, 1)))
     return x if wide.kind == "c" else _core.astype(_core.real(x), wide)

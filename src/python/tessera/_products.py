@@ -1,16 +1,15 @@
-"""Products, differences, polynomials."""
+"""Products, differences, stencils."""
 import builtins
-import collections
 import string
 
 from . import _core
 from ._create import _array, _arrays
-from ._dtypes import finfo, result_type
+from ._dtypes import result_type
 from ._reductions import sum
 from ._shapes import broadcast_arrays, concatenate, moveaxis
 
 __all__ = ["apply_along_axis", "corrcoef", "cov", "cross", "diff", "gradient", "tensordot", "vdot", "vecdot", "vecmat", "matvec",
-           "einsum", "einsum_path_text", "stencil", "angle", "polyfit", "polyint"]
+           "einsum", "einsum_path_text", "stencil", "angle"]
 
 def tensordot(x1, x2, /, axes=2):
     """The last n dims of x1 with the first n of x2, or the named axes pairwise."""
@@ -138,50 +137,6 @@ def einsum(expression, *operands, **options):
 def angle(x, deg=False, *, degrees=False):
     """The angle of a complex number, in (-pi, pi], or in degrees; of a real one 0 or pi."""
     return _core.angle(x, bool(deg or degrees))
-
-
-def polyint(coefficients, m=1, k=None):
-    """The m-th integral, with k as its constants of integration: a number, or the first constant first."""
-    if k is None:
-        return _core.polyint(coefficients, m)
-    constants = [k] * m if not isinstance(k, (list, tuple)) and not getattr(k, "ndim", 0) else list(k)
-    if len(constants) != m:
-        raise ValueError(f"polyint at {_core.here()}: {len(constants)} constants for {m} integrations; give one, or one for each")
-    for constant in constants:
-        coefficients = _core.polyint(coefficients, 1)
-        coefficients = coefficients.at[-1].set(constant)
-    return coefficients
-
-
-PolynomialFit = collections.namedtuple("PolynomialFit", "coefficients residuals rank singular_values rcond", module="tessera")
-
-
-def polyfit(x, y, degree=None, rcond=None, full=False, w=None, cov=False, *, deg=None):
-    """The polynomial of a degree that fits y, or each column of y, at x best, by least squares with weights w. With full also the residuals, rank, singular values
-    and rcond, with cov the covariances of the coefficients."""
-    degree = deg if degree is None else degree
-    x, y = _arrays((x, y))
-    if rcond is None and w is None and y.ndim == 1 and not (full or cov):
-        return _core.polyfit(x, y, degree)
-    from . import linalg
-    powers = _core.vander(x if x.dtype.kind in "fc" else _core.astype(x, _core.float32), degree + 1)
-    if w is not None:
-        w = _array(w, x)
-        powers, y = powers * _core.expand_dims(w, 1), y * (w if y.ndim == 1 else _core.expand_dims(w, 1))
-    length = _core.sqrt(sum(_core.square(_core.abs(powers)), 0))
-    powers = powers / length
-    rcond = x.size * float(finfo(powers.dtype).eps) if rcond is None else rcond
-    found, residuals, rank, singular_values = linalg.lstsq(powers, y, rcond)
-    found = found / (length if y.ndim == 1 else _core.expand_dims(length, 1))
-    if full:
-        return PolynomialFit(found, residuals, rank, singular_values, rcond)
-    if not cov:
-        return found
-    spread = linalg.inv(_core.matmul(_core.conj(powers).T, powers)) / _core.outer(length, length)
-    if cov != "unscaled":
-        residuals = residuals / (x.size - degree - 1)
-        spread = spread * residuals if y.ndim == 1 else _core.expand_dims(spread, 2) * residuals
-    return found, spread
 
 
 def einsum_path_text(expression, *operands):

@@ -2,12 +2,17 @@
 import math as _math
 from collections import namedtuple as _namedtuple
 
-from . import _core, _standard
+from . import _core
 from ._core.linalg import *  # noqa: F401,F403
 from ._core import outer as _outer, matmul, multi_dot  # noqa: F401
 from ._core.errors import LinAlgError  # noqa: F401
 from ._matrices import *  # noqa: F401,F403
-from ._standard import cross, diagonal as _diagonal, matrix_transpose, tensordot, vecdot  # noqa: F401
+from ._create import _array, _arrays
+from ._dtypes import finfo as _finfo
+from ._products import cross, tensordot, vecdot  # noqa: F401
+from ._reductions import sum as _sum
+from ._searching import sort as _sort
+from ._shapes import concatenate as _concatenate, diagonal as _diagonal, flip as _flip, matrix_transpose, ndim as _ndim
 
 _l = _core.linalg
 _Svd = _namedtuple("SVD", "U S Vh", module="tessera")
@@ -15,8 +20,8 @@ _Svd = _namedtuple("SVD", "U S Vh", module="tessera")
 
 def outer(x1, x2, /):
     """x1[i] x2[j] of two vectors."""
-    if _standard.ndim(x1) != 1 or _standard.ndim(x2) != 1:
-        raise _core.errors.ShapeError(f"linalg.outer at {_core.here()}: operands have {_standard.ndim(x1)} and {_standard.ndim(x2)} dimensions; it takes vectors")
+    if _ndim(x1) != 1 or _ndim(x2) != 1:
+        raise _core.errors.ShapeError(f"linalg.outer at {_core.here()}: operands have {_ndim(x1)} and {_ndim(x2)} dimensions; it takes vectors")
     return _outer(x1, x2)
 
 
@@ -33,7 +38,7 @@ def diagonal(x, /, *, offset=0):
 
 def trace(x, /, *, offset=0, dtype=None):
     """The sums of the diagonals of the last two axes."""
-    return _standard.sum(diagonal(x, offset=offset), -1, dtype)
+    return _sum(diagonal(x, offset=offset), -1, dtype)
 
 
 def matrix_power(x, n, /):
@@ -50,7 +55,7 @@ def qr(x, /, mode="reduced"):
     m, n = x.shape[-2:]
     if m <= n:
         return _l.qr(x)
-    wide = _standard.concatenate([x, _core.broadcast_to(_core.eye(m, m, 0, x.dtype), x.shape[:-2] + (m, m))], -1)
+    wide = _concatenate([x, _core.broadcast_to(_core.eye(m, m, 0, x.dtype), x.shape[:-2] + (m, m))], -1)
     full = _l.qr(wide)
     return type(full)(full.Q, full.R[..., :n])
 
@@ -59,7 +64,7 @@ def _triangle(x, uplo):
     """The matrix whose lower triangle counts, of NumPy's UPLO."""
     if uplo not in ("L", "U"):
         raise ValueError(f"UPLO at {_core.here()} is {uplo!r}; it is 'L' or 'U'")
-    return x if uplo == "L" else _core.conj(matrix_transpose(_standard._array(x)))
+    return x if uplo == "L" else _core.conj(matrix_transpose(_array(x)))
 
 
 def eigh(x, /, b=None, UPLO="L"):  # noqa: N803
@@ -84,14 +89,14 @@ def _hermitian_svd(x):
 def svd(x, /, full_matrices=True, compute_uv=True, hermitian=False):
     """x = U diag(S) Vh. The eigenvectors of a Hermitian matrix give it as well, and sooner."""
     if hermitian:
-        return _Svd(*_hermitian_svd(x)) if compute_uv else _standard.flip(_standard.sort(_core.abs(_l.eigvalsh(x))), -1)
+        return _Svd(*_hermitian_svd(x)) if compute_uv else _flip(_sort(_core.abs(_l.eigvalsh(x))), -1)
     return _l.svd(x, full_matrices) if compute_uv else _l.svdvals(x)
 
 
 def _rounding(x):
     """NumPy's rtol where none is given, of the standard: the larger extent times eps."""
-    x = _standard._array(x)
-    return max(x.shape[-2:]) * float(_standard.finfo(x.dtype).eps)
+    x = _array(x)
+    return max(x.shape[-2:]) * float(_finfo(x.dtype).eps)
 
 
 def _tolerance(x, s, rtol, default):
@@ -131,7 +136,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """Norms over one axis, over several axes taken as one, or of all elements."""
-    x = _standard._array(x)
+    x = _array(x)
     if axis is None or not isinstance(axis, int):
         axes = tuple(range(x.ndim)) if axis is None else tuple(a % x.ndim for a in axis)
         rest = [d for d in range(x.ndim) if d not in axes]
@@ -143,7 +148,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 
 def norm(x, ord=None, axis=None, keepdims=False):
     """numpy.linalg.norm."""
-    x = _standard._array(x)
+    x = _array(x)
     if ord is None:
         return vector_norm(x, axis=axis, keepdims=keepdims)
     return _l.norm(x, ord if isinstance(ord, str) else float(ord), axis, keepdims)
@@ -158,9 +163,9 @@ def lstsq(a, b, rcond=None):
     residuals are |a x - b|^2 of each column of b where a has more rows than columns, whatever its rank; s are the singular values of a, of which those
     up to rcond times the largest count as 0 (None: machine precision times the larger extent).
     """
-    a, b = _standard._arrays([a, b])
+    a, b = _arrays([a, b])
     s = _l.svdvals(a)
-    smallest = _standard.finfo(s.dtype).eps * max(a.shape) if rcond is None or rcond < 0 else rcond
+    smallest = _finfo(s.dtype).eps * max(a.shape) if rcond is None or rcond < 0 else rcond
     x = _l.lstsq(a, b) if rcond is None or rcond < 0 else matmul(pinv(a, rtol=rcond), b)
     rank = _core.count_nonzero(_core.greater(s, _core.multiply(_core.max(s), smallest)))
     rest = _core.square(_core.abs(matmul(a, x) - b))
@@ -170,7 +175,7 @@ def lstsq(a, b, rcond=None):
 
 def tensorinv(a, ind=2):
     """The inverse of a for tensordot(a, b, ind); the first `ind` extents have the same product as the others."""
-    a = _standard._array(a)
+    a = _array(a)
     front, rest = a.shape[:ind], a.shape[ind:]
     if ind <= 0 or _math.prod(front) != _math.prod(rest):
         raise _core.errors.ShapeError(f"tensorinv at {_core.here()}: {a.shape} parted at {ind} is no square: {_math.prod(front)} and {_math.prod(rest)}")

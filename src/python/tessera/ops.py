@@ -1,2 +1,2 @@
 """jax.ops's names: reductions of segments."""
-from ._more import segment_max, segment_min, segment_prod, segment_sum  # noqa: F401
+from ._segments import segment_max, segment_min, segment_prod, segment_sum  # noqa: F401

@@ -75,19 +75,19 @@ def names():
     import dask.array  # noqa: F401
     import einops
     import einops.array_api
-    import opt_einsum
-    import scipy.cluster.hierarchy
+    import opt_einsum  # noqa: F401
+    import scipy.cluster.hierarchy  # noqa: F401
     import sklearn
     import xarray
-    from scipy import cluster, differentiate, fft, integrate, interpolate, linalg, ndimage, optimize, signal, spatial, special, stats
-    from scipy.optimize import elementwise
-    from scipy.spatial.transform import Rotation
-    from sklearn import decomposition, linear_model, metrics, preprocessing
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    from sklearn.metrics import pairwise
-    from sklearn.mixture import GaussianMixture
-    from sklearn.model_selection import train_test_split
-    from sklearn.naive_bayes import GaussianNB
+    from scipy import cluster, differentiate, fft, integrate, interpolate, linalg, ndimage, optimize, signal, spatial, special, stats  # noqa: F401
+    from scipy.optimize import elementwise  # noqa: F401
+    from scipy.spatial.transform import Rotation  # noqa: F401
+    from sklearn import decomposition, linear_model, metrics, preprocessing  # noqa: F401
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis  # noqa: F401
+    from sklearn.metrics import pairwise  # noqa: F401
+    from sklearn.mixture import GaussianMixture  # noqa: F401
+    from sklearn.model_selection import train_test_split  # noqa: F401
+    from sklearn.naive_bayes import GaussianNB  # noqa: F401
     import tessera.einops  # noqa: F401  the backend of plain einops
     sklearn.set_config(array_api_dispatch=True)
     known = dict(vq=cluster.vq, hierarchy=cluster.hierarchy, distance=spatial.distance, compat=array_api_compat, einops_api=einops.array_api, da=lambda x: xarray.DataArray(x, dims=("a", "b")), np=np)

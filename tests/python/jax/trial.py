@@ -332,7 +332,7 @@ def with_blackjax():
 def with_numpyro():
     import numpyro
     import numpyro.distributions as dist
-    from numpyro.infer import MCMC, NUTS, SVI, Predictive, Trace_ELBO, autoguide
+    from numpyro.infer import NUTS, SVI, Predictive, Trace_ELBO, autoguide
 
     def eight_schools(y):
         mu, tau = numpyro.sample("mu", dist.Normal(0, 5)), numpyro.sample("tau", dist.HalfCauchy(5))

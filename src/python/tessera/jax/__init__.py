@@ -8,7 +8,6 @@
 
 An unchanged program runs by `tessera run -n 8 -m tessera.jax program.py`. Needs JAX 0.6 or newer.
 """
-from .. import _core
 from . import _setup  # noqa: F401  before JAX makes its devices
 from . import rules  # noqa: F401
 from ._interpret import NotCarried, known_primitives  # noqa: F401

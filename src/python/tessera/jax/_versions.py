@@ -20,7 +20,7 @@ from jax._src import config, core, source_info_util
 try:
     from jax._src import prng
 except ImportError:
-    from jax._src.random import prng
+    from jax._src.random import prng  # noqa: F401
 
 jax_jit = jax.jit  # JAX's own: the runner puts another one in its place
 version = tuple(int(part) for part in jax.__version__.split(".")[:3])

@@ -2,7 +2,7 @@
 import numpy as np
 
 from ... import _core as c, _primitives
-from .._interpret import refuse, rule
+from .._interpret import rule
 from .._values import dtype, number_like
 
 _same = {

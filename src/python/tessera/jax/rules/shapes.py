@@ -2,7 +2,7 @@
 from ... import _core as c
 from ..._convolutions import pad
 from .._interpret import rule
-from .._values import dtype, dtype_of, is_key, number_like, shape_of
+from .._values import dtype_of, number_like, shape_of
 
 
 @rule("broadcast_in_dim")
