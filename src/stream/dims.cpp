@@ -15,7 +15,8 @@ namespace {
 
 bool has_parts(const OpDef& op, bool is_reduced) {
   const Parts parts = parts_of(op);
-  return parts == Parts::all_dims || (parts == Parts::unreduced_dims && !is_reduced);
+  return parts == Parts::all_dims || parts == Parts::tree_nodes ||
+         (parts == Parts::unreduced_dims && !is_reduced);
 }
 
 FactorRule rule_on(const Node& node) {

@@ -4,9 +4,11 @@
 #include <tessera/ops.hpp>
 
 #include <algorithm>
+#include <bit>
 
 #include "ops/build.hpp"
 #include "stream/file_source.hpp"
+#include "stream/tree_of_slabs.hpp"
 
 namespace tessera::stream {
 namespace {
@@ -110,6 +112,8 @@ class Walk {
     walker_.begin_pass(cut);
     std::vector<Array> sums;
     for (const Range& slab : walker_.slabs(program_.extent, program_.length)) one_slab(pass, slab, sums);
+    for (auto& [i, tree] : trees_) sums[i] = tree.root(join_of(pass.summed(i)));
+    trees_.clear();
     set_partials(pass, sums);
   }
   // Slabs of which each rank has as many indices, as all but the last one have.
@@ -193,6 +197,7 @@ class Walk {
     leaves.clear();
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const Array& x = pass.summed(i);
+      if (is_tree(*x.node())) continue;
       const bool is_last_alone = roots[i].ndim() < sums[i].ndim();
       roots[i] = combined(parts_combine_by(*x.node()),
                           is_last_alone ? combined_by_ranks(x, sums[i]) : sums[i], roots[i]);
@@ -203,12 +208,25 @@ class Walk {
     roots.clear();
     std::size_t at = pass.count();
     sums.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at));
+    for (std::size_t i = 0; i < at; ++i)
+      if (is_tree(*pass.summed(i).node())) add_to_tree(i, pass.summed(i), slab, std::move(sums[i]));
     for (const CentredSum* centred : pass.centred) shifts_[id_of(centred->mean)] = values[at++];
     for (const Node* node : running_) carries_[node] = values[at++];
     for (const auto i : pass.results) {
       if (!wanted_[i].is_stored) kept_[i].push_back(std::move(values[at]));
       ++at;
     }
+  }
+
+  TreeOfSlabs::Join join_of(const Array& x) {
+    return [this, kind = parts_combine_by(*x.node())](const Array& left, const Array& right) {
+      return walker_.compute({combined(kind, left, right)})[0];
+    };
+  }
+  void add_to_tree(std::size_t i, const Array& x, const Range& slab, Array node) {
+    if (slab.start == 0)  // as many nodes wait as the number of slabs has digits
+      walker_.hold(node, std::bit_width(static_cast<std::uint64_t>(program_.extent / slab.size())));
+    trees_[i].add(std::move(node), join_of(x));
   }
 
   Array joined(std::size_t i) {
@@ -225,8 +243,9 @@ class Walk {
   std::vector<Array> partials_;
   std::vector<const Node*> running_;  // running sums of the slab that was recorded last
   SlabRecorder::Carries carries_;
-  std::map<ValueId, Array> shifts_;       // of this pass, by the means that they stand for
-  std::vector<std::vector<Array>> kept_;  // slabs of each wanted value
+  std::map<std::size_t, TreeOfSlabs> trees_;  // of this pass, by the numbers of their sums
+  std::map<ValueId, Array> shifts_;           // of this pass, by the means that they stand for
+  std::vector<std::vector<Array>> kept_;      // slabs of each wanted value
 };
 
 }  // namespace

@@ -44,6 +44,8 @@ class Walker {
   // The values of one slab; the last ones are those of these wanted values.
   virtual std::vector<Array> compute_slab(const std::vector<Array>& roots,
                                           const std::vector<std::size_t>& wanted, const Range& slab) = 0;
+  // So many values like this one stay until the end of the pass.
+  virtual void hold(const Array&, std::int64_t /*copies*/) {}
   // The slabs to walk through, of at most `length`.
   virtual std::vector<Range> slabs(std::int64_t extent, std::int64_t length) = 0;
 };

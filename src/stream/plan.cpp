@@ -1,6 +1,7 @@
 #include "stream/plan.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "api/memory.hpp"
@@ -8,6 +9,7 @@
 #include "base/text.hpp"
 #include "compile/cost.hpp"
 #include "compile/pipeline.hpp"
+#include "kernels/reduce/tree.hpp"
 #include "ops/build.hpp"
 #include "stream/file_source.hpp"
 #include "types/buffer.hpp"
@@ -37,6 +39,7 @@ class Planner : public Walker {
     return values;
   }
   void begin_pass(const std::vector<CutValue>& cut) override { cut_ = cut; }
+  void hold(const Array& x, std::int64_t copies) override { held_ += copies * bytes_of(x); }
   std::vector<Range> slabs(std::int64_t extent, std::int64_t length) override {
     extent_ = extent;
     count_ = (extent + length - 1) / length;
@@ -194,8 +197,17 @@ void choose_length(Stage& stage, const Room& room) {
     stage.facts = facts_for(stage, room.held, stage.length);
     return stage.facts.peak_bytes <= room.bytes;
   };
+  const bool has_trees =
+      std::any_of(stage.graph.nodes.begin(), stage.graph.nodes.end(), [&](const auto& node) {
+        return stage.roles.of.at(node.get()).kind == Role::partial && is_tree(*node);
+      });
+  const std::int64_t least = has_trees ? kernels::least_part : 1;
+  const auto usable = [&](std::int64_t length) {  // slabs of trees have 2^k indices
+    if (!has_trees || length >= stage.extent) return length;
+    return std::max(least, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(length))));
+  };
   if (room.slab > 0) {
-    take(room.slab);
+    take(usable(room.slab));
     return;
   }
   std::int64_t per_index = 1, chunk = 1;
@@ -214,16 +226,16 @@ void choose_length(Stage& stage, const Room& room) {
   const auto ranks = static_cast<std::int64_t>(device_count());
   const auto rounded = [&](std::int64_t length) {
     for (const auto unit : {chunk * ranks, chunk, ranks})
-      if (length >= unit) return length / unit * unit;
-    return length;
+      if (length >= unit) return usable(length / unit * unit);
+    return usable(length);
   };
   std::int64_t length =
       rounded(std::min(stage.extent, std::max<std::int64_t>(1, enough * ranks / per_index)));
-  while (!take(length) && length > 1) {
+  while (!take(length) && length > least) {
     // The peak is nearly a line in the length: aims below the room, and at least a tenth shorter.
     const double ratio = static_cast<double>(room.bytes) / static_cast<double>(stage.facts.peak_bytes);
     const auto aim = static_cast<std::int64_t>(static_cast<double>(length) * std::clamp(ratio, 0.05, 0.9));
-    length = std::max<std::int64_t>(1, rounded(aim));
+    length = std::max(least, rounded(aim));
   }
 }
 

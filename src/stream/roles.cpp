@@ -56,7 +56,7 @@ class Finder {
   }
   Role streamed_role(const Node& node, int pass) {
     const auto link = link_in(node, dims_, roles_.dim_class);
-    if (node.same_bits && (!link || link->is_reduced))
+    if (node.same_bits && (!link || (link->is_reduced && !is_tree(node))))
       refuse(node, "adds up in the order of a ReproducibleScope, which slabs do not keep");
     if (!link) {
       refuse(node, "needs all of the dim at a time (" + reason(node) + ")");
@@ -106,6 +106,8 @@ std::optional<DimLink> link_in(const Node& node, const DimClasses& dims, int dim
     if (carries(link, node, dims, dim_class)) return link;
   return std::nullopt;
 }
+
+bool is_tree(const Node& node) { return parts_of(*node.op) == Parts::tree_nodes; }
 
 Roles roles_in(const Graph& graph, const DimClasses& dims, int dim_class) {
   return Finder(graph, dims, dim_class).found();

@@ -31,6 +31,8 @@ struct Roles {
   const Role& role(const Array& x) const { return of.at(x.node().get()); }
 };
 Roles roles_in(const Graph&, const DimClasses&, int dim_class);
+// A sum or product of a ReproducibleScope: slabs of 2^k indices make nodes of its tree.
+bool is_tree(const Node&);
 
 // The link of a node that carries the streamed dim in all its operands; nullopt if the node mixes positions.
 std::optional<DimLink> link_in(const Node&, const DimClasses&, int dim_class);

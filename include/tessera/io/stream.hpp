@@ -70,7 +70,8 @@ struct ComputeOptions {
   std::int64_t slab = 0;  ///< extent of a slab along the streamed dim; 0: as large as the limit allows
 };
 /// The values of expressions on files, in memory. Collective over all ranks. Several results share the
-/// passes. Sums add up slab by slab, so that their last digits depend on the slabs. Expressions without
+/// passes. Sums add up slab by slab, so that their last digits depend on the slabs; in a ReproducibleScope
+/// slabs have 2^k indices, at least 64, and sums have the bits that they have in memory. Expressions without
 /// files are evaluated. MemoryError, before anything is read, if the program needs more than the limit even
 /// with the smallest slab; ArgumentError if each dim of the files is needed whole by some op, with that op
 /// and its line.

@@ -229,9 +229,13 @@ HWY_EXPORT(MakeNodes);
 HWY_EXPORT(JoinNodes);
 HWY_EXPORT(ReduceLines);
 
-std::int64_t end_of_leaves(std::int64_t extent, std::int64_t inner) {
+bool has_leaves(std::int64_t extent, std::int64_t inner) {
   constexpr std::int64_t shortest = 4096;
-  return extent >= shortest && inner < leaf_columns ? extent & -leaf : 0;
+  return extent >= shortest && inner < leaf_columns;
+}
+std::int64_t end_of_leaves(std::int64_t extent) {
+  static_assert(least_part == leaf);
+  return extent & -leaf;
 }
 
 std::vector<TreeNode> nodes_of(std::int64_t first, std::int64_t count, std::int64_t leaves) {

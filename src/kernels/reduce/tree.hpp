@@ -31,10 +31,14 @@
 
 namespace tessera::kernels {
 
-// The position before which a line of `extent` elements, `inner` apart in the global array, is divided into
-// leaves; 0: it has none. Short lines have none, because a rank that holds a part of a leaf must send its
-// elements.
-std::int64_t end_of_leaves(std::int64_t extent, std::int64_t inner);
+// Whether a line of `extent` elements, `inner` apart in the global array, has leaves. Short lines have none,
+// because a rank that holds a part of a leaf must send its elements.
+bool has_leaves(std::int64_t extent, std::int64_t inner);
+// The position where the last complete leaf of such a line ends.
+std::int64_t end_of_leaves(std::int64_t extent);
+// The least 2^k for which a part of a line that begins at a multiple of it, and is as long or reaches the
+// line's end, gives a node of the line's tree.
+inline constexpr std::int64_t least_part = 64;
 
 struct TreeNode {
   std::int64_t first = 0;  // position in the tree

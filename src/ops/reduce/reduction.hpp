@@ -8,8 +8,12 @@
 namespace tessera {
 
 struct ReduceParams {
-  std::vector<int> dims;  // ascending
-  template <class V> void fields(V&& visit) const { visit("dims", dims); }
+  std::vector<int> dims;    // ascending
+  bool has_leaves = false;  // of a tree (kernels/reduce/tree.hpp); a part of the line keeps what the line has
+  template <class V> void fields(V&& visit) const {
+    visit("dims", dims);
+    if (has_leaves) visit("has_leaves", has_leaves);
+  }
 };
 
 struct Reduction {

@@ -28,11 +28,14 @@ struct TreeParams {
 
 int dim_of(const Params& params) { return params.as<ReduceParams>().dims[0]; }
 
-// The position of the dim before which lines are added in leaves (kernels/reduce/tree.hpp).
-std::int64_t leaves_of(const Shape& whole, int dim) {
+bool has_leaves(const Shape& whole, int dim) {
   std::int64_t inner = 1;
   for (int d = dim + 1; d < whole.ndim(); ++d) inner *= whole[d];
-  return kernels::end_of_leaves(whole[dim], inner);
+  return kernels::has_leaves(whole[dim], inner);
+}
+std::int64_t end_of_leaves(const Params& params, const Shape& whole) {
+  const auto& p = params.as<ReduceParams>();
+  return p.has_leaves ? kernels::end_of_leaves(whole[p.dims[0]]) : 0;
 }
 
 kernels::TreeLines lines_of(ReduceKind kind, const Tile& x, int dim, std::int64_t end_of_leaves) {
@@ -82,7 +85,7 @@ const OpDef root_op{.name = "tree_root",
 template <ReduceKind kind> void reduce_whole(const KernelArgs& a) {
   if (a.out[0].elements() == 0) return;
   const int dim = dim_of(a.params);
-  kernels::tree_reduce(lines_of(kind, a.in[0], dim, leaves_of(a.in[0].global, dim)), a.in[0].data,
+  kernels::tree_reduce(lines_of(kind, a.in[0], dim, end_of_leaves(a.params, a.in[0].global)), a.in[0].data,
                        a.out[0].data);
 }
 
@@ -94,11 +97,12 @@ RuleReading read_dim_last(const Params& params, std::span<const Shape> in) {
   order.push_back(dim_of(params));
   return {{{{'K', 1}}}, {std::move(order)}};
 }
-const Rule tree_rule("M.. K.. -> M.. | sum K", read_dim_last);
+const Rule sum_rule("M.. K.. -> M.. | sum K", read_dim_last),
+    product_rule("M.. K.. -> M.. | prod K", read_dim_last);
 
 // The operand stays in its layout; only nodes are sent.
 Placement place_tree(const PlacementArgs& args) {
-  auto placement = place_by(tree_rule, args);
+  auto placement = place_by(sum_rule, args);
   placement.partial_axes.clear();
   return placement;
 }
@@ -141,7 +145,8 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   const auto dims = layout.dim_axes(x.shape.ndim());
   if (dims[dim].empty())
     return builder.kernel(*node.op, node.params, {in[0]}, {out}, {without_dim(mesh, dims, dim)});
-  TreeParams p{dim, kind, x.shape[dim], devices_along(mesh, dims[dim]), 1, leaves_of(x.shape, dim)};
+  TreeParams p{
+      dim, kind, x.shape[dim], devices_along(mesh, dims[dim]), 1, end_of_leaves(*node.params, x.shape)};
   p.rows = most_rows(p);
   auto extents = x.shape.vector();
   extents[dim] = p.parts * p.rows;
@@ -157,12 +162,12 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
 
 OpDef tree_record(OpDef own, const char* name, ReduceKind kind) {
   own.name = name;
-  own.sharding = PlacementRule{place_tree};
+  own.sharding = PlacementRule{place_tree, kind == ReduceKind::prod ? &product_rule : &sum_rule};
   own.runs = kind == ReduceKind::prod
                  ? Lower{.write = lower<ReduceKind::prod>, .kernel = reduce_whole<ReduceKind::prod>}
                  : Lower{.write = lower<ReduceKind::sum>, .kernel = reduce_whole<ReduceKind::sum>};
   own.linear = Linear::no;
-  own.parts = Parts::none;
+  own.parts = Parts::tree_nodes;
   own.same_bits = SameBits::made_for_it;
   own.instead = nullptr;
   return own;
@@ -185,7 +190,8 @@ std::vector<Array> tree_instead(const OpDef& tree, const ReduceParams& p, const 
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto gone = std::count_if(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(i),
                                     [&](int d) { return d < order[i]; });
-    result = record(tree, make_params(ReduceParams{{order[i] - static_cast<int>(gone)}}), {result});
+    const int dim = order[i] - static_cast<int>(gone);
+    result = record(tree, make_params(ReduceParams{{dim}, has_leaves(result.shape(), dim)}), {result});
   }
   return {result};
 }
