@@ -132,6 +132,26 @@ if hasattr(split, "with_memory_kind") and hasattr(jax, "memory"):
     there = jax.jit(lambda x: x * 2, out_shardings=on_host)(y)
     print("memories", x.sharding == on_host, y.sharding.memory_kind, there.sharding.memory_kind, there, jax.device_put(y, jax.memory.Space.Host).sharding.memory_kind)
 
+if hasattr(jax, "P"):
+    whole = jnp.arange(576.0).reshape(24, 24)
+    of = lambda *spec: jax.NamedSharding(split.mesh, jax.P(*spec))  # noqa: E731
+    axis = split.mesh.axis_names[0]
+    double, ones = jax.jit(lambda x: x * 2), np.ones((24, 24), np.float32)
+    spelled = {"sin": jnp.sin, "sums": lambda x: (x.sum(0), x.sum(1), x.sum(0, keepdims=True), x.sum()), "T": lambda x: x.T, "dot": lambda x: (x @ ones, x @ x, x @ x.T), "rank": lambda x: (x[:, None], x[..., None], jnp.stack([x, x])),
+               "rest": lambda x: (x + 1, x.astype(int), jnp.sort(x), jnp.argmax(x, 1), jax.nn.softmax(x), x.reshape(24, 12, 2), x.mean(-1, keepdims=True))}
+    for spec in ((axis,), (axis, None), (None, axis), (None,), (None, None), ()):
+        x = jax.device_put(whole, of(*spec))
+        made = (x, jnp.zeros((24, 24), device=of(*spec)), jax.make_array_from_callback((24, 24), of(*spec), lambda at: ones[at]), jax.lax.with_sharding_constraint(whole, of(*spec)),
+                jax.jit(jnp.sin, out_shardings=of(*spec))(whole), jax.jit(jnp.sin, in_shardings=of(*spec))(ones), double(jax.lax.with_sharding_constraint(whole, of(*spec))))
+        mapped = jax.shard_map(lambda x: x * 2, mesh=split.mesh, in_specs=jax.P(*spec), out_specs=jax.P(*spec))
+        print("made", spec, [a.sharding.spec for a in (*made, mapped(x), jax.jit(mapped)(x))], double.lower(x).compile().output_shardings.spec)
+        for name, function in spelled.items():
+            print(name, spec, *[[a.sharding.spec for a in jax.tree.leaves(f(x)) if a.committed] for f in (function, jax.jit(function))])
+    with jax.set_mesh(jax.make_mesh((jax.device_count(),), (axis,), axis_types=(jax.sharding.AxisType.Explicit,))):
+        for spec in ((axis,), (axis, None), (None,), ()):
+            x = jax.device_put(whole, jax.P(*spec))
+            print("explicit", spec, [(a.sharding.spec, jax.typeof(a)) for f in (spelled["sums"], jax.jit(spelled["sums"]), double, lambda x: x) for a in jax.tree.leaves(f(x))])
+
 
 # ---- primitives of the program ----
 try:

@@ -13,8 +13,7 @@ def array(tree):
 def device_put(tree, device=None, *, src=None, donate=False, may_alias=None):
     """A tree on shardings of JAX or of tessera: one for all leaves, or a tree of them. Not collective: records."""
     leaves, definition = jax.tree_util.tree_flatten(tree)
-    from ._jit import _spread
-    return definition.unflatten([_put(_values.array_of(x), s) for x, s in zip(leaves, _spread(device, tree))])
+    return definition.unflatten([_put(_values.array_of(x), s) for x, s in zip(leaves, _layouts.spread(device, tree))])
 
 
 def _put(x, sharding):

@@ -2,7 +2,7 @@
 import jax
 from jax.tree_util import tree_flatten, tree_map, tree_structure
 
-from ._layouts import jax_sharding
+from ._layouts import jax_sharding, results_shardings, spread
 from ._versions import row_major
 
 
@@ -25,13 +25,14 @@ class Traced:
 class Lowered:
     """The ops of a program: as_text(), and compile(), which plans it."""
 
-    def __init__(self, lowered, call, args, kwargs, of_jax, text_of_jax=False):
+    def __init__(self, lowered, call, args, kwargs, of_jax, text_of_jax=False, out_shardings=None):
         self._lowered, self._call, self._args, self._kwargs, self._of_jax, self._text_of_jax = lowered, call, args, kwargs, of_jax, text_of_jax
+        self._out_shardings = out_shardings
 
     def compile(self, compiler_options=None):  # noqa: A003
         """The plan, which calls with arguments of the same types run."""
         kind = CompiledOfJax if self._text_of_jax else Compiled
-        return kind(self._lowered.compile(), self._call, self._args, self._kwargs, self._of_jax)
+        return kind(self._lowered.compile(), self._call, self._args, self._kwargs, self._of_jax, self._out_shardings)
 
     def cost_analysis(self):
         return self._lowered.compile().cost_analysis()
@@ -47,8 +48,8 @@ class Lowered:
 class Compiled:
     """A planned program: calls, as_text(), explanation(), cost_analysis(), memory_analysis()."""
 
-    def __init__(self, compiled, call, args, kwargs, of_jax):
-        self._compiled, self._call, self._of_jax = compiled, call, of_jax
+    def __init__(self, compiled, call, args, kwargs, of_jax, out_shardings=None):
+        self._compiled, self._call, self._of_jax, self._out_shardings = compiled, call, of_jax, out_shardings
         self._types, self._tree = _types_of(args, kwargs), tree_structure((args, kwargs))
 
     def __call__(self, *args, **kwargs):
@@ -72,8 +73,15 @@ class CompiledOfJax(Compiled):
     """A planned program in JAX's words, for programs that the runner runs: its shardings are trees of JAX's."""
 
     input_shardings = property(lambda self: self._tree.unflatten(map(jax_sharding, self._compiled.input_shardings)))
-    output_shardings = property(lambda self: tree_structure(self._of_jax().out_info).unflatten(map(jax_sharding, self._compiled.output_shardings)))
     input_formats = property(lambda self: tree_map(row_major, self._tree.unflatten([len(shape) for shape, _ in self._types]), self.input_shardings))
+
+    @property
+    def output_shardings(self):
+        avals, tree = tree_flatten(self._of_jax().out_info)
+        inputs, found = self._compiled.input_shardings, self._compiled.output_shardings
+        first, ndim = (inputs[0], len(self._types[0][0])) if inputs else (None, 0)
+        return tree.unflatten(results_shardings(found, avals, first, ndim, spread(self._out_shardings, self._of_jax().out_info)))
+
     output_formats = property(lambda self: tree_map(lambda a, s: row_major(len(a.shape), s), self._of_jax().out_info, self.output_shardings))
 
 

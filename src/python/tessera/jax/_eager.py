@@ -3,12 +3,15 @@
 JAX's evaluating trace hands each primitive to this module. Small functions of jax.numpy are recorded op by op, which computes nothing
 yet; larger ones, and loops, are programs of their own, planned once.
 """
+import functools
+import itertools
 import threading
 import types
 import weakref
 
 import jax
 from jax._src import core, dispatch, pjit
+from jax._src.lax import lax as lax_module
 
 from .. import _core
 from . import _layouts, _nans, _references as references, _values
@@ -16,7 +19,7 @@ from ._expand import described_beside
 from ._garbage import passed
 from ._interpret import Equation, apply, evaluate, has_rule
 from ._lines import call_at, calling_place
-from ._sharded import is_ours, wrapped
+from ._sharded import ShardedArray, is_ours, wrapped
 from ._unseen import LooksAtTracer, unseen_tracers
 from ._versions import call_facts, closed
 
@@ -79,10 +82,22 @@ def run(primitive, args, params):
         results = _program_of(primitive, params, operands, avals, out_avals, place)
     else:
         results = apply(primitive, operands, params, Equation(primitive.name, avals, out_avals, place))
-    results = [wrapped(_layouts.as_typed(r, a), a) for r, a in zip(results, out_avals)]
+    results = [wrapped(_layouts.as_typed(r, a), a, spec=s) for r, a, s in zip(results, out_avals, _specs(primitive.name, params, args, results, out_avals))]
     if _nans.asked():
         _nans.check_op(primitive.name, results)
     return results if primitive.multiple_results else results[0]
+
+
+def _specs(name, params, args, results, avals):
+    """The results' specs as they were written, each or None."""
+    if name == "device_put":
+        return map(_layouts.written_spec, _targets(params, len(results)))
+    if name == "sharding_constraint":
+        return [_layouts.written_spec(params["sharding"])]
+    first = next((a for a in args if type(a) is ShardedArray and a.committed), None)
+    if first is None or first._spec is None:
+        return itertools.repeat(None)
+    return [_layouts.spec_of_first(first._spec, first.ndim, getattr(r, "sharding", None), a) for r, a in zip(results, avals)]
 
 
 def _targets(params, count):
@@ -153,7 +168,7 @@ def _device_put(*args, **params):
         return _originals["device_put"](*args, **params)
     place, targets = calling_place(), _targets(params, len(args))
     from ._arrays import _put
-    return [wrapped(call_at(place, _put, (_values.array_of(x), s), {}), _layouts.typed(_aval(x), s)) for x, s in zip(args, targets)]
+    return [wrapped(call_at(place, _put, (_values.array_of(x), s), {}), _layouts.typed(_aval(x), s), spec=_layouts.written_spec(s)) for x, s in zip(args, targets)]
 
 
 def install():
@@ -167,7 +182,27 @@ def install():
     if hasattr(dispatch, "_batched_device_put_impl"):
         _originals["device_put"] = dispatch._batched_device_put_impl
         dispatch._batched_device_put_impl = _device_put
+    lax_module.full = jax.lax.full = _full_there(lax_module.full)
     _install_shard_map()
+
+
+def _with_specs(results, specs):
+    """A tree of arrays with specs as they were written, one for all below it."""
+    def write(spec, part):
+        for x in jax.tree_util.tree_leaves(part):
+            if type(x) is ShardedArray:
+                x._spec = spec
+    jax.tree_util.tree_map(write, specs, results, is_leaf=lambda s: isinstance(s, jax.sharding.PartitionSpec))
+    return results
+
+
+def _full_there(original):
+    """jnp.zeros(shape, device=sharding) and the like: JAX asks for the class of its own arrays there."""
+    @functools.wraps(original)
+    def full(shape, fill_value, dtype=None, *, sharding=None):
+        x = original(shape, fill_value, dtype, sharding=sharding)
+        return jax.device_put(x, sharding) if sharding is not None and sharding._is_concrete and is_ours(x) else x
+    return full
 
 
 def _install_shard_map():
@@ -187,7 +222,7 @@ def _install_shard_map():
                 return mapped(*args)
             try:
                 with unseen_tracers():
-                    return jitted(*args)
+                    return _with_specs(jitted(*args), options.get("out_specs"))
             except (LooksAtTracer, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
                 looks.append(True)
                 return mapped(*args)

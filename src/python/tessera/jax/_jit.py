@@ -25,12 +25,21 @@ Array = _core.Array
 
 class _Results:
     """The tree of a program's results, and what else is known of them: part of the program."""
-    __slots__ = ("tree", "avals", "unflatten", "wrap", "are_plain", "kept")
+    __slots__ = ("tree", "avals", "unflatten", "wrap", "are_plain", "kept", "first", "known")
 
-    def __init__(self, tree, avals, kept=()):
+    def __init__(self, tree, avals, kept=(), written=None, first=None):
         self.tree, self.avals, self.unflatten, self.kept = tree, avals, tree.unflatten, set(kept)
         self.wrap = wrapped if any(_values.is_key(a) for a in avals) else ShardedArray
+        self.first = first
+        self.known = {None: written or [None] * len(avals)}  # spec of that argument -> the results'
         self.are_plain = [not _values.is_key(a) and _note_of_type(a) is None and _layouts.typed_sharding_of(a) is None for a in avals]
+
+    def specs(self, leaves, found):
+        """The results' specs as they were written: in out_shardings, or of the first placed argument that is read."""
+        spec = None if self.first is None else getattr(leaves[self.first], "_spec", None)
+        if spec not in self.known:
+            self.known[spec] = [_layouts.spec_of_first(spec, leaves[self.first].ndim, x.sharding, a) for x, a in zip(found, self.avals)]
+        return self.known[spec]
 
 
 def _names(given):
@@ -57,13 +66,13 @@ class Jit:
     def __call__(self, *args, **kwargs):
         if core.trace_ctx.trace is not core.eval_trace:  # in a trace of JAX it is a part of that, even if all its arguments are known
             return self._inline(args, kwargs)
-        found = None if self._has_statics else self._called_again(args, kwargs)
+        found, leaves = (None, None) if self._has_statics else self._called_again(args, kwargs)
         if found is None:
-            program, leaves = self._program(args, kwargs)
+            program, plain, leaves = self._program(args, kwargs)
             if program is None:
                 return self._inline(args, kwargs)
             try:
-                found = program.call_leaves(leaves)
+                found = program.call_leaves(plain)
             except HoldsReferences:
                 self._inlines = True
                 self.clear_cache()
@@ -72,28 +81,28 @@ class Jit:
         if not self._wraps:
             return results.unflatten(found[:-1])
         passed()
-        results = results.unflatten(map(results.wrap, found, results.avals, results.are_plain))
+        results = results.unflatten(map(results.wrap, found, results.avals, results.are_plain, results.specs(leaves, found)))
         return check_call(self._fun, args, kwargs, results) if asked() else results
 
     def _called_again(self, args, kwargs):
-        """The results of a call with a tree of arrays that was seen before; None for all others."""
+        """The results of a call with a tree of arrays that was seen before, None for all others, and the leaves."""
         leaves, tree = tree_flatten((args, kwargs))
         program = self._recent.get((tree, trace_context()))
         if program is None:
-            return None
+            return None, leaves
         try:
-            return program.call_leaves([leaf._plain for leaf in leaves])
+            return program.call_leaves([leaf._plain for leaf in leaves]), leaves
         except AttributeError:
-            return program.call_leaves(leaves)
+            return program.call_leaves(leaves), leaves
 
     def lower(self, *args, **kwargs):
         """The ops that are recorded for these arguments, or their types: as_text(), compile()."""
-        program, leaves = self._program(*jax.tree_util.tree_map(_values.stand_in, (args, kwargs)))
+        program, leaves, _ = self._program(*jax.tree_util.tree_map(_values.stand_in, (args, kwargs)))
         if program is None:
             return self._as_jax().lower(*args, **kwargs)
         dynamic, named = self._without_statics(args, kwargs)
         return Lowered(program.lower(*leaves), lambda a, k: self(*self._with_statics(a, args), **k, **{n: v for n, v in kwargs.items() if n not in named}),
-                       dynamic, named, lambda: self._as_jax().trace(*args, **kwargs), self._wraps)
+                       dynamic, named, lambda: self._as_jax().trace(*args, **kwargs), self._wraps, self._out_shardings)
 
     def trace(self, *args, **kwargs):
         """JAX's own trace: .jaxpr; its lower() is this function's."""
@@ -129,7 +138,7 @@ class Jit:
 
     def _program(self, args, kwargs):
         if self._inlines or self._wraps and jax.config.jax_disable_jit:
-            return None, None
+            return None, None, None
         statics = None
         if self._static_numbers or self._static_names:
             numbers = {n % len(args) if n < 0 else n for n in self._static_numbers}
@@ -137,9 +146,9 @@ class Jit:
             _check_hashable(statics)
             args = tuple(None if n in numbers else a for n, a in enumerate(args))
             kwargs = {k: v for k, v in kwargs.items() if k not in self._static_names}
-        leaves, tree = tree_flatten((args, kwargs))
-        types = None
-        for n, leaf in enumerate(leaves):
+        given, tree = tree_flatten((args, kwargs))
+        leaves, types = list(given), None
+        for n, leaf in enumerate(given):
             kind = type(leaf)
             if kind is Array:
                 continue
@@ -151,7 +160,7 @@ class Jit:
                 if note is None and _layouts.typed_sharding_of(leaf.aval) is None:
                     leaf._plain = leaves[n]
             elif isinstance(leaf, jax.core.Tracer) or is_reference(leaf):
-                return None, None
+                return None, None, None
             else:
                 note, leaves[n] = _note_of(leaf), self._array_of(leaf)
             if note is not None:
@@ -163,7 +172,7 @@ class Jit:
             program = self._programs[key] = self._make(args, kwargs, tree, statics, types)
         if types is None and statics is None:
             self._recent[tree, key[-1]] = program
-        return program, leaves
+        return program, leaves, given
 
     def _make(self, args, kwargs, tree, statics, types):
         fixed, fixed_names = ({}, {}) if statics is None else (dict(statics[0]), dict(statics[1]))
@@ -179,12 +188,13 @@ class Jit:
                 raise HoldsReferences
             results = evaluate(jaxpr, *leaves)
             results = [_layouts.as_typed(r, a) for r, a in zip(results, jaxpr.out_avals)]
-            out_avals = jaxpr.out_avals
+            out_avals, written = jaxpr.out_avals, None
             if out_shardings is not None:
-                spread = _spread(out_shardings, tree_unflatten(out_tree, list(range(len(results)))))
-                results = _constrained(results, spread)
+                spread = _layouts.spread(out_shardings, tree_unflatten(out_tree, list(range(len(results)))))
+                results, written = _constrained(results, spread), list(map(_layouts.written_spec, spread))
                 out_avals = [_layouts.in_memory(a, s) for a, s in zip(out_avals, spread)]
-            return (*results, _Results(out_tree, out_avals, _kept(jaxpr, donated) if wraps else ()))
+            first = _first_placed(jaxpr, leaves) if wraps and written is None else None
+            return (*results, _Results(out_tree, out_avals, _kept(jaxpr, donated) if wraps else (), written, first))
 
         donated, wraps = self._leaf_numbers(args, kwargs), self._wraps
         return _core.JitFunction(program, self._leaf_shardings(args, kwargs), None, donated, [], set())
@@ -207,13 +217,23 @@ class Jit:
         given = self._in_shardings
         if given is None:
             return None
-        spread = _spread(given, args if isinstance(given, (tuple, list)) else tuple(args))
+        spread = _layouts.spread(given, args if isinstance(given, (tuple, list)) else tuple(args))
         return [_layouts.sharding_of(s) for s in spread] + [None] * len(jax.tree_util.tree_leaves(kwargs))
+
+
+def _read(jaxpr):
+    return {id(v) for v in jaxpr.jaxpr.outvars}.union(*({id(v) for v in e.invars} for e in jaxpr.eqns))
+
+
+def _first_placed(jaxpr, leaves):
+    """The number of the argument by whose spec JAX words those of the results."""
+    read = _read(jaxpr)
+    return next((n for n, (v, x) in enumerate(zip(jaxpr.jaxpr.invars, leaves)) if x.committed and id(v) in read), None)
 
 
 def _kept(jaxpr, donated):
     """Of the donated arguments those that JAX leaves alone: unread ones, and those for which no result of their size is left. Programs read them again."""
-    read = {id(v) for v in jaxpr.jaxpr.outvars}.union(*({id(v) for v in e.invars} for e in jaxpr.eqns))
+    read = _read(jaxpr)
     open_, results = [n for n in donated if id(jaxpr.jaxpr.invars[n]) in read], jaxpr.out_avals
     for alike in (lambda a: (a.shape, a.dtype), lambda a: a.size):  # JAX's two rounds
         waiting, rest = collections.defaultdict(collections.deque), []
@@ -281,18 +301,6 @@ def _aval(x, note):
     if note is not None:
         return jax.ShapeDtypeStruct(x.shape[:x.ndim - len(note._impl.key_shape)], note)
     return jax.ShapeDtypeStruct(x.shape, jax.dtypes.canonicalize_dtype(_values.numpy_dtype(x.dtype.name)), sharding=_layouts.explicit_sharding_of(x))
-
-
-def _is_sharding(s):
-    return s is None or isinstance(s, (jax.sharding.Sharding, _core.Sharding, jax.Device)) or type(s).__name__ == "Format"
-
-
-def _spread(given, tree):
-    """One sharding per leaf: one stands for all leaves below it."""
-    if _is_sharding(given):
-        return [given] * len(jax.tree_util.tree_leaves(tree))
-    return jax.tree_util.tree_leaves(jax.tree_util.tree_map(lambda s, part: [s] * len(jax.tree_util.tree_leaves(part)), given, tree, is_leaf=_is_sharding),
-                                     is_leaf=_is_sharding)
 
 
 def _constrained(results, shardings):

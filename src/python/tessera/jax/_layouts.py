@@ -90,6 +90,18 @@ def sharding_of(sharding):
     return _sharding(sharding)
 
 
+def _is_sharding(s):
+    return s is None or isinstance(s, (jax.sharding.Sharding, _core.Sharding, jax.Device)) or type(s).__name__ == "Format"
+
+
+def spread(given, tree):
+    """One sharding per leaf: one stands for all leaves below it."""
+    if _is_sharding(given):
+        return [given] * len(jax.tree_util.tree_leaves(tree))
+    return jax.tree_util.tree_leaves(jax.tree_util.tree_map(lambda s, part: [s] * len(jax.tree_util.tree_leaves(part)), given, tree, is_leaf=_is_sharding),
+                                     is_leaf=_is_sharding)
+
+
 _space = getattr(core, "MemorySpace", None)  # of the types of arrays, in newer versions
 
 
@@ -102,12 +114,41 @@ def in_memory(aval, target):
     return aval if space == aval.memory_space else aval.update(memory_space=space)
 
 
-def as_type_says(sharding, aval):
-    """A sharding with what only the type says of it: the memory, and axes over which sums are still to come."""
-    partial = partial_sharding_of(aval)
-    if partial is not None and isinstance(sharding, NamedSharding):
-        sharding = NamedSharding(sharding.mesh, partial.spec)
+def shown_sharding(x, aval, spec):
+    """Where an array is, in JAX's words: by the spec that the program has written, or else by its type's, or else without None at the end."""
+    typed = typed_sharding_of(aval)
+    spec = spec if spec is not None or typed is None else typed.spec
+    sharding = jax_sharding(x.sharding, typed is not None, _brief(x.sharding) if spec is None else spec) if x.committed else jax_sharding_of(x)
     return sharding.with_memory_kind("pinned_host") if _space is not None and getattr(aval, "memory_space", None) == _space.Host else sharding
+
+
+def _brief(sharding, spec=None):
+    """The shortest spec that says the same on that sharding's mesh: without axes of one device, and without None at the end."""
+    parts, sizes = [], getattr(sharding.mesh, "shape", {})
+    for part in getattr(sharding, "spec", ()) if spec is None else getattr(spec, "partitions", spec):
+        names = [part] if isinstance(part, str) else part or ()
+        parts.append(tuple(n for n in names if sizes.get(n) != 1) or None)
+    while parts and parts[-1] is None:
+        parts.pop()
+    return PartitionSpec(*parts)
+
+
+def written_spec(sharding):
+    """The spec of a sharding of JAX, as it was written; None of all others, and where it leaves a dim free."""
+    return sharding.spec if isinstance(sharding, NamedSharding) and not has_free_dims(sharding) else None
+
+
+def spec_of_first(spec, ndim, sharding, aval):
+    """A result's spec: JAX has the first operand's, as it was written, where the result has as many dims that are split alike; otherwise None."""
+    if spec is None or ndim != aval.ndim or typed_sharding_of(aval) is not None:
+        return None
+    return spec if _brief(sharding) == _brief(sharding, spec) else None
+
+
+def results_shardings(shardings, avals, first, ndim, written):
+    """Those of a compiled program whose first argument has that sharding and that many dims, in JAX's words."""
+    spec = PartitionSpec(*_parts(getattr(first, "spec", ())))
+    return [w or jax_sharding(s, None, spec_of_first(spec, ndim, s, a) or _brief(s)) for s, a, w in zip(shardings, avals, written)]
 
 
 def has_free_dims(sharding):
@@ -130,13 +171,13 @@ def jax_sharding_of(x, is_explicit=None):
     return jax_sharding(x.sharding, is_explicit) if x.committed else jax.sharding.SingleDeviceSharding(jax.devices()[0])
 
 
-def jax_sharding(s, is_explicit=None):
-    """A sharding of tessera in JAX's words."""
+def jax_sharding(s, is_explicit=None, spec=None):
+    """A sharding of tessera in JAX's words, with its spec or another wording of that."""
     mesh = s.mesh
     if s.num_devices == 1 and not mesh.axis_names:
         return jax.sharding.SingleDeviceSharding(jax.devices()[next(iter(s.device_set)).id])
     ranks = tuple(d.id for d in np.asarray(mesh.devices, object).flat)
-    return NamedSharding(_as_here(_jax_mesh(tuple(mesh.axis_names), tuple(mesh.shape[n] for n in mesh.axis_names), ranks, is_explicit)), PartitionSpec(*_parts(s.spec)))
+    return NamedSharding(_as_here(_jax_mesh(tuple(mesh.axis_names), tuple(mesh.shape[n] for n in mesh.axis_names), ranks, is_explicit)), PartitionSpec(*_parts(s.spec)) if spec is None else spec)
 
 
 def _as_here(mesh):

@@ -19,9 +19,10 @@ class ShardedArray(jax.Array):
 
     __array_priority__ = 100  # as JAX's: NumPy's operators leave array * this to this class
 
-    def __init__(self, x, aval, is_plain=False):
+    def __init__(self, x, aval, is_plain=False, spec=None):
         self.__tessera_array__, self.aval = x, aval
         self._plain = x if is_plain else None  # where x says all of it: neither weakly typed nor of a type with a sharding
+        self._spec = spec  # as the program has written it
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -30,7 +31,7 @@ class ShardedArray(jax.Array):
     weak_type = property(lambda self: self.aval.weak_type)
     nbytes = property(lambda self: self.size * self.dtype.itemsize)
     itemsize = property(lambda self: self.dtype.itemsize)
-    sharding = property(lambda self: _layouts.as_type_says(_layouts.jax_sharding_of(self.__tessera_array__, _layouts.typed_sharding_of(self.aval) is not None), self.aval))
+    sharding = property(lambda self: _layouts.shown_sharding(self.__tessera_array__, self.aval, self._spec))
     committed = _committed = property(lambda self: self.__tessera_array__.committed)
     is_fully_replicated = property(lambda self: not self.committed or self.__tessera_array__.is_fully_replicated)
     is_fully_addressable = property(lambda self: True)
@@ -215,13 +216,13 @@ def aval_of(x):
     return core.ShapedArray(tuple(x.shape), _values.numpy_dtype(x.dtype.name))
 
 
-def wrapped(x, aval, is_plain=False):
+def wrapped(x, aval, is_plain=False, spec=None):
     """An array of tessera as JAX's: of keys a key array of JAX."""
     if not isinstance(x, _core.Array):
         return x
     if aval is not None and _values.is_key(aval):
         return prng.PRNGKeyArray(aval.dtype._impl, ShardedArray(x, aval_of(x)))
-    return ShardedArray(x, aval_of(x) if aval is None else aval, is_plain)
+    return ShardedArray(x, aval_of(x) if aval is None else aval, is_plain, spec)
 
 
 _core.Array._plain = property(lambda self: self)

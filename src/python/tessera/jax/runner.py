@@ -43,7 +43,7 @@ def _make_array_from_callback(shape, sharding, data_callback, dtype=None, **_):
         if _sharded.is_ours(first):
             blocks = {at: _host(of_block(_slices(at)), dtype) for at in indices}
             of_block = lambda index: blocks[_bounds(index, shape)]  # noqa: E731
-    return _sharded.wrapped(_core.make_array_from_callback(shape, layout, lambda index: _host(of_block(index), dtype)), None)
+    return _sharded.wrapped(_core.make_array_from_callback(shape, layout, lambda index: _host(of_block(index), dtype)), None, spec=_layouts.written_spec(sharding))
 
 
 def _slices(bounds):
@@ -60,7 +60,7 @@ def _host(block, dtype=None):
 def _make_array_from_process_local_data(sharding, local_data, global_shape=None):
     if _layouts.is_one_process["yes"]:  # one process: its data are all of the array
         return jax.device_put(local_data, sharding)
-    return _sharded.wrapped(_core.make_array_from_process_local_data(_layouts.sharding_of(sharding), _host(local_data), global_shape), None)
+    return _sharded.wrapped(_core.make_array_from_process_local_data(_layouts.sharding_of(sharding), _host(local_data), global_shape), None, spec=_layouts.written_spec(sharding))
 
 
 def _make_array_from_single_device_arrays(shape, sharding, arrays, **_):
