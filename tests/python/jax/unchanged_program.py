@@ -113,6 +113,13 @@ if hasattr(jax, "set_mesh") and hasattr(jax, "P"):  # axes are explicit: types s
         if hasattr(rows.sharding.spec, "unreduced"):
             partial_sums = jnp.einsum("ki,kj->ij", rows, rows, out_sharding=jax.P(None, None, unreduced={"i"}))
             print(jax.typeof(partial_sums), np.asarray(jax.reshard(partial_sums, jax.P())))
+        if hasattr(rows.sharding.spec, "unreduced") and jax.device_count() > 1:  # JAX itself fails on one
+            of = jax.P(None, unreduced={"i"})
+            mapped = jax.shard_map(lambda x: x.sum(0), in_specs=jax.P("i", None), out_specs=of)(rows)
+            summed = jax.shard_map(lambda x: jax.lax.psum(x, "i"), in_specs=of, out_specs=jax.P())(mapped)
+            placed = jax.device_put(jnp.ones(2), of)
+            joined = jax.make_array_from_single_device_arrays((2,), placed.sharding, [jax.device_put(jnp.ones(2) * k, d) for k, d in enumerate(jax.devices())])
+            print("partial sums", jax.typeof(mapped), *[np.asarray(jax.reshard(x, jax.P())) for x in (mapped, joined)], summed, [shard.data for shard in placed.addressable_shards], mapped.is_fully_replicated, mapped)
     if "out_sharding" in inspect.signature(jax.random.normal).parameters:
         for devices in (jax.devices(), jax.devices()[::-1]):  # each draw has the layout of the mesh that is set then
             with jax.set_mesh(jax.make_mesh((len(devices),), ("i",), axis_types=(jax.sharding.AxisType.Explicit,), devices=devices)):

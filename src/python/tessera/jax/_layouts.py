@@ -214,6 +214,23 @@ def typed(aval, sharding):
     return aval if typed_sharding_of(aval) is None else aval.update(sharding=None)
 
 
+def unreduced_axes(sharding):
+    """The mesh's axes over which the sums of an array are still to come. Arrays here have theirs; the first device along such axes has all of it."""
+    return sorted(getattr(getattr(sharding, "spec", sharding), "unreduced", ()))
+
+
+def without_unreduced(sharding):
+    """The same blocks, of an array that has its sums."""
+    return NamedSharding(sharding.mesh, PartitionSpec(*sharding.spec.partitions)) if unreduced_axes(sharding) else sharding
+
+
+def is_first_along(sharding, axes, device):
+    """Whether a device is the first one along these axes of a sharding's mesh."""
+    mesh = sharding.mesh
+    place = np.argwhere(np.vectorize(lambda d: d.id)(mesh.devices) == device.id)[0]
+    return not any(place[mesh.axis_names.index(axis)] for axis in axes)
+
+
 def partial_sharding_of(aval):
     """A type's sharding that names partial sums (unreduced) or sums to come of its gradient (reduced), which no array says of itself."""
     sharding = typed_sharding_of(aval)

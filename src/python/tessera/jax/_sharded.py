@@ -33,7 +33,7 @@ class ShardedArray(jax.Array):
     itemsize = property(lambda self: self.dtype.itemsize)
     sharding = property(lambda self: _layouts.shown_sharding(self.__tessera_array__, self.aval, self._spec))
     committed = _committed = property(lambda self: self.__tessera_array__.committed)
-    is_fully_replicated = property(lambda self: not self.committed or self.__tessera_array__.is_fully_replicated)
+    is_fully_replicated = property(lambda self: not self.committed or self.__tessera_array__.is_fully_replicated and not _layouts.unreduced_axes(_layouts.typed_sharding_of(self.aval)))
     is_fully_addressable = property(lambda self: True)
     device = property(lambda self: self.sharding if self.committed else jax.devices()[0])
     format = property(lambda self: row_major(self.ndim, self.sharding))
@@ -49,7 +49,11 @@ class ShardedArray(jax.Array):
     @property
     def addressable_shards(self):
         """Those of all devices, alike on every rank: a program without jax.distributed sees one process. Afterwards this rank's."""
-        x = self.__tessera_array__
+        x, axes = self.__tessera_array__, _layouts.unreduced_axes(_layouts.typed_sharding_of(self.aval))
+        if axes:
+            shown, whole = self.sharding, ShardedArray(x, aval_of(x))
+            zeros = ShardedArray(_core.device_put_leaf(_core.zeros(x.shape, x.dtype), x.sharding), whole.aval)
+            return [_Shard(s._device, s.index, s.replica_id, whole if _layouts.is_first_along(shown, axes, s.device) else zeros) for s in whole.addressable_shards]
         if _layouts.is_one_process["yes"]:
             return [_Shard(device, index_of(index, x.shape), x.sharding.replica_id(x.shape, device), self)
                     for device, index in x.sharding.devices_indices_map(x.shape).items()]
@@ -101,6 +105,8 @@ class ShardedArray(jax.Array):
 
     def __repr__(self):
         """JAX's lines: the dtype stands apart where the last line has no room for it."""
+        if _layouts.unreduced_axes(_layouts.typed_sharding_of(self.aval)):
+            return f"Array(shape={self.shape}, dtype={self.dtype.name}, sharding={self.sharding})"
         prefix, end = "Array(", f"dtype={self.dtype.name}{', weak_type=True' if self.weak_type else ''})"
         width = np.get_printoptions()["linewidth"]
         words = np.array2string(self._value, prefix=prefix, suffix=",", separator=", ", max_line_width=width) if self.size else f"[], shape={self.shape}"
@@ -108,7 +114,7 @@ class ShardedArray(jax.Array):
         return f"{prefix}{words},{' ' * len(prefix) if is_full else ' '}{end}"
 
     def __str__(self):
-        return str(self._value)
+        return repr(self) if _layouts.unreduced_axes(_layouts.typed_sharding_of(self.aval)) else str(self._value)
 
     def __format__(self, spec):
         return format(self._value[()], spec) if self.ndim == 0 else format(self._value, spec)

@@ -64,11 +64,13 @@ def _make_array_from_process_local_data(sharding, local_data, global_shape=None)
 
 
 def _make_array_from_single_device_arrays(shape, sharding, arrays, **_):
-    """One block per device: this rank gives the one that stands at its own."""
-    by_index = {}
-    for array, (_, index) in zip(arrays, sharding.addressable_devices_indices_map(tuple(shape)).items()):
-        by_index[_bounds(index, shape)] = array
-    return _make_array_from_callback(shape, sharding, lambda index: by_index[_bounds(index, shape)])
+    """One block per device: this rank gives the one that stands at its own. Blocks of one place that are partial sums are added."""
+    by_index, plain = {}, _layouts.without_unreduced(sharding)
+    for array, (_, index) in zip(arrays, plain.addressable_devices_indices_map(tuple(shape)).items()):
+        at = _bounds(index, shape)
+        by_index[at] = _host(by_index[at]) + _host(array) if plain is not sharding and at in by_index else array
+    made = _make_array_from_callback(shape, plain, lambda index: by_index[_bounds(index, shape)])
+    return made if plain is sharding else jax.device_put(made, sharding)
 
 
 def _bounds(index, shape):

@@ -36,8 +36,21 @@ def shard_map(*operands, jaxpr, mesh, in_specs=None, out_specs=None, check_vma=N
     if not operands:
         body = _within(axes, lambda _: tuple(evaluate(jaxpr)))
         return list(c.shard_map(body, _layouts.mesh_of(mesh), (c.PartitionSpec(),), tuple(results), False, names)(c.zeros((), "int32")))
-    body = _within(axes, lambda *blocks: tuple(evaluate(jaxpr, *blocks)))
+    partial_in, partial_out = ([_layouts.unreduced_axes(s) for s in given or ()] for given in (in_specs, out_specs))
+
+    def evaluated(*blocks):
+        found = evaluate(jaxpr, *(map(_of_first, blocks, partial_in) if any(partial_in) else blocks))
+        return tuple(_reduced("psum", x, over, None) if over else x for x, over in zip(found, partial_out)) if any(partial_out) else tuple(found)
+
+    body = _within(axes, evaluated)
     return list(c.shard_map(body, _layouts.mesh_of(mesh), tuple(specs), tuple(results), False, names)(*operands))
+
+
+def _of_first(block, axes):
+    """Blocks whose sum over these axes is the array: that of the first device is it, all others are zeros."""
+    if not axes:
+        return block
+    return c.where(c.equal(_c.axis_index(axes), 0), block, number_like(0, block))
 
 
 def _specs(specs, names, values):
