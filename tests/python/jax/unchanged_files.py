@@ -2,6 +2,7 @@
 import bz2
 import concurrent.futures
 import importlib.util
+import io
 import json
 import multiprocessing
 import os
@@ -130,10 +131,35 @@ if importlib.util.find_spec("safetensors"):
     safetensors.flax.save_file(state, "out/state.safetensors")
     print("safetensors", jax.tree.map(jnp.sum, safetensors.flax.load_file("out/state.safetensors")))
 
+for mode in ("x", "a", "r+", "x"):
+    try:
+        with io.FileIO(out / "raw", mode) as file:
+            print("raw", mode, file.write(b"12"), file.name, isinstance(file, io.FileIO), isinstance(open(out / "raw", "rb").raw, io.FileIO))
+    except FileExistsError as error:
+        print(error)
+print("raw", io.FileIO("out/raw").readall())
+
 # ---- commands run once ----
 print("ended", os.system("echo line >> out/commands"), subprocess.run(["sh", "-c", "echo line >> out/commands; exit 3"]).returncode)
 print(open("out/commands").read(), int(jnp.asarray(int(subprocess.run("echo $$ | wc -l", shell=True, capture_output=True, text=True).stdout))))
 print("not there", told(subprocess.check_output, ["no_such_command"]))
+for command in ("echo out; echo err >&2; echo line >> out/commands; exit 3", "cat; echo line >> out/commands"):
+    with subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        print("started", process.communicate("words"), process.returncode, isinstance(process, subprocess.Popen))
+talking = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+for n in range(3):
+    talking.stdin.write(f"{n}\n")
+    print("talks", talking.stdout.readline().strip(), talking.poll())
+talking.stdin.close()
+first = subprocess.Popen(["cat", "out/commands"], stdout=subprocess.PIPE)
+print("lines", list(subprocess.Popen(["sort"], stdin=first.stdout, stdout=subprocess.PIPE, text=True).stdout), talking.wait(), os.popen("echo line >> out/commands; wc -l < out/commands").read())
+sleeping = subprocess.Popen(["sleep", "60"])
+try:
+    sleeping.wait(timeout=0.01)
+except subprocess.TimeoutExpired as error:
+    sleeping.terminate()
+    print("too long", error, sleeping.wait())
+print("not there", told(subprocess.Popen, ["no_such_command"]))
 
 # ---- threads and processes ----
 child = multiprocessing.get_context("fork").Process(target=os.mkdir, args=("out/of_child",))

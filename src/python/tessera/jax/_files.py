@@ -3,7 +3,7 @@
 Every rank runs the program's calls. A call that changes a file or a folder waits for all ranks, acts on rank 0 alone, and returns
 or raises the same on every rank. What another rank writes goes to a temporary file of its own, which is discarded. A read of what the
 program has changed waits for rank 0's writes. Folders of tempfile belong to each rank, and so does all that is written into them.
-Commands of subprocess.run and os.system run on rank 0. Calls of threads and of forked processes do not wait: rank 0's act, the others'
+Commands of subprocess and os.system run on rank 0. Calls of threads and of forked processes do not wait: rank 0's act, the others'
 do nothing. All of it ends with jax.distributed.initialize.
 """
 import atexit
@@ -15,7 +15,6 @@ import itertools
 import os
 import pickle
 import shutil
-import subprocess
 import tarfile
 import tempfile
 import threading
@@ -105,6 +104,11 @@ def _is_shared(path):
     return _state["is_on"] and not _state["alone"] and path is not None and not _within(path, _own)
 
 
+def concerns_all():
+    """Whether a call is every rank's at once."""
+    return _state["is_on"] and not _state["alone"] and not in_thread()
+
+
 def in_thread():
     """Whether the caller is a thread, or a process by fork, that the program or a package has started."""
     return threading.current_thread() is not threading.main_thread() or os.getpid() != _process
@@ -146,7 +150,7 @@ def _reading(name, owner):
 
     @functools.wraps(original)
     def read(*args, **kwargs):
-        if _state["is_on"] and _touched and not _state["alone"] and not in_thread():
+        if _touched and concerns_all():
             _wait_for(_path_of(args[0] if args else kwargs.get("path", ".")))
         return original(*args, **kwargs)
     setattr(owner, name.rpartition(".")[2], read)
@@ -157,7 +161,7 @@ def _wait_for(path):
         wait()
 
 
-def _changes(mode):
+def changes(mode):
     return any(c in mode for c in "wax+")
 
 
@@ -167,7 +171,7 @@ def _open(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None
     options = dict(buffering=buffering, encoding=encoding, errors=errors, newline=newline, closefd=closefd, opener=opener)
     if not _is_shared(path):
         return original(file, mode, **options)
-    if not _changes(mode):
+    if not changes(mode):
         before_reading(path)
         return original(file, mode, **options)
     if in_thread():
@@ -282,17 +286,6 @@ def on_copies(call, path, starts_empty, is_kept=False):
     return found[0]
 
 
-def _by_first_alone(name, owner):
-    """A function that runs a command: once, on rank 0."""
-    original = _originals[name] = getattr(owner, name.rpartition(".")[2])
-
-    @functools.wraps(original)
-    def run(*args, **kwargs):
-        is_of_all = _state["is_on"] and not _state["alone"] and not in_thread()
-        return by_first(original, *args, **kwargs) if is_of_all else original(*args, **kwargs)
-    setattr(owner, name.rpartition(".")[2], run)
-
-
 def _of_own(original):
     """tempfile's files and folders are each rank's own: their names are drawn."""
     @functools.wraps(original)
@@ -316,8 +309,6 @@ def install():
     _changing("shutil.rmtree", shutil)
     for name in ("stat", "lstat", "listdir", "scandir", "access", "readlink"):
         _reading(name, os)
-    for name, owner in (("os.system", os), ("subprocess.run", subprocess), ("subprocess.call", subprocess)):
-        _by_first_alone(name, owner)
     for name in ("mkdtemp", "_mkstemp_inner"):  # the latter also makes mkstemp's and NamedTemporaryFile's
         setattr(tempfile, name, _of_own(getattr(tempfile, name)))
     _state["is_on"] = True

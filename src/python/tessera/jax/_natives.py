@@ -1,4 +1,4 @@
-"""Files that packages in C and Rust open by themselves, of a program that the runner runs.
+"""Files that packages in C and Rust, and io.FileIO, open by themselves, of a program that the runner runs.
 
 Rank 0 opens the program's file. The others make the same calls on copies of their own, so every rank reads the same from it and arrays
 of all ranks can be written; the copies are discarded. What rank 0 raises when it opens a file, all raise.
@@ -85,8 +85,27 @@ def _of_uri(database):
     return urllib.parse.unquote(urllib.parse.urlsplit(address).path), mark + query
 
 
+def _change_io(module):
+    """io.FileIO; what open() gives is one, too."""
+    original = module.FileIO
+
+    class Kind(type):
+        def __instancecheck__(cls, value):
+            return isinstance(value, original)
+
+    class FileIO(original, metaclass=Kind):
+        def __init__(self, file, mode="r", closefd=True, opener=None):
+            path = None if opener is not None else _files.shared_path(file)
+            if path is None or not _files.changes(mode):
+                return super().__init__(file, mode, closefd, opener)
+            _files.on_copies(lambda place: original.__init__(self, file if place == path else place, mode, closefd), path, starts_empty=mode[0] in "wx")
+            self.name = file
+    module.FileIO = functools.wraps(original, updated=())(FileIO)
+
+
 def install():
     """From now on, in packages that are there and those that the program imports."""
+    after_import("io", _change_io)
     after_import("h5py", _change_h5py)
     after_import("sqlite3", _change_sqlite)
     after_import("safetensors.numpy", _change_safetensors)
