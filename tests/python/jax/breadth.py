@@ -74,7 +74,7 @@ add("cumulative", lambda x: [f(x, 0, reverse=True) for f in (lax.cumsum, lax.cum
 _rows = lax.ScatterDimensionNumbers(update_window_dims=(1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
 add("scatter_kinds", lambda x: [f(x, jnp.array([[1], [30], [3], [1]]), x[:4], _rows, mode=m) for f in (lax.scatter_add, lax.scatter_min, lax.scatter_mul) for m in ("clip", "drop")], a)
 add("gather_windows", lambda x: [lax.gather(x, jnp.array([[1, 2], [22, 15]]), lax.GatherDimensionNumbers((1, 2), (), (0, 1)), (3, 2), mode=m) for m in ("clip", "fill")], a)
-add("sorting_several", lambda x: (lax.sort((ints[:, 0] % 3, x[:12, 0], -x[:12, 0]), num_keys=2), lax.sort_key_val(x[0], jnp.arange(16)), lax.approx_min_k(x[0], 2), jax.grad(lambda t: jnp.sum(jnp.sort(t, 0) * jnp.arange(24.0)[:, None]))(x)), a)
+add("sorting_several", lambda x: (lax.sort((ints[:, 0] % 3, x[:12, 0], -x[:12, 0]), num_keys=2), lax.sort_key_val(x[0], jnp.arange(16)), lax.approx_min_k(x[0], 2), lax.approx_max_k(x[:, 0], 3, reduction_input_size_override=4096, aggregate_to_topk=False), jax.grad(lambda t: jnp.sum(jnp.sort(t, 0) * jnp.arange(24.0)[:, None]))(x)), a)
 add("associative_scans", lambda x: (lax.associative_scan(jnp.multiply, x, reverse=True), lax.associative_scan(lambda p, q: p @ q, x[:, :4].reshape(24, 2, 2)),
                                     jax.grad(lambda t: jnp.sum(lax.associative_scan(lambda p, q: (p[0] * q[0], q[0] * p[1] + q[1]), (t, t * 2))[1]))(x * 0.3)), a * 0.5, tolerance=1e-3)
 add("ragged_products", lambda x, w: lax.ragged_dot(x, w, jnp.array([5, 0, 19])), a, f32(3, 16, 5), tolerance=1e-3)

@@ -172,8 +172,10 @@ def _by_total_order(x, k):
 
 
 @rule("top_k", "approx_top_k")
-def top_k(x, k, axis=-1, reduction_dimension=None, is_max_k=True, operand_index=None, **_):
+def top_k(x, k, eqn, axis=-1, reduction_dimension=None, is_max_k=True, operand_index=None, **_):
+    """approx_top_k gives exact ones, and as many candidates as its type says where they are not aggregated to k."""
     axis = (axis if reduction_dimension is None else reduction_dimension) % x.ndim
+    k = eqn.out_avals[0].shape[axis]
     last = x if axis == x.ndim - 1 else c.moveaxis(x, axis, -1)
     if is_max_k:
         values, places = _by_total_order(last, k) if last.dtype.kind == "f" else c.top_k(last, k)
