@@ -87,7 +87,8 @@ Array partition(const Operand& x, int kth, int axis) {
   check_kth(x, kth, axis);
   if (!is_worth_selection(x.array, axis)) return sort(x, axis);
   const Array lines = moveaxis(x, axis, -1);
-  return moveaxis(sort_by_key(sides_of(lines, kth), lines).second, -1, axis);
+  const Array sides = sides_of(lines, kth);
+  return moveaxis(sort_by_key(sides, lines, Keys::sides).second, -1, axis);
 }
 Array argpartition(const Operand& x, int kth, int axis) {
   const Call call("argpartition", x.where);

@@ -255,7 +255,7 @@ template <class F> Array along_last(const Operand& x, int axis, F f) {
 
 }  // namespace
 
-std::pair<Array, Array> sort_by_key(const Array& keys, const Array& payload) {
+std::pair<Array, Array> sort_by_key(const Array& keys, const Array& payload, Keys kind) {
   check_usable(keys);
   check_usable(payload);
   if (!(keys.shape() == payload.shape()) || keys.ndim() == 0)
@@ -263,10 +263,10 @@ std::pair<Array, Array> sort_by_key(const Array& keys, const Array& payload) {
                      to_string(payload.shape()) +
                      "; they must have the same shape, with a dimension to sort along");
   if (payload.dtype() == complex128) {
-    const auto re = sort_by_key(keys, real(payload)), im = sort_by_key(keys, imag(payload));
+    const auto re = sort_by_key(keys, real(payload), kind), im = sort_by_key(keys, imag(payload), kind);
     return {re.first, make_complex(re.second, im.second)};
   }
-  auto results = record_all(sort_by_key_op, no_params(), {keys, payload});
+  auto results = record_all(sort_by_key_op, make_params(SortByKeyParams{kind}), {keys, payload});
   return {results[0], results[1]};
 }
 

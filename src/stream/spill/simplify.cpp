@@ -5,7 +5,6 @@
 #include <tessera/runtime.hpp>
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/call.hpp"
 #include "ops/factor/functions.hpp"
@@ -15,6 +14,7 @@
 #include "ops/sort/cumulative.hpp"
 #include "ops/sort/select.hpp"
 #include "ops/sort/select_by_rounds.hpp"
+#include "ops/sort/sort_by_key.hpp"
 #include "stream/spill/extremes.hpp"
 
 namespace tessera::stream {
@@ -50,10 +50,11 @@ bool selects_from_vector(const Node& node) {
   return node.op->name == "elements_of_sorted" && node.inputs[0].ndim() == 1;
 }
 
-// A vector divided around an element. Sorted, which a merge of runs does, it is divided, too.
+// A vector divided around an element: its keys are the sides of its own elements. Sorted, which a merge of
+// runs does, it is divided, too.
 bool is_partition(const Node& node) {
   return node.op->name == "sort_by_key" && node.inputs[0].ndim() == 1 &&
-         node.call == std::string("partition");
+         node.params->as<SortByKeyParams>().keys == Keys::sides;
 }
 
 // A running sum from the end is one from the start of the flipped array.
