@@ -34,7 +34,8 @@ const std::byte* held_everywhere(const Array& x) {
   const Output& output = output_of(x);
   const bool is_everywhere = output.stored && !output.sharding && output.stored->layout.is_fully_replicated();
   if (node.traced || node.region || output.deleted || !is_everywhere) return nullptr;
-  const bool is_usual = is_integer(x.dtype()) || x.dtype() == float32 || x.dtype() == float64;
+  const bool is_usual =
+      is_integer(x.dtype()) || is_bool(x.dtype()) || x.dtype() == float32 || x.dtype() == float64;
   return is_usual ? output.stored->buffer.data() : nullptr;
 }
 

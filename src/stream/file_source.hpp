@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct FileSource {
   std::string path, name;  // name: of the dataset or the array in the store
   io::FileInfo info{{}, float32, {}};
   std::vector<std::int64_t> chunks = {};  // empty: not chunked
+  double times = 1;  // how often an element is read from the disk for one that is asked for
   // The memory that reading a box of this shape takes besides the box.
   std::function<std::int64_t(const Shape& box)> temporary_bytes;
   // Reads a box into dense memory; throws IoError on this rank alone, beginning with `call`.
@@ -50,8 +52,15 @@ bool is_file(const Node&);
 Array record_file(FileParams);
 // Reads a box of the node's array, on this rank.
 void read_file(const FileParams&, const std::string& call, const Box&, std::byte* out);
+// Reads a box whose indices along the dim are these places, in any order; zeros for places below 0.
+// Neighbours are read together, with gaps that cost less than a call.
+void read_places(const FileParams&, const std::string& call, int dim, std::span<const std::int64_t> places,
+                 const Box&, std::byte* out);
+// The part of the array at these places.
+FileSourcePtr source_at(const FileParams&, int dim, std::vector<std::int64_t> places);
 // The memory that reading a box takes besides the box itself.
 std::int64_t reading_bytes(const FileParams&, const Shape& box);
+std::int64_t reading_bytes_at(const FileParams&, int dim, const Shape& box);
 // How often an element is read where the array is read in blocks of this length along a dim: stored chunks
 // are read whole, and short runs with the gaps between them. At least 1.
 double times_read(const FileParams&, int dim, std::int64_t block);

@@ -12,6 +12,7 @@
 #include "kernels/reduce/tree.hpp"
 #include "ops/build.hpp"
 #include "stream/file_source.hpp"
+#include "stream/spill/selections.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera::stream {
@@ -114,8 +115,11 @@ class Planner : public Walker {
   }
   void count_whole_files(const Array& root) {
     for (const auto& node : collect({root}, false).nodes)
-      if (is_file(*node) && counted_.insert(node->params->hash()).second)
-        facts.bytes_read += Array(node, 0).nbytes();
+      if (is_file(*node) && counted_.insert(node->params->hash()).second) {
+        const auto& p = node->params->as<FileParams>();
+        const double times = p.count.empty() ? 1 : times_read(p, 0, p.count[0]);
+        facts.bytes_read += static_cast<std::int64_t>(times * static_cast<double>(Array(node, 0).nbytes()));
+      }
   }
   // Keys, what other ranks send, and the memory that merging takes.
   static std::int64_t sorting_bytes(const Graph& graph) {
@@ -136,6 +140,16 @@ class Planner : public Walker {
       if (node->op->name == "fft") bytes = std::max(bytes, bytes_of(node->inputs[0]));
     return bytes;
   }
+  // Counts what is read at places; gives the memory that this takes.
+  std::int64_t count_places(const Graph& graph, double times) {
+    std::int64_t temporary = 0;
+    for (const auto& node : graph.nodes)
+      if (const auto read = read_at_places(*node)) {
+        facts.bytes_read += static_cast<std::int64_t>(times * static_cast<double>(read->bytes));
+        temporary = std::max(temporary, read->temporary_bytes);
+      }
+    return temporary;
+  }
   void count_peak(std::int64_t bytes) { facts.peak_bytes = std::max(facts.peak_bytes, bytes + bytes / 4); }
   // Compiles the roots' graph; gives placeholders of their values.
   std::vector<Array> planned(const std::vector<Array>& roots, double times, bool in_pass) {
@@ -152,8 +166,8 @@ class Planner : public Walker {
     const Program program = compile(graph);
     const auto explanation = explanation_of(program);
     facts.seconds += times * explanation.predicted_seconds;
-    const auto bytes = explanation.memory.peak_bytes + sorting_bytes(graph) + measuring_bytes(graph) + held_ +
-                       (in_pass ? prefetched_ + written_ : 0);
+    const auto bytes = explanation.memory.peak_bytes + sorting_bytes(graph) + measuring_bytes(graph) +
+                       count_places(graph, times) + held_ + (in_pass ? prefetched_ + written_ : 0);
     count_peak(bytes);
     std::vector<Array> values;
     std::size_t next = 0;
@@ -240,13 +254,14 @@ void choose_length(Stage& stage, const Room& room) {
 }
 
 std::string streamed_text(const Stage& stage) {
-  for (const auto& node : stage.graph.nodes)
-    if (is_file(*node) && stage.roles.of.at(node.get()).kind == Role::slab) {
-      const auto& p = node->params->as<FileParams>();
-      return "dim " + std::to_string(stage.dims->dim_in(stage.roles.dim_class, *node, 0)) + " of " +
-             in_quotes(p.path) + (p.name.empty() ? "" : ", " + in_quotes(p.name)) + ", " +
-             std::to_string(stage.extent) + " long";
-    }
+  for (const auto& node : stage.graph.nodes) {
+    const auto places = read_at_places(*node);
+    if ((!places && !is_file(*node)) || stage.roles.of.at(node.get()).kind != Role::slab) continue;
+    const auto& p = places ? places->file : node->params->as<FileParams>();
+    return "dim " + std::to_string(stage.dims->dim_in(stage.roles.dim_class, *node, 0)) + " of " +
+           in_quotes(p.path) + (p.name.empty() ? "" : ", " + in_quotes(p.name)) + ", " +
+           std::to_string(stage.extent) + " long";
+  }
   return "no dim";
 }
 
@@ -256,7 +271,7 @@ std::int64_t free_share() { return memory_share() - memory_use().live_bytes; }
 
 bool reads_files(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const NodePtr& node) { return is_file(*node); });
+                     [](const NodePtr& node) { return is_file(*node) || read_at_places(*node); });
 }
 
 // The dims of the files, each class once.
@@ -264,11 +279,12 @@ std::vector<StreamableDim> candidates_in(const Graph& graph, const DimClasses& d
   std::vector<StreamableDim> found;
   std::set<int> known;
   for (const auto& node : graph.nodes)
-    if (is_file(*node))
-      for (int d = 0; d < node->outputs[0].type.shape.ndim(); ++d) {
-        const auto extent = node->outputs[0].type.shape[static_cast<std::size_t>(d)];
-        if (extent > 1 && known.insert(dims.of(*node, 0, d)).second) found.push_back({node.get(), d, extent});
-      }
+    for (int d = 0; d < node->outputs[0].type.shape.ndim(); ++d) {
+      const auto places = read_at_places(*node);
+      if (places ? places->dim != d : !is_file(*node)) continue;
+      const auto extent = node->outputs[0].type.shape[static_cast<std::size_t>(d)];
+      if (extent > 1 && known.insert(dims.of(*node, 0, d)).second) found.push_back({node.get(), d, extent});
+    }
   return found;
 }
 

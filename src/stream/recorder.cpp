@@ -32,15 +32,15 @@ RemapParams shortened(RemapParams p, int dim, std::int64_t extent) {
   return p;
 }
 
-// The params for a result of this shape; those that hold no shape stay as they are.
-ParamsPtr params_for(const Node& node, const Shape& shape, int dim) {
+}  // namespace
+
+ParamsPtr params_for_part(const Node& node, int dim, std::int64_t extent) {
   if (node.op->name == "remap" && dim >= 0)
-    return make_params(shortened(node.params->as<RemapParams>(), dim, shape[static_cast<std::size_t>(dim)]));
-  const auto other = params_with_shape(*node.op, *node.params, shape);
+    return make_params(shortened(node.params->as<RemapParams>(), dim, extent));
+  const auto other =
+      params_with_shape(*node.op, *node.params, resized(node.outputs[0].type.shape, dim, extent));
   return other ? other : node.params;
 }
-
-}  // namespace
 
 std::vector<Array> record_again(const Node& node, ParamsPtr params, std::vector<Array> inputs) {
   const OnBehalfOf call(node.called());
@@ -152,7 +152,7 @@ Array SlabRecorder::parts_of_ranks(const Array& x) {
     }
     of_one_rank.push_back(make_placeholder(std::move(type), std::nullopt, nullptr, 0));
   }
-  const auto params = params_for(node, node.outputs[0].type.shape, -1);
+  const auto params = params_for_part(node, -1, 0);
   const auto one = record_again(node, params, std::move(of_one_rank));
   const auto at = static_cast<std::size_t>(x.output());
   const Batched parts = node.op->batch.rule()({*one[at].node(), inputs, link.in, ranks});
@@ -163,7 +163,7 @@ std::vector<Array> SlabRecorder::recorded(const Node& node, bool is_partial) {
   std::vector<Array> inputs;
   for (const auto& input : node.inputs) inputs.push_back(of(input));
   const int dim = is_partial ? -1 : dims_.dim_in(roles_.dim_class, node, 0);
-  const auto params = params_for(node, resized(node.outputs[0].type.shape, dim, length_), dim);
+  const auto params = params_for_part(node, dim, length_);
   if (is_sparse_product(node)) inputs[1] = on_pattern_mesh(pattern_of(*params), inputs[1]);
   auto results = record_again(node, params, std::move(inputs));
   if (is_sparse_product(node) && dim >= 0)

@@ -4,6 +4,7 @@
 
 #include "base/call.hpp"
 #include "stream/file_source.hpp"
+#include "stream/spill/selections.hpp"
 
 namespace tessera::stream {
 namespace {
@@ -32,7 +33,8 @@ class Finder {
  private:
   Role role_of(const Node& node) {
     int pass = 0;
-    bool is_of_files = is_file(node), has_slab = false;
+    const bool is_at_places = read_at_places(node).has_value();
+    bool is_of_files = is_at_places || is_file(node), has_slab = false;
     for (const auto& x : node.inputs) {
       const Role& role = roles_.role(x);
       is_of_files |= role.kind != Role::memory;
@@ -41,18 +43,19 @@ class Finder {
     }
     if (!is_of_files) return {Role::memory, 0};
     if (is_file(node)) return file_role(node);
-    return has_slab || is_spread(node) ? streamed_role(node, pass) : Role{Role::whole, pass};
+    return has_slab || is_spread(node, is_at_places) ? streamed_role(node, pass) : Role{Role::whole, pass};
   }
   Role file_role(const Node& node) {
     const int dim = dims_.dim_in(roles_.dim_class, node, 0);
     if (dim == -2) refuse(node, "has two dims that would have to be streamed together");
     return {dim >= 0 ? Role::slab : Role::whole, 0};
   }
-  // A value repeated along the streamed dim, as a mean that is subtracted.
-  bool is_spread(const Node& node) const {
-    if (!is_broadcast(*node.op)) return false;
+  // A value repeated along the streamed dim, as a mean that is subtracted, or elements of a file at places
+  // that are in memory.
+  bool is_spread(const Node& node, bool is_at_places) const {
+    if (!is_broadcast(*node.op) && !is_at_places) return false;
     const auto link = link_in(node, dims_, roles_.dim_class);
-    return link && link->in[0] == -1 && link->out[0] >= 0;
+    return link && (link->in[0] == -1) != is_at_places && link->out[0] >= 0;
   }
   Role streamed_role(const Node& node, int pass) {
     const auto link = link_in(node, dims_, roles_.dim_class);

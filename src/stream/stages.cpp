@@ -56,6 +56,8 @@ class Search {
 
   std::optional<Stages> find(const Open& open, std::int64_t held, int depth) {
     std::optional<Stages> best = in_one(open, held, depth);
+    if (const auto parts = with_parts_of_files(open.values, numbers_); !are_same(parts, open.values))
+      if (auto stages = in_one({parts, open.results}, held, depth)) keep_better(best, std::move(*stages));
     for (const SelectBy selection : {SelectBy::rounds, SelectBy::sorting}) {
       if ((best && fits(*best)) || (selection == SelectBy::sorting && !has_selection(open.values))) break;
       const Simplifying how{selection, room_.bytes, depth == 0};
@@ -69,6 +71,9 @@ class Search {
   std::int64_t needed_bytes() const { return needed_bytes_; }
 
  private:
+  static bool are_same(const std::vector<Array>& a, const std::vector<Array>& b) {
+    return std::ranges::equal(a, b, {}, id_of, id_of);
+  }
   std::optional<Stages> in_some(const Open& simple, std::int64_t held, int depth) {
     std::optional<Stages> best = in_one(simple, held, depth);
     if ((best && fits(*best)) || depth + 1 >= most_stages) return best;
@@ -112,7 +117,8 @@ class Search {
     const auto add = [&](int dim_class, std::int64_t extent) {
       Roles roles = roles_in(graph, dims, dim_class);
       if (!roles.refusal.empty()) {
-        if (depth == 0) refusals_ += "\n  a dim of " + std::to_string(extent) + ": " + roles.refusal;
+        const std::string refusal = "\n  a dim of " + std::to_string(extent) + ": " + roles.refusal;
+        if (depth == 0 && refusals_.find(refusal) == std::string::npos) refusals_ += refusal;
         if (depth == 0) needed_bytes_ = std::max(needed_bytes_, bytes_of_operands(*roles.refused_by));
         return;
       }

@@ -21,7 +21,6 @@ const std::map<std::string, std::string>& looks_at_positions() {
       {"compress", "counts along its first dim"},
       {"split_keys", "counts the keys"},
       {"read_file", "reads at its positions"},
-      {"read_file_at", "its operand names positions of the file"},
   };
   return reasons;
 }

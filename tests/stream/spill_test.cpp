@@ -292,6 +292,82 @@ TEST_F(Spill, positions_of_extremes_take_two_passes) {
     }
 }
 
+// Along every dim, of every format: unsorted, repeated, negative, out of range; below a chain, a product, a mean
+// of the other dim; by several indices, by a mask, by places that are computed.
+TEST_F(Spill, rows_that_are_selected_are_those_in_memory) {
+  const Array x = mixed({61, 23, 3});
+  io::save_hdf5(path("x.h5"), "x", x);
+  io::save_zarr(path("x.zarr"), x, {.chunks = std::vector<std::int64_t>{7, 5, 2}});
+  const Array list = array({17, -1, 3, 3, 0, 4}), far = array({99, -99, 5}), pairs = array({{1, 2}, {-3, 1}});
+  const Array mask = remainder(arange(61), 9) == 4, weights = mixed({3, 4});
+  const std::vector<std::pair<const char*, Function>> cases = {
+      {"list", [&](const Array& y) { return take(y, list, 0); }},
+      {"columns", [&](const Array& y) { return take(y, list, 1); }},
+      {"last dim",
+       [&](const Array& y) {
+         return take(y, array({2, 0}), 2);
+       }},
+      {"clamped", [&](const Array& y) { return take(y, far, 0, "clip"); }},
+      {"fill", [&](const Array& y) { return nan_to_num(take(y, far, 0, "fill")); }},
+      {"two dims of indices", [&](const Array& y) { return take(y, pairs, 1); }},
+      {"one index", [&](const Array& y) { return y(array(-2)) + y(5); }},
+      {"pairs of indices",
+       [&](const Array& y) {
+         return y(list, array({1, 2, -1, 4, 5, 22}));
+       }},
+      {"slices and indices", [&](const Array& y) { return y(slice(2, 40, 19), list, slice(1, None)); }},
+      {"mask", [&](const Array& y) { return y(mask); }},
+      {"computed mask", [&](const Array& y) { return y(sin(astype(arange(61), float64)) > 0.9); }},
+      {"mask of two dims",
+       [&](const Array& y) {
+         return y(remainder(reshape(arange(61 * 23), {61, 23}), 50) == 4);
+       }},
+      {"computed places", [&](const Array& y) { return take(y, list * 2 - list, 0); }},
+      {"places in a file", [&](const Array& y) { return take(y, argmax(y(slice(), 4), 0), 0); }},
+      {"chain", [&](const Array& y) { return sqrt(y * 2)(slice(3, 6)) - sqrt(y)(slice(50, 53)); }},
+      {"centred", [&](const Array& y) { return take((y - mean(y, 0)) / tessera::std(y, 0), list, 0); }},
+      {"product", [&](const Array& y) { return take(matmul(y, weights), list, 0); }},
+      {"means of rows",
+       [&](const Array& y) {
+         return take(mean(y, {1, 2}), list, 0);
+       }},
+      {"running sums",
+       [&](const Array& y) {
+         return take(cumsum(y, 1), array({4, 2}), 1) + y(slice(), slice(1, 3));
+       }},
+      {"every 29th", [&](const Array& y) { return y(slice(1, None, 29)) * 2; }},
+      {"no rows", [&](const Array& y) { return take(y, zeros({0}, int32), 0); }},
+  };
+  for (const auto& file : {file_of(x), io::open(path("x.h5"), {.name = "x"}), io::open(path("x.zarr"))})
+    for (const auto& [name, f] : cases) {
+      SCOPED_TRACE(name);
+      expect_near(io::compute(f(file), {.slab = 3}), f(x), name + file.detail());
+      io::store(path("y.npy"), f(file));
+      expect_near(io::load_npy(path("y.npy")), f(x), name + file.detail());
+    }
+}
+
+TEST_F(Spill, the_bytes_of_selected_rows_are_told) {
+  const Array x = mixed({4000, 700});
+  const auto file = file_of(x);
+  const std::int64_t row = 700 * 8, limit = 4 << 20;
+  const auto read = [&](const Array& y) {
+    return io::explain_compute({y}, {.memory_limit = limit}).bytes_read;
+  };
+  EXPECT_EQ(read(file(slice(3, 5))), 2 * row);
+  EXPECT_EQ(read(file(7)), row);
+  EXPECT_EQ(read(take(file, array({3, 1700, 99}), 0)), 3 * row);
+  EXPECT_EQ(read(sqrt(file * 2)(slice(3, 5))), 2 * row);
+  EXPECT_EQ(read(take(file, array({3, 5, 3, -1}), 0)), 4 * row);  // with row 4 between them
+  EXPECT_EQ(read(file(remainder(arange(4000), 1000) == 4)), 4 * row);
+  EXPECT_EQ(read(take(file, array({3, 9}) * 2, 0)), 2 * (row + 4096));
+  EXPECT_EQ(read(take(file, array({3, 9}), 0) - mean(file, 0)), x.nbytes() + 7 * row);
+  EXPECT_EQ(read(file(slice(None, None, 1000))), 4 * row);
+  EXPECT_EQ(io::explain_store(path("y.npy"), take(file, arange(4000), 0), {.memory_limit = limit}).bytes_read,
+            4000 * (row + 4096));
+  EXPECT_EQ(read(take(file, array({3, 400}), 1)), x.nbytes());  // gaps of a row are read with it
+}
+
 TEST_F(Spill, blocks_of_tall_matrices_follow_the_memory_limit) {
   const Array x = mixed({40000, 8}) + sin(astype(reshape(arange(40000 * 8), {40000, 8}), float64));
   const auto file = file_of(x);

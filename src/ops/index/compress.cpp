@@ -15,17 +15,6 @@
 namespace tessera {
 namespace {
 
-struct CompressParams {
-  int batch;  // leading dims that mask and x share
-  std::int64_t size;
-  ScalarValue fill;
-  template <class V> void fields(V&& visit) const {
-    visit("batch", batch);
-    visit("size", size);
-    visit("fill", fill.is_integer ? std::complex<double>(static_cast<double>(fill.integer)) : fill.floating);
-    visit("fill_integer", fill.integer);
-  }
-};
 const CompressParams& params_of(const Params& p) { return p.as<CompressParams>(); }
 
 RuleReading read_dims(const Params& params, std::span<const Shape>) {

@@ -7,24 +7,15 @@
 #include "kernels/move/copy.hpp"
 #include "ops/build.hpp"
 #include "ops/index/remap_op.hpp"
-#include "ops/index/update/addressed.hpp"
 #include "types/buffer.hpp"
 
 namespace tessera::stream {
 namespace {
 
-constexpr std::int64_t most_points = 1 << 16;  // read one by one
-
 const FileParams& file_of(const Array& x) { return x.node()->params->as<FileParams>(); }
 
 // ---- slices, joins, pads, rolls, flips ----
 
-bool is_slice(const RemapParams& p) {
-  if (p.pieces.size() != 1) return false;
-  const auto& piece = p.pieces[0];
-  return piece.to == whole_box(p.shape) &&
-         std::all_of(piece.step.begin(), piece.step.end(), [](auto s) { return s > 0; });
-}
 FileParams slice_of(FileParams file, const RemapParams& p) {
   const auto& piece = p.pieces[0];
   for (std::size_t d = 0; d < p.shape.size(); ++d) {
@@ -159,43 +150,14 @@ FileSourcePtr reshaped_source(const FileParams& file, const Shape& shape) {
   return source;
 }
 
-// ---- elements at positions ----
-
-// Operands: positions (int64). The params are those of the file, a vector.
-const OpDef points_op{
-    .name = "read_file_at",
-    .halves = moves_halves,
-    .infer = [](std::span<const Type> in, const Params& p) -> std::vector<Type> {
-      return {{in[0].shape, p.as<FileParams>().dtype}};
-    },
-    .sharding = Rule("D.. -> D.."),
-    .runs = Kernel{[](const KernelArgs& a) {
-      const auto& file = a.params.as<FileParams>();
-      const auto width = static_cast<std::int64_t>(itemsize(file.dtype));
-      const auto* places = a.in[0].as<const std::int64_t>();
-      for (std::int64_t i = 0; i < a.in[0].elements(); ++i) {
-        const auto n = file.count[0],
-                   place = std::clamp<std::int64_t>(places[i] < 0 ? places[i] + n : places[i], 0, n - 1);
-        read_file(file, "read_file_at", {{place, place + 1}}, a.out[0].data + i * width);
-      }
-    }},
-    .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(1); },
-    .batch = batch_leading,
-    .same_bits = SameBits::always,
-    .may_fail = true,
-};
-const Registered registered_points(points_op);
-
-std::optional<Array> as_points(const Node& node, const std::vector<Array>& inputs) {
-  if (node.op->name != "gather" || inputs.size() != 2 || inputs[0].ndim() != 1 || inputs[0].size() == 0 ||
-      is_file(*inputs[1].node()))
-    return std::nullopt;
-  if (gather_params(*node.params).out_of_range != OutOfRange::clamp || inputs[1].size() > most_points)
-    return std::nullopt;
-  return record(points_op, inputs[0].node()->params, {cast_to(inputs[1], int64)});
-}
-
 }  // namespace
+
+bool is_slice(const RemapParams& p) {
+  if (p.pieces.size() != 1) return false;
+  const auto& piece = p.pieces[0];
+  return piece.to == whole_box(p.shape) &&
+         std::all_of(piece.step.begin(), piece.step.end(), [](auto s) { return s > 0; });
+}
 
 Array record_source(FileSourcePtr source, FileNumbers& numbers) {
   FileParams p;
@@ -210,7 +172,6 @@ Array record_source(FileSourcePtr source, FileNumbers& numbers) {
 std::optional<Array> as_file(const Node& node, const std::vector<Array>& inputs, FileNumbers& numbers) {
   if (inputs.empty() || !is_file(*inputs[0].node())) return std::nullopt;
   const OnBehalfOf call(node.called());
-  if (auto points = as_points(node, inputs)) return points;
   if (!std::all_of(inputs.begin(), inputs.end(), [](const Array& x) { return is_file(*x.node()); }))
     return std::nullopt;
   const Shape& shape = node.outputs[0].type.shape;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "ops/index/remap_op.hpp"
 #include "stream/spill/spill_file.hpp"
 
 namespace tessera::stream {
@@ -20,8 +21,8 @@ class FileNumbers {
 };
 
 Array record_source(FileSourcePtr, FileNumbers&);
-// The node's result as an array in a file if its operands are files; nullopt for other nodes. Elements of a
-// vector in a file at given positions are no file, but read one by one.
+bool is_slice(const RemapParams&);  // with steps above 0
+// The node's result as an array in a file if its operands are files; nullopt for other nodes.
 std::optional<Array> as_file(const Node&, const std::vector<Array>& inputs, FileNumbers&);
 // The vector of the elements of `runs` in ascending order: the file has sorted runs of `length`, the last one
 // may be shorter.

@@ -16,6 +16,7 @@
 #include "ops/sort/select_by_rounds.hpp"
 #include "ops/sort/sort_by_key.hpp"
 #include "stream/spill/extremes.hpp"
+#include "stream/spill/selections.hpp"
 
 namespace tessera::stream {
 namespace {
@@ -99,9 +100,16 @@ std::vector<Array> tall_factors(const Node& node, const Array& x, std::int64_t r
   return {matmul(q, u), s, vh};
 }
 
+std::optional<std::vector<Array>> part_of_files(const Node& node, const std::vector<Array>& inputs,
+                                                FileNumbers& numbers) {
+  if (auto file = as_file(node, inputs, numbers)) return std::vector<Array>{*file};
+  if (auto part = selected(node, inputs, numbers)) return std::vector<Array>{*part};
+  return std::nullopt;
+}
+
 std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Array>& inputs,
                                           FileNumbers& numbers, const Simplifying& how, bool is_given) {
-  if (auto file = as_file(node, inputs, numbers)) return std::vector<Array>{*file};
+  if (auto part = part_of_files(node, inputs, numbers)) return part;
   if (selects_from_vector(node)) {
     const OnBehalfOf call(node.called());
     const auto select = how.selection == SelectBy::rounds ? elements_by_rounds : from_sorted_vector;
@@ -141,6 +149,27 @@ std::vector<Array> mapped(const std::vector<Array>& inputs, const std::map<Value
   return others;
 }
 
+// The values with what `rule(node, inputs, in the first round)` gives for the results of nodes.
+template <class Rule> std::vector<Array> rewritten(std::vector<Array> values, Rule&& rule) {
+  constexpr int most_rounds = 4;  // what stands for an op may hold ops that have simpler forms
+  for (int round = 0; round < most_rounds; ++round) {
+    const Graph graph = collect(values, false);
+    std::map<ValueId, Array> known;
+    for (const auto& node : graph.nodes) {
+      bool has_changed = false;
+      auto inputs = mapped(node->inputs, known, has_changed);
+      std::optional<std::vector<Array>> results = rule(*node, inputs, round == 0);
+      if (!results && has_changed) results = record_again(*node, node->params, std::move(inputs));
+      for (std::size_t i = 0; results && i < results->size(); ++i)
+        known[{node.get(), static_cast<int>(i)}] = (*results)[i];
+    }
+    bool has_changed = false;
+    values = mapped(values, known, has_changed);
+    if (!has_changed) break;
+  }
+  return values;
+}
+
 }  // namespace
 
 Array Replaced::of(const Array& x) {
@@ -163,25 +192,17 @@ bool has_selection(const std::vector<Array>& values) {
                              [](const auto& node) { return selects_from_vector(*node); });
 }
 
-std::vector<Array> simplified(const std::vector<Array>& given, FileNumbers& numbers, const Simplifying& how) {
-  constexpr int most_rounds = 4;  // what stands for an op may hold ops that have simpler forms
-  std::vector<Array> values = given;
-  for (int round = 0; round < most_rounds; ++round) {
-    const Graph graph = collect(values, false);
-    std::map<ValueId, Array> known;
-    for (const auto& node : graph.nodes) {
-      bool has_changed = false;
-      auto inputs = mapped(node->inputs, known, has_changed);
-      auto results = simpler(*node, inputs, numbers, how, how.is_recorded && round == 0);
-      if (!results && has_changed) results = record_again(*node, node->params, std::move(inputs));
-      for (std::size_t i = 0; results && i < results->size(); ++i)
-        known[{node.get(), static_cast<int>(i)}] = (*results)[i];
-    }
-    bool has_changed = false;
-    values = mapped(values, known, has_changed);
-    if (!has_changed) break;
-  }
-  return values;
+std::vector<Array> with_parts_of_files(const std::vector<Array>& values, FileNumbers& numbers) {
+  return rewritten(values, [&](const Node& node, const std::vector<Array>& inputs, bool) {
+    return part_of_files(node, inputs, numbers);
+  });
+}
+
+std::vector<Array> simplified(const std::vector<Array>& values, FileNumbers& numbers,
+                              const Simplifying& how) {
+  return rewritten(values, [&](const Node& node, const std::vector<Array>& inputs, bool is_first) {
+    return simpler(node, inputs, numbers, how, how.is_recorded && is_first);
+  });
 }
 
 }  // namespace tessera::stream
