@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "base/call.hpp"
-#include "graph/parts.hpp"
 #include "ops/build.hpp"
 #include "ops/index/compress.hpp"
 #include "ops/index/remap_op.hpp"
