@@ -65,11 +65,11 @@ const OpDef places_op{
       read_places(p, "read_file_at", p.dim, places, a.out[0].box, a.out[0].data);
     }},
     .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(1); },
+    .parts = Parts::all_dims,
     .same_bits = SameBits::always,
     .may_fail = true,
 };
 const Registered registered_places(places_op);
-const HasParts parts_of_places_op(places_op, Parts::all_dims);
 
 // ---- selections ----
 
