@@ -60,6 +60,7 @@ OpDef spread_record(const char* name, std::int64_t (*extent)(std::int64_t, std::
     return {{record(*args.node.op, make_params(p), {batch_first(args.in[0], args.dims[0])})}, {0}};
   };
   op.sharding = PlacementRule{place};
+  op.parts = Parts::beside_lines;
   op.runs = Lower{.write = [](ProgramBuilder& builder, const Node& node,
                               std::span<const int> in) { return lower_by(builder, node, in, needs); },
                   .kernel = kernel};
