@@ -167,10 +167,12 @@ void share_rates() {
   set_rates(shared.rates);
   if (shared.is_given != 0 || !settings().record.empty() || !settings().replay.empty()) return;
   const auto& groups = comm::host_groups(comm::world());
-  const bool lacks = !shared.rates.has_compute ||
-                     (most_ranks_of_a_host(groups) > 1 && !shared.rates.has_inside) ||
+  const std::size_t ranks = most_ranks_of_a_host(groups);
+  if (ranks > static_cast<std::size_t>(shared.cores))
+    return set_rates(of_shared_cores(shared.rates, static_cast<double>(ranks) / shared.cores));
+  const bool lacks = !shared.rates.has_compute || (ranks > 1 && !shared.rates.has_inside) ||
                      (groups.hosts() > 1 && !shared.rates.has_between);
-  if (!lacks || most_ranks_of_a_host(groups) > static_cast<std::size_t>(shared.cores)) return;
+  if (!lacks) return;
   const Measured measured = measure_rates(shared.rates, Effort::quick);
   if (measured.is_disturbed) {
     log_once(LogLevel::info,

@@ -32,8 +32,8 @@ struct Measured {
 Measured measure_rates(const Rates& before, Effort, const Clock& = read_clocks);
 
 // Called at the start of the runtime: distributes rank 0's rates, and measures and stores missing ones,
-// unless a host has more ranks than cores (ranks that share a core do not show the machine's rates).
-// Disturbed rates are neither used nor stored.
+// unless a host has more ranks than cores (ranks that share a core do not show the machine's rates; they plan
+// with their share of them, of_shared_cores). Disturbed rates are neither used nor stored.
 void share_rates();
 
 }  // namespace tessera

@@ -80,6 +80,9 @@ std::string rates_text(const Rates&);
 // than 200 us, less than 100 MB/s or more than 1 TB/s, less than 0.1 Gflop/s or 100 MB/s of memory. Such
 // figures come from a machine that was overloaded during the measurement.
 Rates without_implausible(Rates);
+// The rates of a rank where each core has so many ranks: its share of the core, and messages that wait until
+// their receiver has the core.
+Rates of_shared_cores(Rates, double ranks_per_core);
 // The rates of a file that keep_rates has written; a file that is missing, damaged or another user's counts
 // as empty, and implausible rates as not measured.
 Rates kept_rates(const std::string& path);

@@ -76,6 +76,18 @@ TEST(Rates, of_a_poisoned_file_are_measured_again) {
   EXPECT_EQ(kept_rates(path), Rates{});
   std::filesystem::remove_all(folder);
 }
+TEST(Rates, of_ranks_that_share_cores_are_their_share) {
+  Rates r;
+  r.cache_bytes_per_s = 4e10;
+  EXPECT_EQ(of_shared_cores(r, 0.5), r);
+  const Rates shared = of_shared_cores(r, 4);
+  EXPECT_DOUBLE_EQ(shared.flops_per_s, r.flops_per_s / 4);
+  EXPECT_DOUBLE_EQ(shared.memory_bytes_per_s, r.memory_bytes_per_s / 4);
+  EXPECT_DOUBLE_EQ(shared.cache_bytes_per_s, 1e10);
+  EXPECT_DOUBLE_EQ(shared.inside.bytes_per_s, r.inside.bytes_per_s / 4);
+  EXPECT_NEAR(shared.inside.latency_s, r.inside.latency_s + 4.2e-6, 1e-12);
+  EXPECT_EQ(shared.between, r.between);
+}
 TEST(Rates, weigh_arithmetic_against_the_link_inside_a_host) {
   EXPECT_DOUBLE_EQ(Rates{}.flops_per_moved_byte(), 5);
 }
