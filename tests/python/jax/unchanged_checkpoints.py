@@ -2,6 +2,7 @@
 import importlib.util
 import os
 import shutil
+import tempfile
 
 import jax
 import jax.numpy as jnp
@@ -48,6 +49,12 @@ def of_orbax():
     types = jax.tree.map(lambda x: ocp.ArrayRestoreArgs(sharding=whole, dtype=jnp.bfloat16) if np.ndim(x) == 2 else ocp.RestoreArgs(), state)
     restored = of_trees.restore(f"{here}/tree", restore_args=types)["params"]["w"]
     print("as", restored.dtype, restored.sharding.spec, restored.sum())
+    with tempfile.TemporaryDirectory() as folder:
+        of_trees.save(f"{folder}/tree", state["params"])
+        with ocp.CheckpointManager(folder + "/steps", options=options) as manager:
+            manager.save(0, args=ocp.args.StandardSave(state["params"]))
+            manager.wait_until_finished()
+            print("temporary", sums(of_trees.restore(f"{folder}/tree")), sums(manager.restore(0)))
     manager = ocp.CheckpointManager(f"{here}/best", item_names=("state", "more"), options=ocp.CheckpointManagerOptions(best_fn=lambda m: m["loss"], best_mode="min", max_to_keep=1))
     for n in range(3):
         manager.save(n, args=ocp.args.Composite(state=ocp.args.StandardSave({"a": jnp.full(3, n)}), more=ocp.args.JsonSave({"epoch": n})), metrics={"loss": abs(n - 1.0)})

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+tempfile.gettempdir()  # before anything else that makes a temporary file
 shutil.rmtree("out", ignore_errors=True)
 os.makedirs("out/logs")
 out = pathlib.Path("out")

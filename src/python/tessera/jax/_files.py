@@ -90,6 +90,12 @@ def _path_of(path):
     return None if text.startswith(_special) else text
 
 
+def of_first(path):
+    """A path in a folder of tempfile, which is this rank's alone: the first rank's. All other values as they are. Collective."""
+    full = _path_of(path) if isinstance(path, (str, os.PathLike)) else None
+    return type(path)(broadcast(os.fspath(path))) if _state["is_on"] and full is not None and _within(full, _own) else path
+
+
 def _within(path, folders):
     while path not in folders:
         parent = os.path.dirname(path)
@@ -301,6 +307,7 @@ def install():
     """From now on, where the job has several ranks."""
     if _core.process_count() == 1 or _originals:
         return
+    tempfile.gettempdir()  # found by opening files, under a lock that this rank's copies need, too
     _originals["open"] = builtins.open
     builtins.open = io.open = bz2._builtin_open = tarfile.bltn_open = _open
     _originals["os.open"], os.open = os.open, _open_descriptor

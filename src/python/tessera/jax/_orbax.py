@@ -60,6 +60,11 @@ def _each(of_leaf, value):
     return jax.tree_util.tree_map(of_leaf, value)
 
 
+def _with_each(of_leaf, args, kwargs):
+    """The arguments of a call, with rank 0's folders where those are temporary ones."""
+    return [_each(of_leaf, _files.of_first(a)) for a in args], {name: _each(of_leaf, _files.of_first(a)) for name, a in kwargs.items()}
+
+
 def _of_jax(leaf):
     """On rank 0 an array of JAX with the same sharding; elsewhere only what it took to gather it. Collective."""
     if not _sharded.is_ours(leaf):
@@ -102,7 +107,7 @@ def _by_first(original):
     def call(self, *args, **kwargs):
         if _is_orbax_s():
             return original(self, *args, **kwargs)
-        args, kwargs = [_each(_of_jax, a) for a in args], {name: _each(_of_jax, a) for name, a in kwargs.items()}
+        args, kwargs = _with_each(_of_jax, args, kwargs)
 
         def of_first():
             with _jax_alone():
@@ -121,7 +126,7 @@ def _by_all(original):
         if _is_orbax_s():
             return original(self, *args, **kwargs)
         _files.by_first(_finish, self)
-        args, kwargs = [_each(_described, a) for a in args], {name: _each(_described, a) for name, a in kwargs.items()}
+        args, kwargs = _with_each(_described, args, kwargs)
         with _jax_alone():
             if not _core.is_main_process() and hasattr(self, "reload"):
                 self.reload()
@@ -152,6 +157,7 @@ def _made_by_all(original):
     def init(self, directory, checkpointers=None, options=None, *args, **kwargs):
         if _is_orbax_s():
             return original(self, directory, checkpointers, options, *args, **kwargs)
+        directory = _files.of_first(directory)
 
         def of_first():
             with _jax_alone():
