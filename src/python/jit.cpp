@@ -103,6 +103,7 @@ class JitFunction {
     std::string signature = start_of_signature();
     for (std::size_t i = 0; i < leaves.size(); ++i) signature += "*;";
     const bool is_plain_call = detail::inside_trace(request.leaves);
+    if (!is_plain_call) set_donated_apart(leaves, request.leaves);
     if (!is_plain_call) detail::signature_of(request, signature);
     const auto program = is_plain_call ? nullptr : programs_.find(signature);
     if (!program) return (*this)(py::args(py::tuple(leaves)), py::kwargs());
@@ -144,6 +145,20 @@ class JitFunction {
       results[i] =
           tree.children[i].kind == Tree::Kind::array ? py::cast(leaves[next++]) : tree.children[i].names;
     return results;
+  }
+
+  // Values made of donated arrays stay, as in JAX, whether they are evaluated already or not.
+  void set_donated_apart(const py::list& from, std::vector<Array>& leaves) const {
+    std::vector<Array*> handles;
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (detail::names_argument(options_.donate_argnums, static_cast<int>(i), leaves.size()))
+        handles.push_back(&from[i].cast<Array&>()), leaves[i] = Array();
+    if (handles.empty()) return;
+    {
+      const py::gil_scoped_release unlocked;
+      detail::set_apart(handles);
+    }
+    for (std::size_t i = 0; i < leaves.size(); ++i) leaves[i] = *array_in(from[i]);
   }
 
   bool is_static(int n, std::size_t count) const {

@@ -53,6 +53,9 @@ void note_layouts(TracedCore&, std::vector<ChosenLayout>, std::string reason);  
 std::string traced_text(const TracedCore&);
 CompiledPtr compile_traced(const TracedPtr&);
 std::string compiled_text(const CompiledCore&);
+// Before they are donated: evaluates them, and gives each handle a value of its own, so that all else that
+// was made of these arrays keeps theirs.
+void set_apart(const std::vector<Array*>& handles);
 std::vector<Array> call_compiled(CompiledCore&, const std::vector<Array>& leaves,
                                  const std::vector<bool>& donated);
 std::vector<Sharding> compiled_input_shardings(const CompiledCore&);

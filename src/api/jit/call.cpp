@@ -124,6 +124,22 @@ PlacedArguments place_arguments(const CompiledCore& core, const std::vector<Arra
 
 }  // namespace
 
+void set_apart(const std::vector<Array*>& handles) {
+  std::vector<Array> pending;
+  for (const Array* x : handles)
+    if (x->node() && !output_of(*x).deleted && !x->node()->is_evaluated()) pending.push_back(*x);
+  if (!pending.empty()) evaluate(pending);
+  for (Array* x : handles) {
+    if (!x->node() || output_of(*x).deleted || x->node().use_count() == 1) continue;
+    const auto& output = output_of(*x);
+    Array own =
+        make_leaf(output.type, output.stored->layout, output.stored->buffer, output.sharding.has_value());
+    mutable_output_of(own) = output;
+    own.node()->where = x->node()->where;
+    *x = std::move(own);
+  }
+}
+
 std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves,
                                  const std::vector<bool>& donated) {
   const Call call("jit", core.traced->where);

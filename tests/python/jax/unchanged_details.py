@@ -1,6 +1,7 @@
 """What programs of JAX do beside computing: prints, checks, keys, texts, memories and primitives of their own. unchanged.py runs it twice."""
 import collections.abc
 import contextlib
+import copy
 import io
 import sys
 
@@ -120,6 +121,23 @@ with jax.debug_infs(True):
 with jax.disable_jit():
     print("without jit", told(jax.jit(lambda x: (print("value", x), -x if x < 0 else x)[1]), -2.0))
 
+# ---- donated arguments: what was made of them stays, evaluated or not ----
+halve = jax.jit(lambda x: x / 2, donate_argnums=0)
+for name, keep in {"copy": lambda x: x.copy(), "jnp.copy": jnp.copy, "jnp.array": jnp.array, "copy.copy": copy.copy, "deepcopy": copy.deepcopy, "plus": lambda x: x + 0, "sums": lambda x: x.sum(),
+                   "columns": lambda x: x.reshape(2, 12).T, "jit": jax.jit(lambda x: x * 3)}.items():
+    for x in (numbers + 0, jax.device_put(numbers, split) + 0):
+        kept = keep(x)
+        print(name, halve(x).sum(), x.is_deleted(), kept.is_deleted(), kept.sum())
+params = {"w": jnp.ones((8, 3)), "b": jnp.zeros(3)}
+target, norms = jax.tree.map(jnp.copy, params), []
+step = jax.jit(lambda p, t: jax.tree.map(lambda a, b: a / 2 + b, p, t), donate_argnums=0)
+for _ in range(4):
+    norms.append(sum(jnp.sum(x ** 2) for x in jax.tree.leaves(params)))
+    params = step(params, target)
+print("norms", *norms, jax.tree.map(jnp.sum, target))
+placed = jax.jit(lambda x, y: (x * 2, y, jnp.ones((3, 3)), y + 1))(jax.device_put(numbers, split), jnp.int32(2))
+print("placed", [x.committed for x in placed], [x.sharding.spec for x in placed], jax.device_put(1, jax.devices()[-1]).device, repr(halve).split(" at ")[0])
+
 # ---- texts and places ----
 print(jax.jit(lambda x, y: 2 * x + y).lower(3, 4).as_text())
 halves = jax.jit(lambda x, n: {"half": x / n["two"], "two": n["two"]}, out_shardings={"half": split, "two": None}).lower(jax.device_put(numbers, split), {"two": 2.0}).compile()
@@ -147,6 +165,8 @@ if hasattr(jax, "P"):
         print("made", spec, [a.sharding.spec for a in (*made, mapped(x), jax.jit(mapped)(x))], double.lower(x).compile().output_shardings.spec)
         for name, function in spelled.items():
             print(name, spec, *[[a.sharding.spec for a in jax.tree.leaves(f(x)) if a.committed] for f in (function, jax.jit(function))])
+    with jax.set_mesh(split.mesh):
+        print("explicit within", jax.sharding.explicit_axes(lambda x: x.T)(whole, in_sharding=jax.P(axis, None)).sharding.spec)
     with jax.set_mesh(jax.make_mesh((jax.device_count(),), (axis,), axis_types=(jax.sharding.AxisType.Explicit,))):
         for spec in ((axis,), (axis, None), (None,), ()):
             x = jax.device_put(whole, jax.P(*spec))

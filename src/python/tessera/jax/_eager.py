@@ -82,10 +82,16 @@ def run(primitive, args, params):
         results = _program_of(primitive, params, operands, avals, out_avals, place)
     else:
         results = apply(primitive, operands, params, Equation(primitive.name, avals, out_avals, place))
+    results = [_own(r, operands) for r in results]
     results = [wrapped(_layouts.as_typed(r, a), a, spec=s) for r, a, s in zip(results, out_avals, _specs(primitive.name, params, args, results, out_avals))]
     if _nans.asked():
         _nans.check_op(primitive.name, results)
     return results if primitive.multiple_results else results[0]
+
+
+def _own(result, operands):
+    """A result that is an operand lives on when that is donated."""
+    return result._again() if any(result is x for x in operands) else result
 
 
 def _specs(name, params, args, results, avals):
@@ -168,7 +174,8 @@ def _device_put(*args, **params):
         return _originals["device_put"](*args, **params)
     place, targets = calling_place(), _targets(params, len(args))
     from ._arrays import _put
-    return [wrapped(call_at(place, _put, (_values.array_of(x), s), {}), _layouts.typed(_aval(x), s), spec=_layouts.written_spec(s)) for x, s in zip(args, targets)]
+    arrays = [_values.array_of(x) for x in args]
+    return [wrapped(_own(call_at(place, _put, (x, s), {}), arrays), _layouts.typed(_aval(a), s), spec=_layouts.written_spec(s)) for x, a, s in zip(arrays, args, targets)]
 
 
 def install():

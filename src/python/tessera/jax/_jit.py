@@ -127,6 +127,9 @@ class Jit:
         self._programs.clear()
         self._recent.clear()
 
+    def __repr__(self):
+        return f"<PjitFunction of {self._fun!r}>"
+
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
@@ -194,6 +197,8 @@ class Jit:
                 results, written = _constrained(results, spread), list(map(_layouts.written_spec, spread))
                 out_avals = [_layouts.in_memory(a, s) for a, s in zip(out_avals, spread)]
             first = _first_placed(jaxpr, leaves) if wraps and written is None else None
+            if first is not None:
+                results = [_layouts.placed_by(r, leaves[first]) for r in results]
             return (*results, _Results(out_tree, out_avals, _kept(jaxpr, donated) if wraps else (), written, first))
 
         donated, wraps = self._leaf_numbers(args, kwargs), self._wraps

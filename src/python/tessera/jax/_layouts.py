@@ -53,7 +53,7 @@ def mesh_of(mesh):
         raise ValueError(f"a mesh of {len(ranks)} devices ({dict(zip(mesh.axis_names, shape))}), but the job has {_core.device_count()} ranks. {of_ranks(max(ranks) + 1)}")
     if not is_abstract:
         kinds = _seen.setdefault((names, shape, ranks), {})
-        kinds[_has_explicit_axes(mesh)] = mesh
+        kinds[has_explicit_axes(mesh)] = mesh
         is_ambiguous["yes"] |= len(kinds) > 1
     return _mesh(names, shape, ranks)
 
@@ -162,7 +162,7 @@ def _jax_mesh(names, shape, ranks, is_explicit):
         devices = jax.devices()
         kinds[False] = jax.sharding.Mesh(np.array([devices[r] for r in ranks], object).reshape(shape), names)
     if len(kinds) > 1 and is_explicit is None:
-        is_explicit = _has_explicit_axes(jax.sharding.get_abstract_mesh())
+        is_explicit = has_explicit_axes(jax.sharding.get_abstract_mesh())
     return kinds.get(is_explicit) or next(iter(kinds.values()))
 
 
@@ -182,8 +182,8 @@ def jax_sharding(s, is_explicit=None, spec=None):
 
 def _as_here(mesh):
     """Within auto_axes the program's mesh has the same axes, none of them explicit."""
-    current = jax.sharding.get_abstract_mesh() if _has_explicit_axes(mesh) else None
-    if current is None or current.axis_names != mesh.axis_names or current.axis_sizes != mesh.axis_sizes or _has_explicit_axes(current):
+    current = jax.sharding.get_abstract_mesh() if has_explicit_axes(mesh) else None
+    if current is None or current.axis_names != mesh.axis_names or current.axis_sizes != mesh.axis_sizes or has_explicit_axes(current):
         return mesh
     return jax.sharding.Mesh(mesh.devices, mesh.axis_names, axis_types=current.axis_types)
 
@@ -195,11 +195,11 @@ def _parts(spec):
 def explicit_sharding_of(x):
     """The sharding that is part of an array's type: where the axes of its mesh are explicit ones."""
     current = jax.sharding.get_abstract_mesh() if hasattr(jax.sharding, "get_abstract_mesh") else None
-    if x.committed and (x.sharding.num_devices > 1 or _has_explicit_axes(current)):
+    if x.committed and (x.sharding.num_devices > 1 or has_explicit_axes(current)):
         sharding = jax_sharding_of(x)
-        if isinstance(sharding, NamedSharding) and _has_explicit_axes(sharding.mesh):
+        if isinstance(sharding, NamedSharding) and has_explicit_axes(sharding.mesh):
             return sharding
-    if not _has_explicit_axes(current):
+    if not has_explicit_axes(current):
         return None
     return NamedSharding(current, PartitionSpec(*[None] * x.ndim))
 
@@ -209,7 +209,7 @@ def typed(aval, sharding):
     aval = in_memory(aval, sharding)
     if not isinstance(sharding, NamedSharding) or not hasattr(core, "update_aval_with_sharding"):
         return aval
-    if _has_explicit_axes(sharding.mesh):
+    if has_explicit_axes(sharding.mesh):
         return core.update_aval_with_sharding(aval, sharding)
     return aval if typed_sharding_of(aval) is None else aval.update(sharding=None)
 
@@ -237,6 +237,14 @@ def partial_sharding_of(aval):
     if sharding is None or not (getattr(sharding.spec, "unreduced", None) or getattr(sharding.spec, "reduced", None)):
         return None
     return sharding
+
+
+def placed_by(x, first):
+    """A program's result is where its arguments are, whether it depends on them or not: whole on each device, unless it is split."""
+    if not isinstance(x, _core.Array) or x.committed:
+        return x
+    sharding = first.sharding
+    return _core.with_sharding_constraint_leaf(x, _core.NamedSharding(sharding.mesh, _core.PartitionSpec()) if sharding.mesh.axis_names else sharding)
 
 
 def as_typed(x, aval):
@@ -272,13 +280,13 @@ def _of_mesh(aval, mesh):
     return aval.update(sharding=NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)))
 
 
-def _has_explicit_axes(mesh):
+def has_explicit_axes(mesh):
     return mesh is not None and any("Explicit" in str(t) for t in getattr(mesh, "axis_types", None) or ())
 
 
 def typed_sharding_of(aval):
     """What an array's type says of its sharding: of a mesh with explicit axes; otherwise None."""
     sharding = getattr(aval, "sharding", None)
-    if not isinstance(sharding, NamedSharding) or sharding.mesh.empty or not _has_explicit_axes(sharding.mesh):
+    if not isinstance(sharding, NamedSharding) or sharding.mesh.empty or not has_explicit_axes(sharding.mesh):
         return None
     return sharding

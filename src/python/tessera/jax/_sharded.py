@@ -35,7 +35,7 @@ class ShardedArray(jax.Array):
     committed = _committed = property(lambda self: self.__tessera_array__.committed)
     is_fully_replicated = property(lambda self: not self.committed or self.__tessera_array__.is_fully_replicated and not _layouts.unreduced_axes(_layouts.typed_sharding_of(self.aval)))
     is_fully_addressable = property(lambda self: True)
-    device = property(lambda self: self.sharding if self.committed else jax.devices()[0])
+    device = property(lambda self: self.sharding if len(self.sharding.device_set) > 1 else next(iter(self.sharding.device_set)))
     format = property(lambda self: row_major(self.ndim, self.sharding))
     __numpy_dtype__ = property(lambda self: self.dtype)
 
@@ -162,13 +162,13 @@ class ShardedArray(jax.Array):
         return self._value.tobytes(order)
 
     def copy(self):
-        return self
+        """The same memory until this array or that one is donated."""
+        return wrapped(self.__tessera_array__._again(), self.aval, spec=self._spec)
 
-    def __copy__(self):
-        return self
+    __copy__ = copy
 
     def __deepcopy__(self, memo):
-        return self
+        return self.copy()
 
     def __reduce__(self):
         return jax.numpy.asarray, (self._value,)

@@ -11,7 +11,8 @@ def sharding_constraint(x, sharding=None, dst_sharding=None, **_):
 
 @rule("reshard")
 def reshard(x, dst_sharding, concrete_mesh=None, **_):
-    return _placed(x, dst_sharding)
+    """To axes none of which is explicit, as at the end of explicit_axes, it says nothing."""
+    return _placed(x, dst_sharding) if _layouts.has_explicit_axes(dst_sharding.mesh) else x
 
 
 def _placed(x, sharding):
