@@ -140,6 +140,9 @@ print("placed", [x.committed for x in placed], [x.sharding.spec for x in placed]
 
 # ---- texts and places ----
 print(jax.jit(lambda x, y: 2 * x + y).lower(3, 4).as_text())
+print("ahead", jax.jit(lambda x: x + 1).lower(np.arange(4)).compile()(jnp.arange(4)), type(jax.jit(jnp.sin).lower(1.0).compiler_ir()).__name__)
+summed = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i").lower(np.ones((jax.device_count(), 2))).compile()
+print("ahead, mapped", summed(np.full((jax.device_count(), 2), 2, np.float32)))
 halves = jax.jit(lambda x, n: {"half": x / n["two"], "two": n["two"]}, out_shardings={"half": split, "two": None}).lower(jax.device_put(numbers, split), {"two": 2.0}).compile()
 if hasattr(halves, "input_formats"):
     print("formats", halves.input_formats[0][0], halves.output_formats["half"], halves.input_formats[0][1]["two"].layout, halves.output_shardings["half"] == split)

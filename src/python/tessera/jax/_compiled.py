@@ -42,7 +42,10 @@ class Lowered:
         return self._of_jax().lower().as_text(dialect, **options) if self._text_of_jax else self._lowered.as_text()
 
     def __getattr__(self, name):
-        return getattr(self._lowered if hasattr(self._lowered, name) else self._of_jax(), name)
+        if hasattr(self._lowered, name):
+            return getattr(self._lowered, name)
+        traced = self._of_jax()
+        return getattr(traced if hasattr(traced, name) else traced.lower(), name)
 
 
 class Compiled:
@@ -86,7 +89,7 @@ class CompiledOfJax(Compiled):
 
 
 def _types_of(args, kwargs):
-    return [(tuple(a.shape), str(a.dtype)) for a in map(_type_of, tree_flatten((args, kwargs))[0])]
+    return [(tuple(a.shape), str(jax.dtypes.canonicalize_dtype(a.dtype, allow_extended_dtype=True))) for a in map(_type_of, tree_flatten((args, kwargs))[0])]
 
 
 def _type_of(leaf):

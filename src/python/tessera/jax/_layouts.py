@@ -135,6 +135,7 @@ def _brief(sharding, spec=None):
 
 def written_spec(sharding):
     """The spec of a sharding of JAX, as it was written; None of all others, and where it leaves a dim free."""
+    sharding = sharding.sharding if type(sharding).__name__ == "Format" else sharding
     return sharding.spec if isinstance(sharding, NamedSharding) and not has_free_dims(sharding) else None
 
 

@@ -133,6 +133,7 @@ def _pmap(fun=None, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted
     @functools.wraps(fun)
     def mapped(*args, **kwargs):
         return _pmap_call(fun, axis_name or "i", in_axes, out_axes, static_broadcasted_argnums, devices, args, kwargs)
+    mapped.lower = _jit_replaced(mapped, static_argnums=static_broadcasted_argnums, donate_argnums=donate_argnums).lower
     return mapped
 
 
