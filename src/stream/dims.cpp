@@ -128,6 +128,7 @@ std::vector<DimLink> links_beside_lines(const Node& node) {
   // A running sum goes on with that of the slab before.
   if (const auto running = running_of(node); running && !running->reverse)
     links.push_back({{running->dim}, {running->dim}, false});
+  if (is_top_k(node)) links.push_back({{node.inputs[0].ndim() - 1}, {-1, -1}, true});
   return links;
 }
 
@@ -143,6 +144,8 @@ std::vector<DimLink> links_of(const Node& node) {
 bool is_sparse_product(const Node& node) {
   return node.op->name == "sparse_dot" || node.op->name == "sparse_dot_transposed";
 }
+
+bool is_top_k(const Node& node) { return node.op->name == "top_k"; }
 
 ReduceKind parts_combine_by(const Node& node) {
   const auto kind = rule_on(node).reduce_kind;

@@ -23,6 +23,8 @@ struct DimLink {
 std::vector<DimLink> links_of(const Node&);
 // A product of a sparse matrix in memory with vectors.
 bool is_sparse_product(const Node&);
+// The k largest along the last dim: those of parts are merged.
+bool is_top_k(const Node&);
 // By what the parts of a node's results combine. InternalError for a node without a rule.
 ReduceKind parts_combine_by(const Node&);
 

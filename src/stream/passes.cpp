@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include "ops/build.hpp"
 #include "stream/file_source.hpp"
@@ -195,9 +196,15 @@ class Walk {
     std::size_t next = 0;
     auto roots = record_slab(pass, slab.size(), [&](const Array&, int) { return std::move(leaves[next++]); });
     leaves.clear();
-    for (std::size_t i = 0; i < sums.size(); ++i) {
+    for (std::size_t i = 0; i < pass.count(); ++i) {
       const Array& x = pass.summed(i);
-      if (is_tree(*x.node())) continue;
+      if (is_top_k(*x.node())) {
+        merge_largest(x, slab.start, std::span(roots).subspan(i, 2),
+                      std::span(sums).subspan(std::min(i, sums.size())));
+        ++i;
+        continue;
+      }
+      if (sums.empty() || is_tree(*x.node())) continue;
       const bool is_last_alone = roots[i].ndim() < sums[i].ndim();
       roots[i] = combined(parts_combine_by(*x.node()),
                           is_last_alone ? combined_by_ranks(x, sums[i]) : sums[i], roots[i]);
@@ -227,6 +234,19 @@ class Walk {
     if (slab.start == 0)  // as many nodes wait as the number of slabs has digits
       walker_.hold(node, std::bit_width(static_cast<std::uint64_t>(program_.extent / slab.size())));
     trees_[i].add(std::move(node), join_of(x));
+  }
+  // The k largest of those before (none in the first slab) and of the slab's, whose positions count from its
+  // start. Equals of earlier slabs come first.
+  static void merge_largest(const Array& x, std::int64_t start, std::span<Array> own,
+                            std::span<Array> before) {
+    own[1] = cast_to(own[1], output_of(Array(x.node(), 1)).type.dtype);
+    if (before.empty()) return;
+    const int last = x.ndim() - 1;
+    const Array from_start = own[1] + astype(array(start), own[1].dtype());
+    const auto [values, places] =
+        top_k(concatenate({before[0], own[0]}, last), static_cast<int>(x.shape().back()));
+    own[1] = take_along_axis(concatenate({before[1], from_start}, last), places, last);
+    own[0] = values;
   }
 
   Array joined(std::size_t i) {

@@ -206,19 +206,25 @@ io::StreamPlan facts_for(const Stage& stage, std::int64_t held, std::int64_t len
 void choose_length(Stage& stage, const Room& room) {
   constexpr std::int64_t enough = std::int64_t{128}
                                   << 20;  // of what is read for a slab; longer ones save nothing
-  const auto take = [&](std::int64_t length) {
-    stage.length = std::clamp<std::int64_t>(length, 1, std::max<std::int64_t>(1, stage.extent));
-    stage.facts = facts_for(stage, room.held, stage.length);
-    return stage.facts.peak_bytes <= room.bytes;
+  std::int64_t shortest = 1;
+  bool has_trees = false;
+  for (const auto& node : stage.graph.nodes) {
+    if (stage.roles.of.at(node.get()).kind != Role::partial) continue;
+    if (is_top_k(*node)) shortest = std::max(shortest, node->outputs[0].type.shape.back());
+    has_trees |= is_tree(*node);
+  }
+  const auto power = [](auto bit, std::int64_t n) {
+    return static_cast<std::int64_t>(bit(static_cast<std::uint64_t>(n)));
   };
-  const bool has_trees =
-      std::any_of(stage.graph.nodes.begin(), stage.graph.nodes.end(), [&](const auto& node) {
-        return stage.roles.of.at(node.get()).kind == Role::partial && is_tree(*node);
-      });
-  const std::int64_t least = has_trees ? kernels::least_part : 1;
+  if (has_trees) shortest = power(std::bit_ceil<std::uint64_t>, std::max(shortest, kernels::least_part));
   const auto usable = [&](std::int64_t length) {  // slabs of trees have 2^k indices
     if (!has_trees || length >= stage.extent) return length;
-    return std::max(least, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(length))));
+    return std::max(shortest, power(std::bit_floor<std::uint64_t>, length));
+  };
+  const auto take = [&](std::int64_t length) {
+    stage.length = std::min(std::max(length, shortest), std::max<std::int64_t>(1, stage.extent));
+    stage.facts = facts_for(stage, room.held, stage.length);
+    return stage.facts.peak_bytes <= room.bytes;
   };
   if (room.slab > 0) {
     take(usable(room.slab));
@@ -245,11 +251,11 @@ void choose_length(Stage& stage, const Room& room) {
   };
   std::int64_t length =
       rounded(std::min(stage.extent, std::max<std::int64_t>(1, enough * ranks / per_index)));
-  while (!take(length) && length > least) {
+  while (!take(length) && length > shortest) {
     // The peak is nearly a line in the length: aims below the room, and at least a tenth shorter.
     const double ratio = static_cast<double>(room.bytes) / static_cast<double>(stage.facts.peak_bytes);
     const auto aim = static_cast<std::int64_t>(static_cast<double>(length) * std::clamp(ratio, 0.05, 0.9));
-    length = std::max(least, rounded(aim));
+    length = std::max(shortest, rounded(aim));
   }
 }
 

@@ -267,8 +267,8 @@ TEST_F(Spill, tall_matrices_are_factored_by_blocks_of_rows) {
 }
 
 TEST_F(Spill, what_no_stage_can_do_is_refused) {
-  const auto file = file_of(mixed({1000}));
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(top_k(file, 3).first, {.slab = 10}); }),
+  const auto file = file_of(mixed({50, 50}));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(linalg::cholesky(file), {.slab = 10}); }),
               HasSubstr("needs all of the dim"));
 }
 
@@ -366,6 +366,31 @@ TEST_F(Spill, the_bytes_of_selected_rows_are_told) {
   EXPECT_EQ(io::explain_store(path("y.npy"), take(file, arange(4000), 0), {.memory_limit = limit}).bytes_read,
             4000 * (row + 4096));
   EXPECT_EQ(read(take(file, array({3, 400}), 1)), x.nbytes());  // gaps of a row are read with it
+}
+
+// Equal elements, NaN and the least number; slabs shorter than k, and a last one that is shorter.
+TEST_F(Spill, the_largest_of_slabs_are_merged) {
+  const Array v = astype(arange(1003) * 7 % 100, float32);
+  const Array odd =
+      where(arange(1003) % 400 == 399, full_like(v, NAN), where(v < 95, full_like(v, -INFINITY), v));
+  for (const Array& x : {v, odd, astype(v, int16), astype(v > 90.f, bool_)})
+    for (const Shape& shape : {Shape{1003}, Shape{17, 59}})
+      for (const auto& [k, slab] : {std::pair{7, 20}, std::pair{59, 3}}) {
+        const auto file = file_of(reshape(x, shape));
+        const auto [values, places] = top_k(file + file, k);
+        const auto found = io::compute({values, places, sum(file)}, {.slab = slab});
+        const auto [a, b] = top_k(reshape(x + x, shape), k);
+        EXPECT_EQ(found[1].dtype(), b.dtype());
+        EXPECT_EQ(to_vector<std::int64_t>(astype(found[1], int64)),
+                  to_vector<std::int64_t>(astype(b, int64)));
+        EXPECT_EQ(to_vector<double>(nan_to_num(astype(found[0], float64))),
+                  to_vector<double>(nan_to_num(astype(a, float64))));
+      }
+  io::save_npy(path("y.npy"), mixed({2, 400000}));
+  const auto wide = io::open(path("y.npy"));
+  const auto plan = io::explain_compute({top_k(wide, 5).second}, {.memory_limit = 400000});
+  EXPECT_EQ(plan.bytes_read, wide.nbytes());
+  EXPECT_EQ(plan.bytes_spilled, 0);
 }
 
 TEST_F(Spill, blocks_of_tall_matrices_follow_the_memory_limit) {
