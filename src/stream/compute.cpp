@@ -2,6 +2,8 @@
 #include <tessera/array/read.hpp>
 #include <tessera/io/stream.hpp>
 
+#include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "base/call.hpp"
@@ -46,6 +48,9 @@ std::string agreed_call(const std::vector<Array>& values, const std::string& mor
   return current_call().name + more + "\n" + graph_text(collect(values, false));
 }
 
+// The file of each result; nullptr: it is kept.
+using Targets = std::vector<std::unique_ptr<stream::StoreTarget>>;
+
 // Runs the stages of a plan; their temporary files lose their space when it ends.
 class PlanRun {
  public:
@@ -59,24 +64,28 @@ class PlanRun {
   PlanRun(const PlanRun&) = delete;
   PlanRun& operator=(const PlanRun&) = delete;
 
-  // The values; of one whose slabs go to `target` nothing is kept. Freed blocks of other sizes do not come on
-  // top of the slabs.
-  std::vector<Array> run(stream::SlabSink* target) && {
+  // The values; of one whose slabs go to its target nothing is kept. Freed blocks of other sizes do not come
+  // on top of the slabs.
+  std::vector<Array> run(const Targets& targets) && {
     const PoolBound bound(memory_use().live_bytes + plan_.facts.limit_bytes);
-    for (const auto& planned : plan_.stages) run_stage(planned, target);
+    for (const auto& planned : plan_.stages) run_stage(planned, targets);
     return std::move(results_);
   }
 
  private:
-  void run_stage(const stream::PlannedStage& planned, stream::SlabSink* target) {
+  void run_stage(const stream::PlannedStage& planned, const Targets& results) {
     const auto& stage = planned.stage;
-    if (planned.panels) return run_panels(planned, target);
+    const auto target_of = [&](std::size_t i) {
+      const int result = planned.outcomes[i].result;
+      return result < 0 || results.empty() ? nullptr : results[static_cast<std::size_t>(result)].get();
+    };
+    if (planned.panels) return run_panels(planned, target_of(0));
     std::vector<std::unique_ptr<stream::SpillSink>> sinks;
     std::vector<stream::Runner::Target> targets(stage.wanted.size());
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const auto& x = stage.wanted[i].value;
       if (stage.roles.role(x).kind == stream::Role::slab)
-        targets[i] = {target, stage.dims->dim_in(stage.roles.dim_class, x)};
+        targets[i] = {target_of(i), stage.dims->dim_in(stage.roles.dim_class, x)};
       if (const auto& spill = planned.outcomes[i].spill) {
         spill->open(team_, call_text(), folder_);
         sinks.push_back(std::make_unique<stream::SpillSink>(team_, spill));
@@ -125,14 +134,14 @@ class PlanRun {
   std::map<stream::ValueId, Array> known_;
 };
 
-// The slabs of the first value, if it has the streamed dim in the stage that computes it.
-std::optional<stream::SlabShape> slabs_of_result(const Plan& plan) {
+// The slabs of a result, if it has the streamed dim in the stage that computes it.
+std::optional<stream::SlabShape> slabs_of_result(const Plan& plan, int result) {
   for (const auto& [stage, outcomes, panels] : plan.stages)
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       const Array& x = stage.wanted[i].value;
-      if (panels && outcomes[i].result == 0) return stream::SlabShape{0, panels->extents[0]};
+      if (panels && outcomes[i].result == result) return stream::SlabShape{0, panels->extents[0]};
       if (panels) continue;
-      if (outcomes[i].result == 0 && stage.roles.role(x).kind == stream::Role::slab)
+      if (outcomes[i].result == result && stage.roles.role(x).kind == stream::Role::slab)
         return stream::SlabShape{stage.dims->dim_in(stage.roles.dim_class, x), stage.length};
     }
   return std::nullopt;
@@ -152,6 +161,41 @@ StreamPlan explained(const Request& request) {
   return stream::plan_of(request).facts;
 }
 
+// Results for files, checked.
+struct Storing {
+  Request request;
+  std::vector<stream::StoreFormat> formats;
+  Storing(const std::vector<StoredResult>& results, const ComputeOptions& options)
+      : request{{}, true, options.memory_limit, options.slab}, results_(results) {
+    if (results.empty()) throw ArgumentError(call_text() + ": there is no result; give at least one");
+    std::set<std::string> paths;
+    for (const auto& [path, value, own] : results) {
+      request.values.push_back(usable({value})[0]);
+      formats.push_back(stream::store_format(path, own, value));
+      request.chunks.push_back(stream::chunks_of_target(formats.back(), own));
+      if (!paths.insert(std::filesystem::path(path).lexically_normal().string()).second)
+        throw ArgumentError(call_text() + ": " + in_quotes(path) +
+                            " is given twice; a call writes one array to each file or store");
+      if (own.memory_limit != 0 || own.slab != 0)
+        throw ArgumentError(call_text() + ": the result for " + in_quotes(path) +
+                            " has a memory_limit or a slab of its own; give those of the program");
+    }
+  }
+  std::string text() const {
+    std::string text =
+        ", memory_limit " + std::to_string(request.memory_limit) + ", slab " + std::to_string(request.slab);
+    for (const auto& one : results_) text += " to " + in_quotes(one.path) + stream::options_text(one.options);
+    return text;
+  }
+
+ private:
+  const std::vector<StoredResult>& results_;
+};
+std::vector<StoredResult> alone(const std::string& path, const Array& value, StoreOptions options) {
+  options.memory_limit = options.slab = 0;
+  return {{path, value, std::move(options)}};
+}
+
 }  // namespace
 
 std::vector<Array> compute(const std::vector<Array>& values, const ComputeOptions& options,
@@ -165,31 +209,39 @@ std::vector<Array> compute(const std::vector<Array>& values, const ComputeOption
   const Team team(agreed_call(values, ", memory_limit " + std::to_string(options.memory_limit) + ", slab " +
                                           std::to_string(options.slab)));
   Plan plan = agreed_plan(team, {values, false, options.memory_limit, options.slab});
-  return PlanRun(team, plan, values.size(), stream::spill_folder("")).run(nullptr);
+  return PlanRun(team, plan, values.size(), stream::spill_folder("")).run({});
 }
 Array compute(const Array& value, const ComputeOptions& options, std::source_location where) {
   const Call call("compute", where);
   return compute(std::vector<Array>{value}, options, where)[0];
 }
 
+void store(const std::vector<StoredResult>& results, const ComputeOptions& options,
+           std::source_location where) {
+  const Call call("store", where);
+  const Storing storing(results, options);
+  const auto& values = storing.request.values;
+  const Team team(agreed_call(values, storing.text()));
+  std::optional<Plan> plan;
+  if (stream::reads_files(collect(values, false))) plan.emplace(agreed_plan(team, storing.request));
+  Targets targets(results.size());
+  for (std::size_t i = 0; plan && i < results.size(); ++i)
+    if (const auto slabs = slabs_of_result(*plan, static_cast<int>(i)))
+      targets[i] = stream::store_target(team, results[i].path, storing.formats[i], results[i].options,
+                                        values[i], *slabs);
+  const std::string folder = stream::spill_folder(results[0].path);
+  const auto found = plan ? PlanRun(team, *plan, values.size(), folder).run(targets) : values;
+  for (const auto& target : targets)
+    if (target) target->finish();
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (!targets[i]) stream::save_whole(results[i].path, storing.formats[i], results[i].options, found[i]);
+  for (const auto& target : targets)
+    if (target) target->commit();
+}
 void store(const std::string& path, const Array& value, const StoreOptions& options,
            std::source_location where) {
   const Call call("store", where);
-  usable({value});
-  const auto format = stream::store_format(path, options, value);
-  const Team team(agreed_call({value}, " to " + in_quotes(path) + stream::options_text(options)));
-  std::optional<Plan> plan;
-  if (stream::reads_files(collect({value}, false)))
-    plan.emplace(agreed_plan(
-        team,
-        {{value}, true, options.memory_limit, options.slab, 0, stream::chunks_of_target(format, options)}));
-  const std::string folder = stream::spill_folder(path);
-  if (const auto slabs = plan ? slabs_of_result(*plan) : std::nullopt) {
-    const auto target = stream::store_target(team, path, format, options, value, *slabs);
-    PlanRun(team, *plan, 1, folder).run(target.get());
-    return target->commit();
-  }
-  stream::save_whole(path, format, options, plan ? PlanRun(team, *plan, 1, folder).run(nullptr)[0] : value);
+  store(alone(path, value, options), {options.memory_limit, options.slab}, where);
 }
 
 StreamPlan explain_compute(const std::vector<Array>& values, const ComputeOptions& options,
@@ -197,13 +249,15 @@ StreamPlan explain_compute(const std::vector<Array>& values, const ComputeOption
   const Call call("explain_compute", where);
   return explained({usable(values), false, options.memory_limit, options.slab});
 }
+StreamPlan explain_store(const std::vector<StoredResult>& results, const ComputeOptions& options,
+                         std::source_location where) {
+  const Call call("explain_store", where);
+  return explained(Storing(results, options).request);
+}
 StreamPlan explain_store(const std::string& path, const Array& value, const StoreOptions& options,
                          std::source_location where) {
   const Call call("explain_store", where);
-  usable({value});
-  const auto format = stream::store_format(path, options, value);
-  return explained(
-      {{value}, true, options.memory_limit, options.slab, 0, stream::chunks_of_target(format, options)});
+  return explain_store(alone(path, value, options), {options.memory_limit, options.slab}, where);
 }
 
 std::string to_string(const StreamPlan& plan) {

@@ -93,7 +93,12 @@ class Search {
       bytes += y.type.shape.elements() * static_cast<std::int64_t>(itemsize(y.type.dtype));
     return bytes;
   }
-  Wanted wanted_result(const Array& x) const { return {x, request_.is_stored, nullptr, request_.chunks}; }
+  std::optional<TargetChunks> chunks_of(int result) const {
+    return request_.chunks.empty() ? std::nullopt : request_.chunks[static_cast<std::size_t>(result)];
+  }
+  Wanted wanted_result(const Open& open, std::size_t i) const {
+    return {open.values[i], request_.is_stored, nullptr, chunks_of(open.results[i])};
+  }
   void count_writes(PlannedStage& planned) const {
     auto& stage = planned.stage;
     for (std::size_t i = 0; i < stage.wanted.size(); ++i) {
@@ -108,7 +113,7 @@ class Search {
     std::vector<Wanted> wanted;
     std::vector<Outcome> outcomes;
     for (std::size_t i = 0; i < open.values.size(); ++i) {
-      wanted.push_back(wanted_result(open.values[i]));
+      wanted.push_back(wanted_result(open, i));
       outcomes.push_back({open.results[i]});
     }
     const Graph graph = collect(open.values, false);
@@ -170,7 +175,7 @@ class Search {
   // The result in panels, or a product below it, which is then in a temporary file.
   std::optional<Stages> in_panels(const Open& open, const Graph& graph, const DimClasses& dims,
                                   std::int64_t held, int depth) {
-    if (open.values.size() == 1 && request_.is_stored && !request_.chunks)
+    if (open.values.size() == 1 && request_.is_stored && !chunks_of(open.results[0]))
       if (auto planned = panels_within(open.values[0], with(held), numbers_)) {
         planned->facts.bytes_written = open.values[0].nbytes();
         Stages stages;
@@ -250,7 +255,7 @@ class Search {
     const auto is_known = [&](const Array& x) { return roles.of.contains(x.node().get()); };
     for (std::size_t i = 0; i < open.values.size(); ++i)
       if (is_known(open.values[i])) {
-        frontier.wanted.push_back(wanted_result(open.values[i]));
+        frontier.wanted.push_back(wanted_result(open, i));
         frontier.outcomes.push_back({open.results[i]});
       }
     for (const auto& node : graph.nodes) {

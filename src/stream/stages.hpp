@@ -16,11 +16,11 @@ namespace tessera::stream {
 
 struct Request {
   std::vector<Array> values;
-  bool is_stored = false;                   // the value goes to a file, if it has the streamed dim
-  std::int64_t memory_limit = 0;            // 0: this rank's share
-  std::int64_t slab = 0;                    // extent of a slab; 0: chosen
-  std::int64_t number = 0;                  // of the plan, if it is to be run
-  std::optional<TargetChunks> chunks = {};  // of that file; it takes slabs, no panels
+  bool is_stored = false;         // the values go to files, if they have the streamed dim
+  std::int64_t memory_limit = 0;  // 0: this rank's share
+  std::int64_t slab = 0;          // extent of a slab; 0: chosen
+  std::int64_t number = 0;        // of the plan, if it is to be run
+  std::vector<std::optional<TargetChunks>> chunks = {};  // of these files; one with chunks takes no panels
 };
 
 // The fate of a wanted value of a stage: one of these.

@@ -89,8 +89,38 @@ class Streamed(Folder):
         np.testing.assert_allclose(ts.device_get(tree["sums"][0]), values.sum(0))
         self.assertEqual((float(tree["sums"][1][0]), float(tree["two"]), tree["none"]), (values.max(), 2, None))
         self.assertEqual(ts.io.compute({}), {})
+        ts.io.save_npy(self.path("square.npy"), values[:10])
         with self.assertRaisesRegex(ValueError, "no dim of the files can be streamed"):
-            ts.io.compute(ts.lax.top_k(ts.reshape(x, -1), 3)[0])
+            ts.io.compute(ts.linalg.cholesky(ts.io.open(self.path("square.npy"))))
+
+    def test_selected_rows_are_read_alone(self):
+        values = np.linspace(1, 2, 300000).reshape(3000, 100)
+        ts.io.save_npy(self.path("x.npy"), values)
+        x = ts.io.open(self.path("x.npy"))
+        mask = np.arange(3000) % 1000 == 7
+        for found, wanted in ((x[[3, 2999, -2999]], values[[3, 2999, -2999]]), (x[7], values[7]), (x[mask] * 2, values[mask] * 2),
+                              (ts.take(x, ts.array([5, 2000]), axis=0), values[[5, 2000]]), (x[[1, 2], [3, -4]], values[[1, 2], [3, -4]]),
+                              (x[::1000, 5], values[::1000, 5]), (ts.sqrt(x)[10:12], np.sqrt(values[10:12]))):
+            self.assertLessEqual(ts.io.explain_compute(found).bytes_read, 3 * (800 + 32768))
+            np.testing.assert_allclose(ts.device_get(ts.io.compute(found)), wanted)
+        best, places = ts.lax.top_k(ts.reshape(ts.sin(x * 50), -1), 4)
+        wave = np.sin(values * 50).ravel()
+        found = ts.io.compute([best, places], memory_limit=400000)
+        np.testing.assert_allclose(ts.device_get(found[0]), np.sort(wave)[:-5:-1])
+        np.testing.assert_allclose(wave[ts.device_get(found[1])], np.sort(wave)[:-5:-1])
+
+    def test_several_results_share_the_passes(self):
+        values = np.linspace(1, 2, 60000).reshape(6000, 10)
+        ts.io.save_npy(self.path("x.npy"), values)
+        x = ts.io.open(self.path("x.npy"))
+        results = {self.path("centred.npy"): x - ts.mean(x, axis=0), (self.path("std.h5"), "s"): ts.std(x, axis=0), self.path("y.zarr"): x * 2}
+        self.assertEqual(ts.io.explain_store(results, memory_limit=400000).bytes_read, 2 * values.nbytes)
+        ts.io.store(results, memory_limit=400000)
+        np.testing.assert_allclose(ts.device_get(ts.io.load_npy(self.path("centred.npy"))), values - values.mean(0), atol=1e-15)
+        np.testing.assert_allclose(ts.device_get(ts.io.load_hdf5(self.path("std.h5"), "s")), values.std(0))
+        np.testing.assert_allclose(ts.device_get(ts.io.load_zarr(self.path("y.zarr"))), values * 2)
+        with self.assertRaisesRegex(ValueError, "is given twice"):
+            ts.io.store({self.path("a.zarr"): x, (self.path("a.zarr"), "x"): x})
 
     def test_the_format_is_told_by_the_bytes(self):
         """MATLAB writes HDF5 behind 512 bytes of its own; what cannot be streamed is named with a cure."""

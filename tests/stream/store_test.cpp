@@ -33,6 +33,41 @@ class Store : public InFolder {
   }
 };
 
+// One file is read for all of them, and none has its name before all are written.
+TEST_F(Store, several_results_share_the_passes) {
+  const Array x = reshape(astype(arange(23 * 5), float64), {23, 5});
+  io::save_npy(path("x.npy"), x);
+  const auto file = io::open(path("x.npy"));
+  const Array centred = file - mean(file, 0), spread = tessera::std(file, 0);
+  const std::vector<io::StoredResult> results = {{path("c.npy"), centred},
+                                                 {path("s.h5"), spread, {.name = "s"}},
+                                                 {path("y.zarr"), file * 2, {.chunks = {4, 4}}},
+                                                 {path("memory.npy"), x + 1}};
+  EXPECT_LE(io::explain_store(results, {.slab = 4}).bytes_read,
+            io::explain_store({results[0]}, {.slab = 4}).bytes_read);  // the others are made in its passes
+  const auto last = std::to_string(device_count() - 1);
+  setenv("TESSERA_TEST_FAULT", ("slab@" + last + ":throw").c_str(), 1);
+  EXPECT_THROW(io::store(results, {.slab = 4}), IoError);
+  unsetenv("TESSERA_TEST_FAULT");
+  EXPECT_THAT(entries(), testing::ElementsAre("x.npy"));
+  io::store(results, {.slab = 4});
+  const std::vector<std::pair<Array, Array>> pairs = {{io::load_npy(path("c.npy")), x - mean(x, 0)},
+                                                      {io::load_hdf5(path("s.h5"), "s"), tessera::std(x, 0)},
+                                                      {io::load_zarr(path("y.zarr")), x * 2},
+                                                      {io::load_npy(path("memory.npy")), x + 1}};
+  for (const auto& [found, expected] : pairs) EXPECT_TRUE(item<bool>(allclose(found, expected)));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] {
+                io::store({{path("a.npy"), x}, {path("./a.npy"), x}});
+              }),
+              testing::HasSubstr("is given twice"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] {
+                io::store({{path("a.npy"), x, {.slab = 3}}});
+              }),
+              testing::HasSubstr("has a memory_limit or a slab of its own"));
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::store(std::vector<io::StoredResult>{}); }),
+              testing::HasSubstr("there is no result"));
+}
+
 TEST_F(Store, a_zarr_array_has_any_chunks) {
   const Array x = numbers({23, 7, 2});
   const auto file = file_of(x);

@@ -7,8 +7,9 @@
 ///
 /// A program is streamed along one dim: a slab of it is in memory at a time, while the next one is read and
 /// the last one is written. The dim is one that the ops of the program pass through, as their sharding
-/// rules say; what is summed over it (also products, extrema, A^T A) is combined from the slabs' parts. A
-/// value that needs such a result costs another pass over the files: var takes two.
+/// rules say; what is summed over it (also products, extrema, the k largest, A^T A) is combined from the
+/// slabs' parts. A value that needs such a result costs another pass over the files. Of selected rows
+/// (x[[3, 17]], slices, masks) only these are read.
 ///
 /// **Collective** over all ranks of the runtime, and errors are the same on all, as in io.hpp.
 #pragma once
@@ -98,6 +99,17 @@ struct StoreOptions {
 /// dtypes that netCDF does not have.
 void store(const std::string& path, const Array& value, const StoreOptions& options = {},
            std::source_location where = std::source_location::current());
+/// One of several results of a program, and its file.
+struct StoredResult {
+  std::string path;           ///< of the file or store
+  Array value;                ///< an expression
+  StoreOptions options = {};  ///< without memory_limit and slab, which are those of the program
+};
+/// Writes several results, which share the passes over the files, as in compute. No file gets its name before
+/// all are written. Collective over all ranks. Errors as for one result; ArgumentError for a path that is
+/// given twice, and for a limit or a slab of one result.
+void store(const std::vector<StoredResult>& results, const ComputeOptions& options = {},
+           std::source_location where = std::source_location::current());
 
 /// The plan of a streamed program. Prints as a few lines.
 struct StreamPlan {
@@ -118,8 +130,10 @@ std::string to_string(const StreamPlan&);  ///< the lines
 /// The plan of compute(values, options). Nothing is read. Not collective.
 StreamPlan explain_compute(const std::vector<Array>& values, const ComputeOptions& options = {},
                            std::source_location where = std::source_location::current());
-/// The plan of store(path, value, options). Not collective.
+/// The plan of store(path, value, options), or of several results. Not collective.
 StreamPlan explain_store(const std::string& path, const Array& value, const StoreOptions& options = {},
+                         std::source_location where = std::source_location::current());
+StreamPlan explain_store(const std::vector<StoredResult>& results, const ComputeOptions& options = {},
                          std::source_location where = std::source_location::current());
 
 }  // namespace tessera::io

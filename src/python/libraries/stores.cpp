@@ -203,9 +203,8 @@ void bind_file_array(py::module_& part) {
       py::arg("path"), py::arg("name") = "", py::arg("unpack") = true, py::arg("other_files") = false);
 }
 
-io::StoreOptions store_options(const std::string& name, std::int64_t memory_limit, std::int64_t slab,
-                               const py::kwargs& words) {
-  io::StoreOptions options{name, memory_limit, slab};
+io::StoreOptions store_options(const std::string& name, const py::kwargs& words) {
+  io::StoreOptions options{name};
   for (const auto& [key, value] : words) {
     const auto word = key.cast<std::string>();
     if (word == "dims")
@@ -221,6 +220,22 @@ io::StoreOptions store_options(const std::string& name, std::int64_t memory_limi
                            "'; there are name, memory_limit, slab, dims, chunks, shards, compression");
   }
   return options;
+}
+
+std::vector<io::StoredResult> one_result(const PathValue& path, const Value& value, const std::string& name,
+                                         const py::kwargs& words) {
+  return {{path, value.array, store_options(name, words)}};
+}
+// Values by their paths, or by (path, name).
+std::vector<io::StoredResult> several_results(const py::dict& values, const py::kwargs& words) {
+  std::vector<io::StoredResult> results;
+  for (const auto& [key, value] : values) {
+    const bool is_named = py::isinstance<py::tuple>(key) && py::len(key) == 2;
+    const auto pair = is_named ? py::cast<py::tuple>(key) : py::make_tuple(key, "");
+    results.push_back({pair[0].cast<PathValue>(), value.cast<Value>().array,
+                       store_options(pair[1].cast<std::string>(), words)});
+  }
+  return results;
 }
 
 void bind_stream_plan(py::module_& part) {
@@ -250,10 +265,16 @@ void bind_stream_plan(py::module_& part) {
       "explain_store",
       [](const PathValue& path, const Value& value, const std::string& name, std::int64_t memory_limit,
          std::int64_t slab, const py::kwargs& words) {
-        return io::explain_store(path, value.array, store_options(name, memory_limit, slab, words), here());
+        return io::explain_store(one_result(path, value, name, words), {memory_limit, slab}, here());
       },
       py::arg("path"), py::arg("value"), py::arg("name") = "", py::arg("memory_limit") = 0,
       py::arg("slab") = 0);
+  part.def(
+      "explain_store",
+      [](const py::dict& results, std::int64_t memory_limit, std::int64_t slab, const py::kwargs& words) {
+        return io::explain_store(several_results(results, words), {memory_limit, slab}, here());
+      },
+      py::arg("results"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
 }
 
 void bind_streams(py::module_& part) {
@@ -269,15 +290,25 @@ void bind_streams(py::module_& part) {
         return rebuild(tree, computed);
       },
       py::arg("values"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
+  const auto store = [](const std::vector<io::StoredResult>& results, const io::ComputeOptions& options) {
+    unlocked([&](auto where) { io::store(results, options, where); });
+  };
   part.def(
       "store",
-      [](const PathValue& path, const Value& value, const std::string& name, std::int64_t memory_limit,
-         std::int64_t slab, const py::kwargs& words) {
-        const auto options = store_options(name, memory_limit, slab, words);
-        unlocked([&](auto where) { io::store(path, value.array, options, where); });
+      [store](const PathValue& path, const Value& value, const std::string& name, std::int64_t memory_limit,
+              std::int64_t slab, const py::kwargs& words) {
+        store(one_result(path, value, name, words), {memory_limit, slab});
       },
       py::arg("path"), py::arg("value"), py::arg("name") = "", py::arg("memory_limit") = 0,
       py::arg("slab") = 0);
+  part.def(
+      "store",
+      [store](const py::dict& results, std::int64_t memory_limit, std::int64_t slab,
+              const py::kwargs& words) {
+        store(several_results(results, words), {memory_limit, slab});
+      },
+      py::arg("results"), py::arg("memory_limit") = 0, py::arg("slab") = 0,
+      "Writes several results, by their paths or by (path, name), which share the passes over the files.");
 }
 
 }  // namespace

@@ -69,12 +69,14 @@ class StoredFile : public StoreTarget {
   }
   Array placed(const Array& slab) override { return io::with_long_runs(slab); }
   void write(const Array& part, const Place& at) override { writer_.write(part, at); }
-  void commit() override {
+  void finish() override {
     team_.together([&] {
       writer_.wait();
       file_->sync();
       io::fault_point("written");
     });
+  }
+  void commit() override {
     team_.once([&] {
       target_->commit();
       target_.reset();
@@ -131,8 +133,7 @@ StoreFormat store_format(const std::string& path, const io::StoreOptions& option
 }
 
 std::string options_text(const io::StoreOptions& options) {
-  return ", name " + in_quotes(options.name) + ", memory_limit " + std::to_string(options.memory_limit) +
-         ", slab " + std::to_string(options.slab) + ", dims " + join(options.dims) + ", chunks " +
+  return ", name " + in_quotes(options.name) + ", dims " + join(options.dims) + ", chunks " +
          to_string(Shape(options.chunks)) + ", shards " + to_string(Shape(options.shards)) + ", " +
          options.compression;
 }

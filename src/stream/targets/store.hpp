@@ -25,8 +25,8 @@ void save_whole(const std::string& path, StoreFormat, const io::StoreOptions&, c
 // A target with a name that it gets at the end.
 class StoreTarget : public SlabSink {
  public:
-  // Brings everything to the disk and gives it its name; collective over all ranks.
-  virtual void commit() = 0;
+  virtual void finish() = 0;  // brings everything to the disk; collective over all ranks
+  virtual void commit() = 0;  // gives it its name; collective over all ranks
 };
 // The slabs of a value: along which dim, and how long.
 struct SlabShape {

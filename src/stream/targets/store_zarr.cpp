@@ -62,11 +62,13 @@ class StoredZarr : public StoreTarget {
     const auto put = io::zarr::prepared_write(team_, {call_, meta_, folder_, at, folder_, before}, slab);
     team_.together([&] { writer_.start([put] { put(); }); });
   }
-  void commit() override {
+  void finish() override {
     team_.together([&] {
       writer_.wait();
       io::fault_point("written");
     });
+  }
+  void commit() override {
     team_.once([&] {
       place_->commit(place_->target());
       place_.reset();
