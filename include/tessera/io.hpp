@@ -110,11 +110,11 @@ void save_csv(const std::string& path, const Array& x, const CsvOptions& options
               std::source_location where = std::source_location::current());
 /// Reads a table of numbers: a matrix committed to the sharding, or uncommitted without one. Collective over
 /// all ranks: each searches the text for line ends, and parses the numbers of its own rows. A first line of
-/// names is a header; lines before the table that begin with # are comments, and the last of them is the
-/// header if it has a name for each column. A first line with both names and numbers is refused as ambiguous
-/// (quote names that look like numbers). Empty fields, NA, N/A and null are NaN. IoError, with
-/// the line, for rows of different lengths, for text that is not a number of the dtype, and for lines of more
-/// than 64 MiB.
+/// names is a header; what follows a # is a comment, as in numpy.loadtxt, and the last one before the table
+/// is the header if it has a name for each column. A first line with both names and numbers is refused as
+/// ambiguous (quote names that look like numbers). Empty fields, NA, N/A, #N/A and null are NaN. IoError,
+/// with the line, for rows of different lengths, for text that is not a number of the dtype, and for lines of
+/// more than 64 MiB.
 Array load_csv(const std::string& path, const Sharding& sharding, const CsvOptions& options = {},
                std::source_location where = std::source_location::current());
 Array load_csv(const std::string& path, const CsvOptions& options = {},

@@ -179,6 +179,8 @@ NpyPrefix parse_npy_prefix(std::string_view first, std::int64_t file_bytes) {
   if (first.size() < magic.size() || first.substr(0, magic.size()) != magic) {
     if (first.substr(0, 4) == std::string_view("PK\3\4"))
       throw IoError("is an .npz archive; unpack it (unzip) and load the .npy files inside");
+    if (first.starts_with("\x1f\x8b"))
+      throw IoError("is packed by gzip, so that ranks cannot read parts of it; unpack it with gunzip");
     throw IoError(
         "does not begin with \\x93NUMPY: it is not a .npy file; save it with numpy.save or io::save_npy");
   }

@@ -110,6 +110,7 @@ TEST_F(Npy, refuses_what_it_cannot_read_on_every_rank_with_the_reason) {
       {"", "is empty"},
       {"hello world", "does not begin with"},
       {std::string("PK\3\4 zip", 8), ".npz archive"},
+      {"\x1f\x8b packed", "is packed by gzip, so that ranks cannot read parts of it; unpack it with gunzip"},
       {"\x93NUMPY", "ends inside its header"},
       {npy(shape("(3,)"), data, 9), "version 9.0"},
       {npy(shape("(3,)"), data).substr(0, 40), "its header alone claims"},

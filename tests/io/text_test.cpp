@@ -64,6 +64,21 @@ TEST_F(Csv, lines_of_comments_stand_before_the_table) {
   EXPECT_EQ(io::csv_info(put("e.csv", "# a,b,c\n")).shape, (Shape{0, 3}));
 }
 
+// As numpy.loadtxt reads them.
+TEST_F(Csv, comments_stand_between_rows_and_behind_them) {
+  const auto file = put("t.csv", "x,y # of May\n1,2 # first\n# 7,8\n  # by hand\n3,4\n#\n5,\"6\"#,7\n# end");
+  EXPECT_EQ(to_vector<double>(io::load_csv(file, all_rows())), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(io::csv_info(file).shape, (Shape{3, 2}));
+  const auto unnamed = put("u.csv", "1,2 # a, b\n3,4\n");
+  EXPECT_EQ(to_vector<double>(io::load_csv(unnamed)), (std::vector<double>{1, 2, 3, 4}));
+  const auto missing = to_vector<double>(io::load_csv(put("m.csv", "#N/A,1\n2,#N/A # none\n")));
+  EXPECT_TRUE(std::isnan(missing[0]) && std::isnan(missing[3]));
+  EXPECT_EQ(missing[2], 2);
+  EXPECT_THAT(io::csv_header(put("n.csv", "item#,price\n1,2\n")), ElementsAre("item#", "price"));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_csv(put("b.csv", "1,2\n# c\n3 # ,4\n")); }),
+              HasSubstr("has in line 3: 1 field, where the first line has 2"));
+}
+
 TEST_F(Csv, comes_back_to_the_same_bits_from_any_layout) {
   const Array x = random::normal(random::key(3), {3000, 3}, float64) * 1e-7;
   for (const auto& layout : {all_rows(), all_columns()}) {

@@ -93,6 +93,19 @@ bool is_missing(std::string_view field) {
   return std::find(std::begin(words), std::end(words), field) != std::end(words);
 }
 
+// The line without what follows a # outside of quotes; #N/A is a missing value.
+std::string_view without_comment(std::string_view line) {
+  constexpr std::string_view missing = "#N/A";
+  if (line.find('#') == std::string_view::npos) return line;  // as most lines, and quicker told
+  bool is_quoted = false;
+  for (auto at = line.find_first_of("#\""); at != std::string_view::npos;
+       at = line.find_first_of("#\"", at + 1)) {
+    if (line[at] == '"') is_quoted = !is_quoted;
+    if (line[at] == '#' && !is_quoted && !line.substr(at).starts_with(missing)) return line.substr(0, at);
+  }
+  return line;
+}
+
 // A number that the dtype does not have is infinity or 0, as NumPy and pandas read it.
 template <class T> bool beyond_range(std::string_view field, const char* end, T& value) {
   if constexpr (std::is_same_v<T, double>) {
@@ -213,16 +226,20 @@ void CsvText::note_comment(std::string_view text) {
 // are only counted.
 void CsvText::note_row(std::string_view line, std::int64_t offset, std::int64_t line_number) {
   if (is_first_) {
-    if (line.starts_with('#')) return note_comment(trimmed(line.substr(1)));
+    if (trimmed(without_comment(line)).empty()) return note_comment(trimmed(line.substr(line.find('#') + 1)));
     is_first_ = false;
+    const bool has_names = is_header(without_comment(line));
+    if (!has_names) line = without_comment(line);
     columns_ = number_of_fields(line);
-    if (is_header(line)) {
+    if (has_names) {
       note_comment(line);
       header_ = comment_;
       return;
     }
     if (static_cast<std::int64_t>(comment_.size()) == columns_) header_ = comment_;
   }
+  line = without_comment(line);
+  if (trimmed(line).empty()) return;
   // Rows with too few fields are reported on reading; a line too short for its columns is refused now, so
   // that a small file cannot claim a large table.
   if (static_cast<std::int64_t>(line.size()) + 1 < columns_) fail_fields(number_of_fields(line), line_number);
@@ -263,6 +280,7 @@ void CsvText::read(const Box& box, std::byte* out) const {
     auto* to = reinterpret_cast<T*>(out);
     for_lines(file_, mark.offset, [&](std::string_view line, std::int64_t) {
       ++line_number;
+      line = without_comment(line);
       if (trimmed(line).empty()) return true;
       if (row >= rows.start) read_row(line, line_number, columns, to + (row - rows.start) * columns.size());
       return ++row < rows.stop;
