@@ -75,7 +75,7 @@ Array combined_along_first(ReduceKind kind, const Array& parts) {
 
 bool has_parts_of_ranks(const Array& x) {
   constexpr std::int64_t large = 64 << 10;  // bytes; less is sent in the time of a few messages
-  static const std::set<std::string> ops = {"dot", "sum", "prod", "max", "min", "any", "all"};
+  static const std::set<std::string> ops = {"dot", "sum", "prod", "max", "min", "any", "all", "count_digits"};
   return device_count() > 1 && x.nbytes() >= threshold(large) && ops.contains(x.node()->op->name);
 }
 

@@ -205,16 +205,16 @@ TEST_F(Spill, quantiles_of_a_vector_count_its_digits) {
     const auto file = file_of(v, name(dtype) + ".npy");
     for (const auto* method : {"linear", "higher", "closest_observation"}) {
       const auto of = [&](const Array& x) { return quantile(x, array({0.0, 0.25, 0.5, 1.0}), {}, method); };
-      const auto plan = io::explain_compute({of(file)}, {.slab = 701});
+      const auto plan = io::explain_compute({of(file)}, {.slab = 5040});
       EXPECT_EQ(plan.bytes_spilled, 0);
       EXPECT_EQ(plan.bytes_read, v.nbytes() * (dtype == float32 ? 2 : 4)) << to_string(plan);
-      EXPECT_EQ(to_vector<double>(astype(io::compute(of(file), {.slab = 701}), float64)),
+      EXPECT_EQ(to_vector<double>(astype(io::compute(of(file), {.slab = 5040}), float64)),
                 to_vector<double>(astype(of(v), float64)))
           << method;
     }
     const Array holed = where(n == 20000, NAN, v);
     EXPECT_TRUE(
-        std::isnan(item<double>(astype(io::compute(median(file_of(holed)), {.slab = 701}), float64))));
+        std::isnan(item<double>(astype(io::compute(median(file_of(holed)), {.slab = 5040}), float64))));
   }
 }
 
