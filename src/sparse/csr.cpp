@@ -17,12 +17,6 @@
 
 namespace tessera::sparse {
 
-Dtype kept_dtype(Dtype given) {
-  if (is_half(given)) return float32;
-  if (is_inexact(given)) return given;
-  return itemsize(given) == 8 ? float64 : float32;
-}
-
 namespace {
 
 std::vector<std::int64_t> local_places(const Array& x) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "io/file.hpp"
 #include "sparse/assemble.hpp"
 #include "stream/file_source.hpp"
 
@@ -16,8 +17,11 @@ struct MatrixFile {
   std::map<std::string, stream::FileSourcePtr> arrays;
 };
 // Opened on this rank; IoError if the file holds no matrix in a format that can be read.
-MatrixFile stored_npz(const std::string& path);
+MatrixFile stored_npz(const std::string& path, io::File file);
 MatrixFile stored_group(const std::string& path, const std::string& group);  // "": a Zarr store
+// The names of the arrays of a format; the shape as it is stored. IoError about `what` for others.
+std::vector<std::string> arrays_of(const std::string& what, const std::string& format);
+Shape checked_shape(const std::string& what, const std::vector<std::int64_t>& extents);
 // The entries of one of `parts` shares, which together are all; IoError for arrays that contradict each
 // other. A share of csr has the rows `own`.
 LocalEntries read_share(const MatrixFile&, Range own, std::int64_t part, std::int64_t parts);

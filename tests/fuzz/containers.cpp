@@ -13,6 +13,7 @@
 #include "io/archive/safetensors_header.hpp"
 #include "io/npy_file.hpp"
 #include "io/text/csv_text.hpp"
+#include "sparse/stored.hpp"
 #include "types/checked.hpp"
 
 namespace tessera::test {
@@ -122,6 +123,94 @@ Parser npz() {
            "\x1b[2J",
            "../"},
           parse_npz};
+}
+
+// --- sparse matrices of SciPy in .npz ------------------------------------------------------------------------
+// Shares of the entries are those of the whole, each within the matrix.
+void check_shares(const sparse::MatrixFile& m) {
+  constexpr std::int64_t parts = 3;
+  const auto rows = m.shape[0];
+  if (rows > std::int64_t{1} << 62) return;  // refused by their size before they are shared
+  const auto whole = sparse::read_share(m, {0, rows}, 0, 1);
+  std::size_t found = 0;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const Range own = block_range(rows, parts, part);
+    const auto share = sparse::read_share(m, own, part, parts);
+    require(share.rows.size() == share.columns.size() &&
+                share.values.size() == share.rows.size() * itemsize(share.dtype),
+            "an entry has a row, a column and a value");
+    for (std::size_t i = 0; i < share.rows.size(); ++i)
+      require(share.rows[i] >= 0 && share.rows[i] < rows && share.columns[i] >= 0 &&
+                  share.columns[i] < m.shape[1],
+              "an entry lies in the matrix");
+    found += share.rows.size();
+  }
+  require(found == whole.rows.size(), "the shares are the whole");
+}
+bool parse_sparse(std::string_view bytes) {
+  return accepts(
+      [&] { check_shares(sparse::stored_npz("m.npz", io::File("load_npz", "m.npz", std::string(bytes)))); });
+}
+template <class T> std::string npy_of(Dtype dtype, const Shape& shape, const std::vector<T>& values) {
+  return io::npy_header_text(shape, dtype) +
+         std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+std::string ints(const std::vector<std::int32_t>& values) {
+  return npy_of(int32, {std::ssize(values)}, values);
+}
+Parser sparse_npz() {
+  const std::string shape = npy_of<std::int64_t>(int64, {2}, {4, 6});
+  const auto text = [](const std::string& format) {  // as numpy.save writes bytes
+    std::string header = "{'descr': '|S3', 'fortran_order': False, 'shape': (), }";
+    header.resize(117, ' ');
+    return "\x93NUMPY\1\0"s + bytes_of(header.size() + 1, 2) + header + "\n" + format;
+  };
+  const auto matrix = [&](const std::string& format, const std::string& pointers, const std::string& data) {
+    return large_archive({{"indices.npy", ints({1, 0, 2})},
+                          {"indptr.npy", pointers},
+                          {"format.npy", text(format)},
+                          {"shape.npy", shape},
+                          {"data.npy", data}});
+  };
+  const auto floats = npy_of<float>(float32, {3}, {1, 2, 3});
+  const auto blocks = npy_of<float>(float32, {3, 2, 2}, std::vector<float>(12, 1));
+  return {"sparse_npz",
+          {matrix("csr", ints({0, 1, 1, 3, 3}), floats), matrix("csc", ints({0, 1, 1, 3, 3, 3, 3}), floats),
+           matrix("bsr", ints({0, 2, 3}), blocks),
+           large_archive({{"row.npy", ints({3, 0, 1})},
+                          {"col.npy", ints({5, 0, 1})},
+                          {"format.npy", text("coo")},
+                          {"shape.npy", shape},
+                          {"data.npy", floats}})},
+          {"csr",
+           "csc",
+           "bsr",
+           "coo",
+           "dia",
+           "\xff\xff\xff\xff",
+           "\xff\xff\xff\xff\xff\xff\xff\x7f",
+           "\0"s,
+           "\0\0\0\0"s,
+           "\1\0\0\0"s,
+           "\6\0\0\0"s,
+           "'<i4'",
+           "'<f4'",
+           "'<i8'",
+           "'<u8'",
+           "'|b1'",
+           "'<c8'",
+           "(3,)",
+           "(2,)",
+           "(3, 2, 2)",
+           "(3, 0, 2)",
+           "(0,)",
+           "(5,)",
+           "()",
+           "9223372036854775807",
+           "indptr",
+           "indices",
+           "data"},
+          parse_sparse};
 }
 
 // --- .safetensors ------------------------------------------------------------------------------------------
@@ -240,6 +329,6 @@ Parser csv() {
 
 }  // namespace
 
-std::vector<Parser> container_parsers() { return {npz(), safetensors(), csv()}; }
+std::vector<Parser> container_parsers() { return {npz(), sparse_npz(), safetensors(), csv()}; }
 
 }  // namespace tessera::test
