@@ -374,6 +374,11 @@ void reduce(ReduceKind kind, Dtype in, const void* data, const Shape& shape, con
   if (kept == 0) return;
   if (reduced == 0) return fill_identity(kind, reduce_result(kind, in), out, kept);
   const auto* bytes = static_cast<const std::byte*>(data);
+  // Bools whose last dim remains: columns of bytes, without a count of 8 bytes each.
+  if (in == bool_ && kept > 1 && std::find(axes.begin(), axes.end(), shape.ndim() - 1) == axes.end()) {
+    if (kind == ReduceKind::any) kind = ReduceKind::max;
+    if (kind == ReduceKind::all) kind = ReduceKind::min;
+  }
   if (!is_counted(kind))
     return reduce_runs(kind, in, bytes, runs_of(shape, axes), static_cast<std::byte*>(out));
 
