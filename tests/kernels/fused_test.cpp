@@ -364,21 +364,46 @@ TEST(fused, one_step_gives_the_bits_of_its_function) {
 
 // One loop over memory that is both operand and result, with a few elements beyond its last group.
 TEST(fused, a_chain_in_place) {
-  const auto before = testing::random_values<double>(70001, 1), b = testing::random_values<double>(70001, 2);
   const double two = 2;
   const std::int64_t dense[] = {1}, scalar[] = {0};
   FusedProgram program{{{float64}, {float64}, {float64}},
                        {step("multiply", float64, {0, 2}), step("subtract", float64, {1, 3}),
                         step("maximum", float64, {4, 0})},
                        {5}};
-  for (int time = 0; time < 2; ++time) {
+  for (const std::int64_t n :
+       {1, 511, 513, 4096, 70001}) {  // 4096: the largest without a plan, in pieces of 512
+    const auto before = testing::random_values<double>(n, 1), b = testing::random_values<double>(n, 2);
     auto memory = before;
     const FusedOperand inputs[] = {operand(memory.data(), dense), operand(b.data(), dense),
                                    operand(&two, scalar)};
     std::byte* outputs[] = {bytes(memory.data())};
-    run_fused(program, Shape{70001}, inputs, outputs);
+    run_fused(program, Shape{n}, inputs, outputs);
     for (std::size_t i = 0; i < b.size(); ++i)
-      ASSERT_EQ(memory[i], std::max(b[i] - before[i] * 2, before[i])) << i;
+      ASSERT_EQ(memory[i], std::max(b[i] - before[i] * 2, before[i])) << n << ": " << i;
+  }
+}
+
+// Steps of other item sizes, an operand that is read twice and a comparison at the end: pieces of 256 complex
+// numbers give as many bools.
+TEST(fused, a_chain_of_few_elements) {
+  const std::complex<double> two = {2, -1};
+  const std::int64_t dense[] = {1}, scalar[] = {0};
+  const FusedProgram program{
+      {{complex128}, {complex128}},
+      {step("multiply", complex128, {0, 1}), step("add", complex128, {2, 0}), step("abs", complex128, {3}),
+       step("real", complex128, {0}), step("greater", float64, {4, 5})},
+      {6}};
+  for (const std::int64_t n : {1, 255, 256, 257, 1000, 4096}) {
+    std::vector<std::complex<double>> a;
+    const auto parts = testing::random_values<double>(2 * n, 5);
+    for (std::int64_t i = 0; i < n; ++i) a.emplace_back(parts[2 * i] - 0.5, parts[2 * i + 1]);
+    std::vector<std::uint8_t> out(n + 1, 7);
+    const FusedOperand inputs[] = {operand(a.data(), dense), operand(&two, scalar)};
+    std::byte* outputs[] = {bytes(out.data())};
+    run_fused(program, Shape{n}, inputs, outputs);
+    for (std::int64_t i = 0; i < n; ++i)
+      ASSERT_EQ(out[i], std::abs(a[i] * two + a[i]) > a[i].real()) << n << ": " << i;
+    EXPECT_EQ(out[n], 7) << n;
   }
 }
 

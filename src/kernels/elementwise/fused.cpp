@@ -175,39 +175,64 @@ class FusedRun : FusedPlan {
   }
 };
 
-// One step on few elements calls its function without a plan, whose making would take longer. Operands are
-// dense or one element.
-class ShortStep {
+// A chain of few steps on few elements calls their functions without a plan, whose making would take longer.
+// Operands are dense or one element.
+class ShortChain {
  public:
   // Returns false for other programs.
   static bool run(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
                   std::span<std::byte* const> outputs) {
-    const std::int64_t n = shape.elements();
-    if (program.steps.size() != 1 || outputs.size() != 1 || n > threshold(most_elements)) return false;
-    const auto& step = program.steps[0];
-    if (program.outputs[0] != static_cast<int>(inputs.size())) return false;
-    alignas(64) std::byte numbers[most_operands][bytes_of_numbers];
-    const void* in[most_operands] = {};
-    for (int k = 0; k < step.n_in; ++k) {
-      const FusedOperand& operand = inputs[step.in[k]];
-      const std::size_t item = itemsize(program.inputs[step.in[k]].dtype);
-      if (!operand.parts.empty()) return false;
-      if (is_dense(operand, shape)) {
-        in[k] = operand.data;
-        continue;
-      }
-      if (!is_number(operand) || static_cast<std::size_t>(n) * item > bytes_of_numbers) return false;
-      fill(numbers[k], operand.data, item, n);
-      in[k] = numbers[k];
-    }
-    step.fn(in, outputs[0], n);
-    return true;
+    const std::size_t registers = inputs.size() + program.steps.size();
+    if (program.steps.empty() || outputs.size() != 1 || registers > most_registers ||
+        program.outputs[0] != static_cast<int>(registers) - 1 || shape.elements() > threshold(most_elements))
+      return false;
+    ShortChain chain{shape.elements()};
+    return chain.accepts(program, shape, inputs) && (chain.run(program, inputs.size(), outputs[0]), true);
   }
 
  private:
-  static constexpr std::int64_t most_elements = 4096;  // from here on chains are considered
-  static constexpr int most_operands = 3;
-  static constexpr std::size_t bytes_of_numbers = 4096;
+  static constexpr std::int64_t most_elements = 4096;  // from here on a plan is worth its time
+  static constexpr std::size_t most_registers = 8;
+  static constexpr std::int64_t register_bytes = 4096;
+
+  explicit ShortChain(std::int64_t n) : n_(n), piece_(n) {}
+
+  bool accepts(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto item = static_cast<std::int64_t>(itemsize(program.inputs[i].dtype));
+      const bool dense = is_dense(inputs[i], shape);
+      if (!inputs[i].parts.empty() || (!dense && !is_number(inputs[i]))) return false;
+      at_[i] = inputs[i].data;
+      advance_[i] = dense ? item : 0;
+      if (!dense) fit(item);
+    }
+    for (std::size_t s = 0; s + 1 < program.steps.size(); ++s)
+      fit(static_cast<std::int64_t>(itemsize(program.steps[s].out)));
+    return true;
+  }
+  void fit(std::int64_t item) { piece_ = std::min(piece_, register_bytes / item); }
+
+  void run(const FusedProgram& program, std::size_t n_inputs, std::byte* out) {
+    alignas(64) std::byte memory[most_registers][register_bytes];
+    for (std::size_t i = 0; i < n_inputs; ++i)
+      if (advance_[i] == 0) {
+        fill(memory[i], at_[i], itemsize(program.inputs[i].dtype), piece_);
+        at_[i] = memory[i];
+      }
+    const auto out_item = static_cast<std::int64_t>(itemsize(program.steps.back().out));
+    for (std::int64_t from = 0; from < n_; from += piece_) {
+      for (std::size_t s = 0; s < program.steps.size(); ++s) {
+        const FusedStep& step = program.steps[s];
+        const bool is_last = s + 1 == program.steps.size();
+        const void* in[3] = {};
+        for (int k = 0; k < step.n_in; ++k) in[k] = at_[step.in[k]];
+        std::byte* const result = is_last ? out + from * out_item : memory[n_inputs + s];
+        step.fn(in, result, std::min(piece_, n_ - from));
+        at_[n_inputs + s] = result;
+      }
+      for (std::size_t i = 0; i < n_inputs; ++i) at_[i] += piece_ * advance_[i];
+    }
+  }
 
   static bool is_dense(const FusedOperand& operand, const Shape& shape) {
     if (operand.strides.empty()) return true;
@@ -220,13 +245,17 @@ class ShortStep {
     return std::all_of(operand.strides.begin(), operand.strides.end(),
                        [](auto stride) { return stride == 0; });
   }
+
+  std::int64_t n_, piece_;
+  const std::byte* at_[most_registers] = {};   // the address of each register's current piece
+  std::int64_t advance_[most_registers] = {};  // bytes from an operand's element to the next; 0: a number
 };
 
 }  // namespace
 
 void run_fused(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
                std::span<std::byte* const> outputs) {
-  if (shape.elements() == 0 || ShortStep::run(program, shape, inputs, outputs)) return;
+  if (shape.elements() == 0 || ShortChain::run(program, shape, inputs, outputs)) return;
   FusedRun(program, shape, inputs, outputs).run();
 }
 
