@@ -172,6 +172,7 @@ const std::map<std::string, std::string>& ops_tested_elsewhere() {
       {"read_file", "an array in a file, which io::open gives: tests/stream"},
       {"read_file_at", "elements of a vector in a file, which io::compute reads: tests/stream"},
       {"count_digits", "a round of a selection from a vector in a file: tests/stream"},
+      {"interp", "of known values: tests/ops/numeric"},
       {"effect", "what prints and calls back inside a trace: tests/debug"},
       {"host_call",
        "a function of the program, called in the middle of one: tests/python/test_jax_internals.py"},

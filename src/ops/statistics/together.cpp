@@ -1,6 +1,10 @@
 // Statistics of several variables, and interpolation through points.
 #include <tessera/ops/statistics.hpp>
 
+#include <algorithm>
+
+#include "graph/parts.hpp"
+#include "kernels/sort/interpolate.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 
@@ -22,6 +26,47 @@ Array covariance(const Operand& x, bool rowvar, double correction) {
   const Array products = matmul(away, transpose(is_complex(a.dtype()) ? conj(away) : away));
   const Array result = products / (n - correction);
   return x.array.ndim() < 2 ? reshape(result, Shape{}) : result;
+}
+
+// ---- interp ----
+
+struct InterpParams {
+  std::optional<double> left, right;
+  template <class V> void fields(V&& visit) const {
+    visit("left", left);
+    visit("right", right);
+  }
+};
+// One pass over known values: x, xp, fp of one dtype. Traced ones record the several ops that
+// have derivatives.
+const OpDef interp_op{
+    .name = "interp",
+    .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
+      return {{in[0].shape, in[0].dtype}};
+    },
+    .sharding = Rule("V.., n, n -> V.. | whole n"),
+    .runs = Kernel{[](const KernelArgs& a) {
+      const auto& p = a.params.as<InterpParams>();
+      kernels::interpolate(a.in[0].dtype, a.in[0].data, a.in[0].elements(),
+                           {a.in[1].data, a.in[2].data, a.in[1].elements(), p.left, p.right}, a.out[0].data);
+    }},
+    .vjp = NoRule{"interp records other ops of what is differentiated"},
+    .batch = NoRule{"interp records other ops of what is mapped"},
+};
+const Registered registered_interp(interp_op);
+const HasParts parts_of_interp_op(interp_op, Parts::unreduced_dims);
+
+// Whether every rank may hold the points whole: they are few, and no layout splits them.
+bool are_whole(const Array& points) {
+  constexpr std::int64_t few = 1 << 16;  // of a table from a file too
+  const auto& sharding = output_of(points).sharding;
+  return points.size() <= few && (!sharding || sharding->is_fully_replicated());
+}
+bool is_one_pass(const Array& at, const Array& points, const Array& values) {
+  for (const Array* x : {&at, &points, &values})
+    if (x->node()->traced || x->node()->region) return false;
+  return (at.dtype() == float32 || at.dtype() == float64) && values.dtype() == at.dtype() &&
+         are_whole(points) && are_whole(values);
 }
 
 }  // namespace
@@ -53,6 +98,8 @@ Array interp(const Operand& x, const Operand& xp, const Operand& fp, std::option
                                      .dtype);
   const Array at = cast_to(x.array, dtype), points = cast_to(xp.array, dtype),
               values = cast_to(fp.array, to_inexact(fp.array.dtype()));
+  if (is_one_pass(at, points, values))
+    return record(interp_op, make_params(InterpParams{left, right}), {at, points, values});
   const auto n = points.size();
   const Array i = clip(searchsorted(points, at, "right"), n > 1 ? 1 : 0, n - 1), before = maximum(i - 1, 0);
   const Array x0 = take(points, before, 0), dx = take(points, i, 0) - x0;

@@ -1,4 +1,7 @@
+#include <tessera/random.hpp>
+
 #include "ops/numeric/operands.hpp"
+#include "support/compare.hpp"
 
 namespace tessera::test {
 namespace {
@@ -45,6 +48,44 @@ TEST(WithoutNan, reductions) { EXPECT_EQ(to_vector<int>(nanargmin(full({2}, NAN)
 
 TEST(Interp, between_points_and_beyond_them) {
   EXPECT_THROW(interp(ones({2}), ones({3}), ones({4})), ShapeError);
+}
+
+// The op of known values beside the ops that a traced call records: the same bits, in any layout.
+TEST(Interp, of_known_values_is_that_of_traced_ones) {
+  const double inf = INFINITY, nan = NAN;
+  const Array odd = array({-inf, -9.0, -1.0, -0.0, 0.0, 0.3, 1.0, 1.5, 2.999, 3.0, 3.1, inf, nan});
+  std::mt19937 generator(1);
+  for (const Dtype dtype : {float32, float64})
+    for (const Array& xp : {array({-1.0, 0.0, 1.0, 1.0, 3.0}), array({-9.0, -1.0, 0.5, 0.7, 0.9}),
+                            array({0.5, 0.5, 0.5, 0.5, 0.5})})
+      for (const auto& ends : {std::optional<double>(), std::optional<double>(-7.1)}) {
+        const Array points = astype(xp, dtype), values = astype(array({2.0, -1.0, 0.1, 7.0, nan}), dtype);
+        const auto through = [&](const Array& x) { return interp(x, points, values, ends, ends); };
+        const Array many = random::uniform(random::key(1), {5, 803}, dtype, -2, 4);
+        for (const Array& x :
+             {astype(odd, dtype), many, sort(many, -1), sort(reshape(many, {4015})), zeros({0, 3}, dtype)}) {
+          const Array traced = std::get<0>(vjp(through, x));
+          EXPECT_THAT(program_of(traced), testing::Not(testing::HasSubstr("interp(")));
+          EXPECT_THAT(program_of(through(x)), testing::HasSubstr("interp("));
+          expect_same(through(x), traced, name(dtype));
+          const Mesh mesh = random_mesh(generator);
+          expect_same(through(device_put(x, random_sharding(generator, mesh, x.ndim()))), traced,
+                      name(dtype));
+        }
+        const Array at_one_point = interp(0.5, points(slice(2, 3)), values(slice(2, 3)), ends, {});
+        expect_same(at_one_point, points(2).item<double>() > 0.5 && ends ? astype(-7.1, dtype) : values(2),
+                    name(dtype));
+      }
+}
+
+// Points that ranks hold in parts stay there: the values' places are summed.
+TEST(Interp, gathers_no_points) {
+  if (device_count() == 1) return;
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const Array points = device_put(astype(arange(40000), float64), mesh, P("x"));
+  const Array y = interp(array({0.5, 39998.5}), points, 2 * points);
+  EXPECT_THAT(program_of(y), testing::Not(testing::HasSubstr("interp(")));
+  EXPECT_EQ(to_vector<double>(y), (std::vector<double>{1, 79997}));
 }
 
 TEST(Gradients, of_quantiles_and_means_reach_their_elements) {
