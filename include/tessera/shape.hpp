@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <tessera/detail/inline_vector.hpp>
+
 namespace tessera {
 
 /// The extents of an array, one per dim; () is a scalar. Prints as (3, 4).
@@ -22,16 +24,14 @@ class Shape {
   Shape(std::initializer_list<std::int64_t> extents) : extents_(extents) {}
   /// From one extent, zeros(3), or from a vector or std::array of integers.
   template <std::integral I>
-  requires(!std::same_as<I, bool>) Shape(I extent) : extents_{static_cast<std::int64_t>(extent)} {}
-  Shape(std::vector<std::int64_t> extents) : extents_(std::move(extents)) {}
+  requires(!std::same_as<I, bool>) Shape(I extent) { extents_.push_back(static_cast<std::int64_t>(extent)); }
+  Shape(const std::vector<std::int64_t>& extents) : extents_(extents.begin(), extents.end()) {}
   template <std::integral I>
-  requires(!std::same_as<I, bool>) Shape(const std::vector<I>& extents) {
-    for (const I extent : extents) extents_.push_back(static_cast<std::int64_t>(extent));
-  }
+  requires(!std::same_as<I, bool>) Shape(const std::vector<I>& extents)
+      : extents_(extents.begin(), extents.end()) {}
   template <std::integral I, std::size_t n>
-  requires(!std::same_as<I, bool>) Shape(const std::array<I, n>& extents) {
-    for (const I extent : extents) extents_.push_back(static_cast<std::int64_t>(extent));
-  }
+  requires(!std::same_as<I, bool>) Shape(const std::array<I, n>& extents)
+      : extents_(extents.begin(), extents.end()) {}
   const std::int64_t* begin() const { return extents_.data(); }                  ///< the first extent
   const std::int64_t* end() const { return extents_.data() + extents_.size(); }  ///< past the last
   std::size_t size() const { return extents_.size(); }                           ///< number of dimensions
@@ -40,13 +40,15 @@ class Shape {
   /// The extent of a dimension, which must exist.
   std::int64_t operator[](std::size_t dim) const { return extents_[dim]; }
   std::int64_t& operator[](std::size_t dim) { return extents_[dim]; }
-  std::int64_t back() const { return extents_.back(); }                 ///< the last extent
-  const std::vector<std::int64_t>& vector() const { return extents_; }  ///< all extents
-  std::int64_t elements() const;                                        ///< product of the extents; 1 for ()
+  void push_back(std::int64_t extent) { extents_.push_back(extent); }    ///< appends a dimension
+  std::int64_t back() const { return extents_.back(); }                  ///< the last extent
+  std::vector<std::int64_t> vector() const { return {begin(), end()}; }  ///< a copy of the extents
+  std::int64_t elements() const;                                         ///< product of the extents; 1 for ()
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:
-  std::vector<std::int64_t> extents_;
+  static constexpr std::size_t usual_dims = 4;  // of larger arrays the extents take an allocation
+  detail::InlineVector<std::int64_t, usual_dims> extents_;
 };
 std::ostream& operator<<(std::ostream&, const Shape&);
 std::string to_string(const Shape&);  ///< (3, 4)

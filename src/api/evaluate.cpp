@@ -364,6 +364,7 @@ void evaluate(const std::vector<Array>& arrays) {
   auto result = executable->run(std::move(inputs));
   const auto failure = result.failure;
   store(graph, executable->program(), std::move(result));
+  recycle(std::move(graph));
   if (failure) raise(*failure);
   raise_earlier_failure(arrays);
 }

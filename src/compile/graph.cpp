@@ -19,6 +19,11 @@ std::uint64_t next_visit() {
   return ++visit;
 }
 
+// The vectors of an earlier graph, emptied.
+struct Spare {
+  Graph graph;
+};
+
 bool ends_walk(const Node& node) { return node.is_evaluated() || is_parameter(node); }
 
 // Traverses the graph depth first from each root, without recursion.
@@ -54,16 +59,17 @@ class Collector {
   }
 
   std::uint64_t before_, visit_;
-  std::vector<std::pair<const Array*, std::size_t>> stack_;  // with the index of the next input
+  detail::InlineVector<std::pair<const Array*, std::size_t>, 8> stack_;  // with the index of the next input
 };
 
 // Oldest first. The results of a gradient are then in the order of the backward pass: each all-reduce can
 // start as soon as its product is computed, and cotangents are freed early.
-std::vector<const Array*> by_age(const std::vector<Array>& arrays) {
-  std::vector<const Array*> sorted;
+detail::InlineVector<const Array*, 4> by_age(const std::vector<Array>& arrays) {
+  detail::InlineVector<const Array*, 4> sorted;
   for (const auto& x : arrays) sorted.push_back(&x);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Array* a, const Array* b) { return a->node()->serial < b->node()->serial; });
+  const auto is_older = [](const Array* a, const Array* b) { return a->node()->serial < b->node()->serial; };
+  if (!std::is_sorted(sorted.begin(), sorted.end(), is_older))  // a sort allocates
+    std::stable_sort(sorted.begin(), sorted.end(), is_older);
   return sorted;
 }
 
@@ -98,11 +104,13 @@ bool is_among(const Array& x, const std::vector<Array>& arrays) {
 }
 
 // The known owners of each node: the inputs of the graph's nodes, its list of nodes, and the roots.
-std::vector<long> owners_inside(const Graph& graph) {
+using Owners = detail::InlineVector<long, 8>;
+Owners owners_inside(const Graph& graph) {
   const auto count = static_cast<std::uint32_t>(graph.nodes.size());
   for (const auto& leaf : graph.leaves) leaf.node()->visit_index = count;
   for (std::uint32_t n = 0; n < count; ++n) graph.nodes[n]->visit_index = n;
-  std::vector<long> owners(count + 1, 1);  // the last entry is shared by all leaves
+  Owners owners(count + 1);
+  std::fill(owners.begin(), owners.end(), 1);  // the last entry is shared by all leaves
   for (const auto& node : graph.nodes)
     for (const auto& input : node->inputs) ++owners[input.node()->visit_index];
   for (const auto& root : graph.roots) ++owners[root.node()->visit_index];
@@ -117,8 +125,9 @@ long lasting_owners(const NodePtr& node) {
 
 // Values that a handle outside the graph still holds: their nodes have more owners than the known ones.
 std::vector<Array> held_from_outside(const Graph& graph) {
+  if (graph.nodes.size() == 1 && graph.nodes[0]->outputs.size() == 1) return {};  // the root itself
   const auto owners = owners_inside(graph);
-  std::vector<bool> is_root(owners.size());
+  detail::InlineVector<bool, 8> is_root(owners.size());
   bool asks_committed = false;
   for (const auto& root : graph.roots) {
     is_root[root.node()->visit_index] = true;
@@ -138,9 +147,17 @@ std::vector<Array> held_from_outside(const Graph& graph) {
 
 }  // namespace
 
+void recycle(Graph&& graph) {
+  constexpr std::size_t small = 256;  // a larger graph's memory is released
+  if (graph.nodes.size() + graph.leaves.size() + graph.roots.size() > small) return;
+  graph.nodes.clear(), graph.leaves.clear(), graph.roots.clear();
+  state<Spare>().graph = std::move(graph);
+}
+
 Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t before) {
   check_thread("explain");  // evaluations and traces have checked the thread before
   Collector collector(before);
+  collector.graph = std::exchange(state<Spare>().graph, Graph());
   for (const auto* root : by_age(roots)) collector.add(*root);
   Graph graph = std::move(collector.graph);
   graph.roots = roots;

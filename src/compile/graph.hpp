@@ -18,6 +18,8 @@ struct Graph {
 // handle still holds become roots too, since they would otherwise be computed again. Nodes recorded up to
 // `before` count as leaves: values that a loop's body reads from outside.
 Graph collect(const std::vector<Array>& roots, bool keep_alive, std::uint64_t before = 0);
+// Ends the use of a graph. The next one takes its vectors, so that a small graph allocates nothing.
+void recycle(Graph&&);
 
 // A key that is the same for equal graphs. Unequal graphs may share it: GraphForm distinguishes them.
 struct GraphKey {

@@ -1,6 +1,7 @@
 // Nodes of the recorded graph. A node is immutable except for the slots of its outputs' values.
 #pragma once
 #include <tessera/array.hpp>
+#include <tessera/detail/inline_vector.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -65,11 +66,13 @@ struct Output {
   bool deleted = false;
 };
 
+using Outputs = detail::InlineVector<Output, 1>;  // most ops have one
+
 struct Node {
   const OpDef* op = nullptr;
   ParamsPtr params;
   std::vector<Array> inputs;
-  std::vector<Output> outputs;
+  Outputs outputs;
   RegionPtr region;            // nullptr: the global world
   const char* call = nullptr;  // the user's call, of which the op may be only a part
   std::source_location where;

@@ -270,7 +270,7 @@ std::vector<Array> record_itself(const OpDef&, ParamsPtr, std::vector<Array> inp
 // Rewrites the committed inputs' shardings on one mesh (that of the first, or a common refinement of their
 // axes) and returns it. ShardingError naming both operands if their devices or device orders differ; nullopt
 // if no input is committed.
-std::optional<Mesh> unify_meshes(std::span<const Array> inputs, std::vector<std::optional<Sharding>>&);
+std::optional<Mesh> unify_meshes(std::span<const Array> inputs, std::span<std::optional<Sharding>>);
 
 // The layouts of an op's inputs and outputs.
 Placement place(const OpDef&, const PlacementArgs&);

@@ -51,10 +51,14 @@ template <class A, class B> std::uint64_t field_hash(const std::pair<A, B>& p) {
 }
 template <class T> std::uint64_t field_hash(const std::vector<T>& values) {
   std::uint64_t h = values.size();
-  for (const auto& v : values) h = mix(h, field_hash(T(v)));
+  for (const auto& v : values) h = mix(h, field_hash(static_cast<const T&>(v)));  // T: bool for its bits
   return h;
 }
-inline std::uint64_t field_hash(const Shape& s) { return field_hash(s.vector()); }
+inline std::uint64_t field_hash(const Shape& s) {
+  std::uint64_t h = s.size();
+  for (const auto extent : s) h = mix(h, field_hash(extent));
+  return h;
+}
 
 // Compares by value; numbers by their bits, so that 0 differs from -0 and a NaN equals itself.
 template <class T> bool same_field(const T& a, const T& b) {

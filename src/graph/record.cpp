@@ -109,7 +109,7 @@ RegionHooks& region_hooks() {
 }
 
 std::optional<Mesh> unify_meshes(std::span<const Array> inputs,
-                                 std::vector<std::optional<Sharding>>& shardings) {
+                                 std::span<std::optional<Sharding>> shardings) {
   std::optional<std::size_t> first;
   bool several_meshes = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -203,9 +203,10 @@ namespace {
 
 // The operands' types and shardings, as arguments for an op's rules.
 struct Operands {
-  std::vector<Type> types;
-  std::vector<std::optional<Sharding>> shardings;
-  std::vector<std::uint64_t> varying;
+  template <class T> using List = detail::InlineVector<T, 3>;  // where() has three
+  List<Type> types;
+  List<std::optional<Sharding>> shardings;
+  List<std::uint64_t> varying;
   std::uint64_t varying_together = 0;
 };
 
@@ -213,6 +214,7 @@ Operands look_at(const std::vector<Array>& inputs) {
   Operands operands;
   operands.types.reserve(inputs.size());
   operands.shardings.reserve(inputs.size());
+  operands.varying.reserve(inputs.size());
   for (const auto& x : inputs) {
     const auto& output = output_of(x);
     operands.types.push_back(output.type);

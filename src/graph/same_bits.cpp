@@ -90,7 +90,7 @@ class Relocation {
 
 // Refuses a split matrix, because it would be factored in blocks whose sizes depend on the number of ranks.
 void check_whole_matrices(const OpDef& op, const Params& params, const std::vector<Array>& inputs,
-                          const std::vector<Output>& outputs) {
+                          const Outputs& outputs) {
   std::vector<Type> in, out;
   std::vector<std::optional<Sharding>> shardings;
   for (const auto& x : inputs) in.push_back(type_of(x)), shardings.push_back(output_of(x).sharding);
@@ -124,7 +124,7 @@ bool is_reproducible() {
 }
 
 void check_same_bits(const OpDef& op, const Params& params, const std::vector<Array>& inputs,
-                     const std::vector<Output>& outputs) {
+                     const Outputs& outputs) {
   if (std::none_of(outputs.begin(), outputs.end(), [](const Output& o) { return is_inexact(o.type.dtype); }))
     return;
   if (op.same_bits == SameBits::always || elementwise_row(op) != nullptr || is_alias(op)) return;

@@ -26,8 +26,7 @@ class AsRecorded {
 };
 
 // Raises the user's error where the op cannot keep the promise for these operands.
-void check_same_bits(const OpDef&, const Params&, const std::vector<Array>& inputs,
-                     const std::vector<Output>& outputs);
+void check_same_bits(const OpDef&, const Params&, const std::vector<Array>& inputs, const Outputs& outputs);
 
 // The placement by the op's rule, with the dims unsplit that it sums in floating point: their axes move to
 // the dim where that costs least, or are dropped.

@@ -30,9 +30,9 @@ std::vector<int> checked_dims(const std::vector<int>& axes, int ndim, bool empty
 }
 
 Shape broadcast_shapes(const Shape& a, const Shape& b) {
-  const std::size_t ndim = std::max(a.size(), b.size());
-  std::vector<std::int64_t> result(ndim);
-  for (std::size_t i = 0; i < ndim; ++i) {  // from the last dimension
+  Shape result = a.size() < b.size() ? b : a;
+  if (a == b) return result;
+  for (std::size_t i = 0; i < result.size(); ++i) {  // from the last dimension
     const std::int64_t na = i < a.size() ? a[a.size() - 1 - i] : 1,
                        nb = i < b.size() ? b[b.size() - 1 - i] : 1;
     if (na != nb && na != 1 && nb != 1)
@@ -40,9 +40,9 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
                        " do not broadcast: dimension " + std::to_string(-static_cast<int>(i) - 1) + " is " +
                        std::to_string(na) + " in one and " + std::to_string(nb) +
                        " in the other. Reshape one of them, or add a dimension with expand_dims");
-    result[ndim - 1 - i] = na == 1 ? nb : na;
+    result[result.size() - 1 - i] = na == 1 ? nb : na;
   }
-  return Shape(std::move(result));
+  return result;
 }
 
 Array cast_to(const Array& x, Dtype dtype) {

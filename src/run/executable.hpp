@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <tessera/detail/inline_vector.hpp>
 #include "graph/failed_value.hpp"
 #include "program/program.hpp"
 #include "types/buffer.hpp"
@@ -15,7 +16,7 @@ namespace tessera {
 
 // The values of one run, by value number. A slot is cleared after its last use.
 struct Frame {
-  std::vector<Buffer> slots;
+  detail::InlineVector<Buffer, 8> slots;  // as many as most small programs have values
   std::string failure;      // message of a kernel that failed (a singular matrix): agreed when the run ends
   std::string nan_failure;  // the first NaN found
   // Failed steps of the program that owns this frame, ascending if they ran in order.

@@ -40,7 +40,7 @@ template <class Block> class FreeList {
   // the caller releases the block instead.
   bool give(std::size_t capacity, const Block& block) noexcept {
     try {
-      free_[capacity].push_back(block);
+      blocks_of(capacity).push_back(block);
     } catch (const std::bad_alloc&) {
       if (const auto kept = free_.find(capacity); kept != free_.end() && kept->second.empty())
         free_.erase(kept);
@@ -67,15 +67,22 @@ template <class Block> class FreeList {
  private:
   using Blocks = std::map<std::size_t, std::vector<Block>>;
 
+  std::vector<Block>& blocks_of(std::size_t capacity) {
+    if (!spare_ || free_.contains(capacity)) return free_[capacity];
+    spare_.key() = capacity;
+    return free_.insert(std::move(spare_)).position->second;
+  }
+
   Found remove(typename Blocks::iterator from) {
     Found found{from->first, std::move(from->second.back())};
     from->second.pop_back();
     bytes_ -= static_cast<std::int64_t>(found.capacity);
-    if (from->second.empty()) free_.erase(from);
+    if (from->second.empty()) spare_ = free_.extract(from);
     return found;
   }
 
   Blocks free_;
+  typename Blocks::node_type spare_;  // the entry that was emptied last: the same size is often freed next
   std::int64_t bytes_ = 0;
 };
 

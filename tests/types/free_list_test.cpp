@@ -31,6 +31,18 @@ TEST_F(FreeBlocks, a_request_gets_the_smallest_that_is_large_enough) {
   EXPECT_EQ(take(120), "none");
 }
 
+TEST_F(FreeBlocks, the_entry_of_a_size_that_was_taken_serves_another) {
+  give(100, "small");
+  EXPECT_EQ(take(100), "small");
+  give(200, "large"), give(200, "also large");
+  EXPECT_EQ(take(60), "none");
+  EXPECT_EQ(take(150), "also large");
+  EXPECT_EQ(take(150), "large");
+  EXPECT_TRUE(list.empty());
+  give(100, "small"), give(200, "large");
+  EXPECT_EQ(take(60), "small");
+}
+
 TEST_F(FreeBlocks, none_that_would_waste_more_than_half_of_itself) {
   give(200, "block");
   EXPECT_EQ(take(99), "none");

@@ -9,16 +9,7 @@ namespace {
 
 Shape common_shape(std::span<const Type> in) {
   Shape shape = in[0].shape;
-  for (const auto& type : in.subspan(1)) {
-    const Shape& other = type.shape;
-    std::vector<std::int64_t> extents(std::max(shape.size(), other.size()));
-    for (std::size_t i = 0; i < extents.size(); ++i) {
-      const auto a = i < shape.size() ? shape[shape.size() - 1 - i] : 1,
-                 b = i < other.size() ? other[other.size() - 1 - i] : 1;
-      extents[extents.size() - 1 - i] = a == 1 ? b : a;
-    }
-    shape = Shape(std::move(extents));
-  }
+  for (const auto& type : in.subspan(1)) shape = broadcast_shapes(shape, type.shape);
   return shape;
 }
 
@@ -30,7 +21,9 @@ template <DtypeRule rule> std::vector<Type> infer(std::span<const Type> in, cons
   if (rule == DtypeRule::predicate || rule == DtypeRule::comparison) dtype = bool_;
   const bool weak = std::all_of(values.begin(), values.end(), [](const Type& t) { return t.weak; }) &&
                     !is_bool(dtype) && rule != DtypeRule::parts;
-  return {{common_shape(in), dtype, weak}};
+  std::vector<Type> result;
+  result.push_back({common_shape(in), dtype, weak});
+  return result;
 }
 
 // Moves batch dims to the front; the dims of an example are aligned behind them, so that broadcasting stays
@@ -116,7 +109,7 @@ std::vector<const ElementwiseOp*>& rows() {
   return all;
 }
 
-void check_broadcast(const std::vector<Operand>& x) {
+void check_broadcast(const OperandList& x) {
   for (std::size_t i = 0; i < x.size(); ++i)
     for (std::size_t j = i + 1; j < x.size(); ++j) broadcast_shapes(x[i].array.shape(), x[j].array.shape());
 }
@@ -140,17 +133,19 @@ ElementwiseOp::ElementwiseOp(const char* name, const char* says, Derivative deri
   register_op(&def);
 }
 
-Array ElementwiseOp::operator()(std::vector<Operand> operands) const {
+Array ElementwiseOp::operator()(const OperandList& operands) const {
   const Call call(def.name.c_str(), operands[0].where);
   const auto conditions = row.dtype_input;
-  std::vector<WeakDtype> types;
-  for (const auto& x : operands) {
-    check_usable(x.array);
-    types.push_back({x.array.dtype(), x.array.is_weakly_typed()});
+  detail::InlineVector<WeakDtype, 3> types;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Array& x = operands[i].array;
+    check_usable(x);
+    types.push_back({x.dtype(), x.is_weakly_typed()});
   }
   check_broadcast(operands);
-  const auto dtype = operand_dtype(*this, std::span(types).subspan(conditions));
+  const auto dtype = operand_dtype(*this, std::span<const WeakDtype>(types).subspan(conditions));
   std::vector<Array> inputs;
+  inputs.reserve(operands.size());
   for (int i = 0; i < static_cast<int>(operands.size()); ++i)
     inputs.push_back(i < conditions ? cast_to(operands[i].array, bool_) : cast_as(operands[i].array, dtype));
   return record(def, no_params(), std::move(inputs));

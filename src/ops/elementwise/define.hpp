@@ -33,6 +33,23 @@ enum class DtypeRule {
   choice,      // a bool, then any: the promoted dtype of the latter
 };
 
+// The operands of one call, by reference: add_op({x, y}).
+class OperandList {
+ public:
+  OperandList(const Operand& a) : all_{&a}, size_(1) {}
+  OperandList(const Operand& a, const Operand& b) : all_{&a, &b}, size_(2) {}
+  OperandList(const Operand& a, const Operand& b, const Operand& c) : all_{&a, &b, &c}, size_(3) {}
+  OperandList(const std::vector<Operand>& few) : size_(few.size()) {
+    for (std::size_t i = 0; i < size_; ++i) all_[i] = &few[i];
+  }
+  std::size_t size() const { return size_; }
+  const Operand& operator[](std::size_t i) const { return *all_[i]; }
+
+ private:
+  const Operand* all_[3];
+  std::size_t size_;
+};
+
 // Must outlive all graphs: records point to it.
 class ElementwiseOp {
  public:
@@ -46,7 +63,7 @@ class ElementwiseOp {
   ElementwiseOp& operator=(const ElementwiseOp&) = delete;
 
   // Promotes, casts and records.
-  Array operator()(std::vector<Operand>) const;
+  Array operator()(const OperandList&) const;
 
   const DtypeRule rule;
   const char* const says;  // one line that describes what it computes

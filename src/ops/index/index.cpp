@@ -24,7 +24,7 @@ Array static_slice(const Array& x, const ParsedIndex& p) {
       if (p.count[d] == 1) params.unsplit.push_back(d);
     y = remap(std::move(params), {x});
   }
-  return reshape(y, p.shape);
+  return y.shape() == p.shape ? y : reshape(y, p.shape);
 }
 
 std::vector<int> arrays_in_place(const ParsedIndex& p) {

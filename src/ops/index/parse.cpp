@@ -16,7 +16,7 @@ class Parser {
 
   ParsedIndex run(std::vector<IndexPart> parts) {
     parts = with_ellipsis_expanded(std::move(parts));
-    std::vector<std::int64_t> extents;
+    Shape& extents = result_.shape;
     std::vector<std::size_t> advanced;  // positions among the parts
     std::vector<int> dims_before;       // number of result dims before each part
     std::size_t d = 0;
@@ -42,7 +42,6 @@ class Parser {
       }
       ++d;
     }
-    result_.shape = Shape(std::move(extents));
     if (!result_.arrays.empty()) {
       // NumPy: adjacent index arrays and integers put their dims in place, separated ones in front.
       const bool side_by_side = advanced.back() - advanced.front() + 1 == advanced.size();
@@ -65,9 +64,10 @@ class Parser {
     if (used > shape_.ndim())
       refuse("too many indices: " + std::to_string(used) + " for an array of " +
              format_count(shape_.ndim(), "dimension") + ", shape " + to_string(shape_));
-    if (ellipses == 0) parts.emplace_back(ellipsis);
     const bool stands_for_none =
         used == shape_.ndim();  // kept even if empty: parts on both sides are not adjacent
+    if (ellipses == 0 && stands_for_none) return parts;
+    if (ellipses == 0) parts.emplace_back(ellipsis);
     std::vector<IndexPart> expanded;
     for (auto& part : parts) {
       if (part.kind != IndexPart::Kind::ellipsis || stands_for_none)
@@ -81,9 +81,7 @@ class Parser {
   void add(std::int64_t start, std::int64_t step, std::int64_t count, std::int64_t extent) {
     result_.start.push_back(start);
     result_.step.push_back(step);
-    auto extents = result_.count.vector();
-    extents.push_back(count);
-    result_.count = Shape(std::move(extents));
+    result_.count.push_back(count);
     result_.takes_everything &= start == 0 && step == 1 && count == extent;
   }
 

@@ -212,7 +212,9 @@ RemapPiece whole_piece(int source, const Shape& shape, const std::vector<std::in
 
 RemapParams slice_params(const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& step,
                          const Shape& count) {
-  return {count, {RemapPiece{0, whole_box(count), start, step}}};
+  RemapParams params{count, {}};
+  params.pieces.push_back({0, whole_box(count), start, step});  // moved: a list would copy it
+  return params;
 }
 
 // First expands to every |step|-th element, dim by dim, then places the slice into zeros.
