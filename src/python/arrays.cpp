@@ -164,44 +164,94 @@ using Binary = Array (*)(const Operand&, const Operand&);
 struct BinaryOperator {
   const char* name;  // "add": __add__, __radd__
   Binary function;
-  const char* reflected;  // nullptr: "r" + name
+  binaryfunc PyNumberMethods::*slot;  // nullptr: not one of two operands alone
 };
 constexpr BinaryOperator binary_operators[] = {
-    {"add", &add, nullptr},
-    {"sub", &subtract, nullptr},
-    {"mul", &multiply, nullptr},
-    {"truediv", &divide, nullptr},
-    {"floordiv", &floor_divide, nullptr},
-    {"mod", &remainder, nullptr},
+    {"add", &add, &PyNumberMethods::nb_add},
+    {"sub", &subtract, &PyNumberMethods::nb_subtract},
+    {"mul", &multiply, &PyNumberMethods::nb_multiply},
+    {"truediv", &divide, &PyNumberMethods::nb_true_divide},
+    {"floordiv", &floor_divide, &PyNumberMethods::nb_floor_divide},
+    {"mod", &remainder, &PyNumberMethods::nb_remainder},
     {"pow", &power, nullptr},
-    {"matmul", &matmul, nullptr},
-    {"and", &bitwise_and, nullptr},
-    {"or", &bitwise_or, nullptr},
-    {"xor", &bitwise_xor, nullptr},
-    {"lshift", &bitwise_left_shift, nullptr},
-    {"rshift", &bitwise_right_shift, nullptr},
-    {"eq", &equal, "eq"},
-    {"ne", &not_equal, "ne"},
-    {"lt", &less, "gt"},
-    {"le", &less_equal, "ge"},
-    {"gt", &greater, "lt"},
-    {"ge", &greater_equal, "le"},
+    {"matmul", &matmul, &PyNumberMethods::nb_matrix_multiply},
+    {"and", &bitwise_and, &PyNumberMethods::nb_and},
+    {"or", &bitwise_or, &PyNumberMethods::nb_or},
+    {"xor", &bitwise_xor, &PyNumberMethods::nb_xor},
+    {"lshift", &bitwise_left_shift, &PyNumberMethods::nb_lshift},
+    {"rshift", &bitwise_right_shift, &PyNumberMethods::nb_rshift},
 };
+struct Comparison {
+  const char* name;
+  Binary function;
+};
+constexpr Comparison comparisons[] = {{"__lt__", &less},    {"__le__", &less_equal},
+                                      {"__eq__", &equal},   {"__ne__", &not_equal},
+                                      {"__gt__", &greater}, {"__ge__", &greater_equal}};
+static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 && Py_GT == 4 && Py_GE == 5);
+
+Operand operand_of(PyObject* object, std::source_location where) {
+  if (const Array* array = array_in(object)) return {*array, where};
+  Value number;
+  read_value(object, number);
+  return {number.array, where};
+}
+// Records an operator of arrays and plain numbers without the search for a method and its argument tuple;
+// nullptr for other operands and after an error, which the bound method then raises in Python's terms.
+PyObject* record_at_once(Binary function, PyObject* a, PyObject* b) {
+  const auto is_plain = [](PyObject* x) {
+    return array_in(x) != nullptr || PyFloat_CheckExact(x) || PyLong_CheckExact(x);
+  };
+  if (!is_plain(a) || !is_plain(b)) return nullptr;
+  try {
+    const auto where = here();
+    return py::cast(function(operand_of(a, where), operand_of(b, where))).release().ptr();
+  } catch (...) {
+    PyErr_Clear();
+    return nullptr;
+  }
+}
+PyObject* interned(const char* prefix, std::size_t n) {  // never released: the interpreter may end first
+  return PyUnicode_InternFromString((prefix + std::string(binary_operators[n].name) + "__").c_str());
+}
+template <std::size_t n> PyObject* operate(PyObject* a, PyObject* b) {
+  static PyObject* const forward = interned("__", n);
+  static PyObject* const reflected = interned("__r", n);
+  if (PyObject* const result = record_at_once(binary_operators[n].function, a, b)) return result;
+  const bool is_left = array_in(a) != nullptr;
+  return PyObject_CallMethodObjArgs(is_left ? a : b, is_left ? forward : reflected, is_left ? b : a, nullptr);
+}
+PyObject* compare(PyObject* a, PyObject* b, int operation) {
+  const auto& [name, function] = comparisons[operation];
+  if (PyObject* const result = record_at_once(function, a, b)) return result;
+  return PyObject_CallMethod(a, name, "O", b);
+}
+template <std::size_t... n> void set_slots(PyHeapTypeObject* type, std::index_sequence<n...>) {
+  const auto set = [&](binaryfunc PyNumberMethods::*slot, binaryfunc function) {
+    if (slot != nullptr) type->as_number.*slot = function;
+  };
+  (set(binary_operators[n].slot, &operate<n>), ...);
+  type->ht_type.tp_richcompare = &compare;
+}
 
 void bind_operators(py::class_<Array>& type) {
-  for (const auto& [name, function, reflected] : binary_operators) {
+  for (const auto& [name, function, slot] : binary_operators) {
     const auto f = function;
     type.def((std::string("__") + name + "__").c_str(), [f](Value a, Value b) { return f(a, b); },
              py::is_operator());
-    if (reflected == nullptr)
-      type.def((std::string("__r") + name + "__").c_str(), [f](Value a, Value b) { return f(b, a); },
-               py::is_operator());
+    type.def((std::string("__r") + name + "__").c_str(), [f](Value a, Value b) { return f(b, a); },
+             py::is_operator());
   }
+  for (const auto& [name, function] : comparisons)
+    type.def(
+        name, [f = function](Value a, Value b) { return f(a, b); }, py::is_operator());
   type.def("__neg__", [](Value x) { return negative(x); });
   type.def("__pos__", [](Value x) { return positive(x); });
   type.def("__abs__", [](Value x) { return tessera::abs(x); });
   type.def("__invert__", [](Value x) { return bitwise_invert(x); });
   type.attr("__hash__") = py::none();  // equality is elementwise
+  set_slots(reinterpret_cast<PyHeapTypeObject*>(type.ptr()),
+            std::make_index_sequence<std::size(binary_operators)>());
 }
 
 void bind_indices(py::module_& m, py::class_<Array>& type) {
