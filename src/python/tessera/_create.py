@@ -166,8 +166,10 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device=None):
     """start, start + step, ... before stop: int32 of integers, float32 of floats, unless a dtype is given."""
     if stop is None:
         start, stop = 0, start
-    start, stop, step = (v.item() if isinstance(v, Array) else v for v in (start, stop, step))
-    are_integers = all(isinstance(v, (int, _np.integer)) for v in (start, stop, step))
+    are_integers = type(start) is type(stop) is type(step) is int
+    if not are_integers:
+        start, stop, step = (v.item() if isinstance(v, Array) else v for v in (start, stop, step))
+        are_integers = all(isinstance(v, (int, _np.integer)) for v in (start, stop, step))
     wanted = _core.dtype(dtype) if dtype is not None else _core.int32 if are_integers else _core.float32
     make = _core.arange_integers if are_integers and wanted.kind in "iu" else _core.arange_floats
     return placed(make(start, stop, step, wanted), device)

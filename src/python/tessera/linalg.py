@@ -137,6 +137,8 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """Norms over one axis, over several axes taken as one, or of all elements."""
     x = _array(x)
+    if axis is None and ord == 2 and not keepdims:
+        return _l.norm(x)
     if axis is None or not isinstance(axis, int):
         axes = tuple(range(x.ndim)) if axis is None else tuple(a % x.ndim for a in axis)
         rest = [d for d in range(x.ndim) if d not in axes]
