@@ -72,7 +72,9 @@ Array one_hot(const Operand& labels, std::int64_t classes, Dtype dtype) {
                      "; astype(labels, int32) makes integers of them");
   if (classes < 0)
     throw ArgumentError(call_text() + ": " + std::to_string(classes) + " classes; there must be 0 or more");
-  return astype(expand_dims(labels, -1) == arange(classes), dtype);
+  // A plain number keeps its width beside the classes: 2^32 is no label 0.
+  const Array strong = astype(labels, labels.array.dtype());
+  return astype(expand_dims(strong, -1) == arange(classes), dtype);
 }
 
 }  // namespace tessera::nn

@@ -3,6 +3,7 @@
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "api/jit/core.hpp"
 #include "base/session.hpp"
@@ -105,7 +106,7 @@ void widen_numbers(TraceRequest& request) {
     const auto number = scalar_value(x);
     const Dtype dtype = output_of(x).type.dtype;
     if (!number) continue;
-    if (dtype == int32 && number->integer != static_cast<std::int32_t>(number->integer)) {
+    if (is_integer(dtype) && !std::in_range<std::int32_t>(number->integer)) {
       const Call call("jit", request.where);
       if (has_int && !has_long) make_scalar(*number, int32, false);  // throws: it does not fit
       x = make_scalar(*number, int64, true);

@@ -94,7 +94,8 @@ Array Array::weak_bool(bool value, std::source_location where) {
 }
 Array Array::weak_integer(std::int64_t value, std::source_location where) {
   const Call call("Array", where);
-  return make_scalar({0, value, true}, int32, true);
+  // A value beyond int32 would wrap around where only plain numbers meet.
+  return make_scalar({0, value, true}, std::in_range<std::int32_t>(value) ? int32 : int64, true);
 }
 Array Array::weak_floating(double value, std::source_location where) {
   const Call call("Array", where);

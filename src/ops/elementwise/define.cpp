@@ -143,7 +143,9 @@ Array ElementwiseOp::operator()(const OperandList& operands) const {
     types.push_back({x.dtype(), x.is_weakly_typed()});
   }
   check_broadcast(operands);
-  const auto dtype = operand_dtype(*this, std::span<const WeakDtype>(types).subspan(conditions));
+  auto dtype = operand_dtype(*this, std::span<const WeakDtype>(types).subspan(conditions));
+  // A plain number beyond int32 made it so wide; as a weak one it would wrap around beside int32.
+  if (dtype.dtype == int64) dtype.weak = false;
   std::vector<Array> inputs;
   inputs.reserve(operands.size());
   for (int i = 0; i < static_cast<int>(operands.size()); ++i)

@@ -23,6 +23,19 @@ TEST(Elementwise, a_mask_plus_a_number_adapts_to_the_integers_it_meets) {
   EXPECT_EQ((where(mask, 1, 2) + astype(mask, uint16)).dtype(), uint16);
 }
 
+TEST(Elementwise, plain_numbers_beyond_int32_do_not_wrap_around_among_themselves) {
+  constexpr std::int64_t beyond = std::int64_t{1} << 40;
+  const Array mask = array({true, false});
+  const Array chosen = where(mask, beyond, 0);
+  EXPECT_EQ(chosen.dtype(), int64);
+  EXPECT_THAT(to_vector<std::int64_t>(chosen), ElementsAre(beyond, 0));
+  EXPECT_THAT(to_vector<std::int64_t>(array({1, 2}) + chosen), ElementsAre(beyond + 1, 2));
+  EXPECT_FALSE(item<bool>(equal(std::int64_t{1} << 32, 0)));
+  const auto below = jit([](const Array& n) { return where(n < std::int64_t{1} << 40, 1, 0); });
+  EXPECT_EQ(item<int>(below(Array(3))), 1);
+  EXPECT_THROW(array({1, 2}) + beyond, ArgumentError);
+}
+
 TEST(Elementwise, rounds_both_parts_of_a_complex_number) {
   EXPECT_THAT(to_vector<Complex>(round(array({Complex(1.5f, -2.5f), Complex(-0.4f, 0.6f)}))),
               ElementsAre(Complex(2, -2), Complex(0, 1)));
