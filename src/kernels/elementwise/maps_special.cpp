@@ -3,6 +3,7 @@
 // Stegun, 6.5, 26.5; Numerical Recipes, 6.2 and 6.4; Cephes for zeta).
 #include "kernels/elementwise/maps_special.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -119,11 +120,15 @@ double hurwitz_zeta(double s, double q) {
                            -10670622842880000.0L / 3617,
                            5109094217170944000.0L / 43867,
                            -802857662698291200000.0L / 174611};
+  // The formula's terms fall where a is beyond s / (2 pi); for a large s the sum ends before.
   Wide sum = 0, a = q;
+  constexpr Wide few = 12;
   do {
-    sum += std::pow(a, -Wide(s));
+    const Wide term = std::pow(a, -Wide(s));
+    sum += term;
     a += 1;
-  } while (a <= 12);
+    if (s > few && a > few && term * a <= enough * std::abs(sum)) return static_cast<double>(sum);
+  } while (a <= std::max<Wide>(few, s));
   const Wide last = std::pow(a, -Wide(s));
   sum += last * a / (Wide(s) - 1) + last / 2;
   Wide factor = Wide(s), power = last / a;

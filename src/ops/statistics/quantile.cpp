@@ -115,7 +115,8 @@ Neighbours found_by_sorting(const Array& values, const Array& parts, const Quest
   const auto place = place_of<Array>(question.method, count, parts);
   const Array highest = maximum(count - 1, 0.0);
   const Array below = clip(place.at, 0.0, highest), above = clip(place.at + 1, 0.0, highest);
-  return {elements_at(sorted, below), elements_at(sorted, above), astype(place.part, values.dtype()), is_bad};
+  return {elements_at(sorted, below), elements_at(sorted, above), astype(place.part, values.dtype()),
+          is_bad | isnan(parts)};
 }
 
 // Known places among n elements: few of them are selected without sorting.
@@ -152,13 +153,14 @@ Neighbours found_by_selection(const Array& values, const KnownPlaces& places) {
 void check_parts(const Array& x, const Array& q, double whole) {
   check_usable(x);
   check_usable(q);
-  const auto range = detail::is_unknown(x) ? std::nullopt : known_range(q);
-  if (range && (range->first < 0 || range->second > whole)) {
-    const double wrong = range->first < 0 ? range->first : range->second;
-    std::ostringstream text;
-    text << call_text() << ": " << wrong << " is no part of the elements, which goes from 0 to " << whole;
-    throw ArgumentError(text.str());
-  }
+  const auto known = detail::is_unknown(x) ? std::nullopt : known_values(q);
+  if (!known) return;
+  const auto wrong =
+      std::ranges::find_if_not(*known, [&](double part) { return part >= 0 && part <= whole; });
+  if (wrong == known->end()) return;
+  std::ostringstream text;
+  text << call_text() << ": " << *wrong << " is no part of the elements, which goes from 0 to " << whole;
+  throw ArgumentError(text.str());
 }
 
 // Selects where the places are known and few, else sorts. Selections in short lines compare, one place after
@@ -167,7 +169,9 @@ Neighbours found_in(const Array& values, const Array& q, const Question& questio
   constexpr std::int64_t short_line = 1 << 12;
   const std::int64_t most_selected = values.shape().back() < short_line ? 1 : 4;
   const auto known = detail::is_unknown(q) || q.size() > most_selected ? std::nullopt : known_values(q);
-  if (known && !question.passes_over_nan && !is_half(values.dtype())) {
+  const bool are_numbers =
+      known && std::ranges::none_of(*known, [](double part) { return std::isnan(part); });
+  if (are_numbers && !question.passes_over_nan && !is_half(values.dtype())) {
     std::vector<double> parts = *known;
     for (double& part : parts) part /= question.whole;
     return found_by_selection(values, KnownPlaces(question.method, values.shape().back(), parts));

@@ -25,7 +25,7 @@ Array covariance(const Operand& x, bool rowvar, double correction) {
   const Array away = a - mean(a, 1, true);
   const Array products = matmul(away, transpose(is_complex(a.dtype()) ? conj(away) : away));
   const Array result = products / (n - correction);
-  return x.array.ndim() < 2 ? reshape(result, Shape{}) : result;
+  return result.size() == 1 ? reshape(result, Shape{}) : result;
 }
 
 // ---- interp ----

@@ -44,6 +44,11 @@ TEST(Known, quantile_refuses_known_parts_out_of_range) {
               testing::HasSubstr("1.5 is no part of the elements, which goes from 0 to 1"));
   EXPECT_THAT(error_of<ArgumentError>([] { static_cast<void>(percentile(arange(4.f), -3)); }),
               testing::HasSubstr("from 0 to 100"));
+  EXPECT_THAT(error_of<ArgumentError>([] {
+                static_cast<void>(quantile(arange(4.f), array({0.5f, NAN})));
+              }),
+              testing::HasSubstr("nan is no part"));
+  EXPECT_TRUE(std::isnan(item<float>(jit([](const Array& x) { return quantile(x, NAN); })(arange(4.f)))));
   EXPECT_EQ(item<float>(jit([](const Array& x) { return quantile(x, 1.5); })(arange(4.f))), 3);
 }
 

@@ -18,6 +18,9 @@ TEST(Special, outside_of_their_domains) {
   EXPECT_EQ(value(betainc(d(2), 3.0, 1.0)), 1);
   EXPECT_EQ(value(zeta(d(1), 2.0)), INFINITY);
   EXPECT_TRUE(std::isnan(value(zeta(d(0.5), 2.0))));
+  const double of_large = value(zeta(d(170), 20.0));  // its expansion at 20 diverges
+  EXPECT_NEAR(of_large / 6.683582402684207e-222, 1, 1e-13);
+  EXPECT_EQ(value(zeta(d(1e300), 2.0)), 0);
   EXPECT_TRUE(std::isnan(value(polygamma(d(1.5), 2.0))));
   EXPECT_EQ(value(i0(d(800))), INFINITY);
   EXPECT_EQ(value(grad([](const Array& x) { return i1(x); })(d(0))), 0.5);
