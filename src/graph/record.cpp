@@ -194,9 +194,9 @@ void check_usable(const Array& x) {
   if (!x.node())
     throw ArgumentError(call_text() + ": the array holds nothing (it was default-constructed or moved from)");
   if (output_of(x).deleted)
-    throw ArgumentError(
-        call_text() + ": the array " + describe(x) +
-        " was deleted or donated; its value is gone. Keep a copy, or do not delete it before its last use");
+    throw ArgumentError(call_text() + ": the array " + describe(x) +
+                        " was deleted or donated; its value is gone. Keep a copy that is computed before "
+                        "that, or do not delete it before its last use");
 }
 
 namespace {

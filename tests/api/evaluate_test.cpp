@@ -189,6 +189,20 @@ TEST(Errors, a_deleted_array_is_refused) {
   EXPECT_TRUE(x.is_deleted());
 }
 
+TEST(Errors, what_was_not_computed_before_its_operand_was_deleted_says_so) {
+  Array x = device_put(values({4}, 1), make_mesh({device_count()}, {"x"}), P("x"));
+  const Array kept = copy(x), late = x * 2;
+  eval(kept);
+  x.delete_();
+  EXPECT_EQ(to_vector<float>(kept).size(), 4U);
+  try {
+    eval(late);
+    FAIL();
+  } catch (const ArgumentError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("deleted or donated before it was computed. Compute it"));
+  }
+}
+
 TEST(Errors, more_memory_than_the_host_has_is_refused_before_allocating) {
   const Array huge = zeros({1 << 22, 1 << 22});
   EXPECT_THROW(eval(huge + 1), MemoryError);
