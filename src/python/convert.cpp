@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "python/module.hpp"
 
@@ -129,7 +130,11 @@ bool read_axes(py::handle from, AxesValue& into) {
   if (from.is_none()) return true;
   ShapeValue numbers;
   if (!read_shape(from, numbers)) return false;
-  into.value.values.assign(numbers.value.begin(), numbers.value.end());
+  for (const auto axis : numbers.value) {
+    if (!std::in_range<int>(axis))
+      throw IndexError(line_text(here()) + ": axis " + std::to_string(axis) + " is out of range");
+    into.value.values.push_back(static_cast<int>(axis));
+  }
   return true;
 }
 

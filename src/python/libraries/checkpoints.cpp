@@ -41,7 +41,17 @@ struct Parts {
   Tree tree;
   std::string structure;
   explicit Parts(py::handle object)
-      : tree(flatten(object, leaves, Numbers::leaves)), structure(text_of(tree)) {}
+      : tree(flatten(object, leaves, Numbers::leaves)), structure(text_of(tree)) {
+    // The default text of an object, which begins a leaf's: another one on each rank and in each run.
+    const auto begin = structure.find("=<");
+    const auto address = structure.find(" at 0x", begin);
+    if (begin == std::string::npos || address == std::string::npos) return;
+    if (const auto end = structure.find('>', begin); end < address) return;
+    throw py::type_error("checkpoint at " + line_text(here()) + ": the tree holds " +
+                         structure.substr(begin + 1, address - begin - 1) +
+                         ">, of which a later run could not tell that it is the same; keep it out of the "
+                         "tree, or give its class a __repr__");
+  }
 };
 
 // Managers that are not closed yet, kept until the program ends: a Manager's end is collective, but Python

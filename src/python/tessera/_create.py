@@ -34,6 +34,13 @@ def _arrays(values):
     return values if all(isinstance(v, Array) for v in values) else [_array(v, *values) for v in values]
 
 
+def axis_of(axis, ndim, name):
+    """The axis counted from the front; an IndexError where there is none of that number."""
+    if not -ndim <= axis < ndim:
+        raise _core.errors.IndexError(f"{name} at {_core.here()}: axis {axis} is out of range for an array of {ndim} dimension{'' if ndim == 1 else 's'}; it must be in [{-ndim}, {ndim})")
+    return axis % ndim
+
+
 def refuse_out(name, out):
     """Refuses NumPy's out= unless it is None, because arrays do not share memory."""
     if out is not None:
@@ -272,8 +279,12 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
 
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """num values from start to stop, each the same multiple of the one before."""
-    if not (_is_number(start) and _is_number(stop)):
+    if not (_is_number(start) and _is_number(stop)) or isinstance(start, complex) or isinstance(stop, complex):
         start, stop = _arrays((start, stop))
+        if "c" in start.dtype.kind + stop.dtype.kind:  # along the logarithmic spiral from one to the other
+            turn = _core.log(_core.divide(stop, start))
+            values = _core.multiply(start if axis == 0 else _core.expand_dims(start, axis), _core.exp(linspace(turn * 0.0, turn, num, endpoint, axis=axis)))
+            return values if dtype is None else _core.astype(values, dtype)
         sign = _core.sign(start)
         values = _core.multiply(sign if axis == 0 else _core.expand_dims(sign, axis), _core.exp(linspace(_core.log(start * sign), _core.log(stop * sign), num, endpoint, axis=axis)))
         return values if dtype is None else _core.astype(values, dtype)

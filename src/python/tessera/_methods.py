@@ -6,6 +6,7 @@ import numpy as _np
 from . import _core, _create, _standard
 from ._core import Array
 from ._device import placed
+from ._more import around
 from ._views import linked, rows_of
 
 _shown_elements = 1000
@@ -196,7 +197,7 @@ Array.addressable_data = lambda self, index=0: self.addressable_shards[index].da
 Array.__copy__ = Array.__deepcopy__ = lambda self, *_: _core._handle(self)  # the value never changes, the handle may be bound anew
 Array.__divmod__ = lambda self, other: _standard.divmod(self, other)
 Array.__rdivmod__ = lambda self, other: _standard.divmod(other, self)
-Array.__round__ = lambda self, digits=0: _core.round(self) if not digits else _core.round(self * 10.0 ** digits) / 10.0 ** digits
+Array.__round__ = lambda self, digits=0: around(self, digits or 0)
 
 def _method(function):
     """The function as a method: functions of the binding do not take self by themselves."""

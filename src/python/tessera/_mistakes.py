@@ -1,4 +1,5 @@
 """Error texts for wrong arguments of a binding: one sentence with the parameter, the value and the accepted types."""
+import math
 import re
 
 import numpy as _np
@@ -70,8 +71,15 @@ def _shown(value):
     return f"{text if len(text) < 60 else text[:57] + '...'} ({type(value).__name__})"
 
 
+def _too_large(value):
+    return _integer(value) and not isinstance(value, Array) and not -(2 ** 31) <= value < 2 ** 31 or isinstance(value, (list, tuple)) and any(map(_too_large, value))
+
+
 def _problem(parameters, args, kwargs):
     """(how far the arguments fit, what is wrong with the first that does not)."""
+    if parameters and parameters[0].partition(":")[0] == "self":
+        parameters, args = parameters[1:], args[1:]
+    parameters = [p for p in parameters if p not in ("*", "/")]
     named = [(p.partition(":")[0].strip().lstrip("*"), p.partition(":")[2].partition(" = ")[0].strip(), " = " in p) for p in parameters]
     if len(args) > len(named) and not any(p.startswith("*") for p in parameters):
         return len(named), f"it takes {len(named)} arguments, {', '.join(n for n, *_ in named)}, and was given {len(args)}"
@@ -85,6 +93,9 @@ def _problem(parameters, args, kwargs):
             return place, f"the argument '{name}' is missing: {_described(kind)}"
         if name in given and not _fits(kind, given[name]):
             return place, f"'{name}' is {_shown(given[name])}; it takes {_described(kind)}"
+    for name, value in given.items():
+        if _too_large(value):
+            return math.inf, f"'{name}' is {_shown(value)}, which is beyond the integers that it takes"
     return -1, "the arguments are of types that it does not take"
 
 

@@ -92,7 +92,9 @@ def fromiter(iterable, dtype, count=-1):
 
 def einsum_path(subscripts, *operands, optimize="greedy"):
     """NumPy's order of pairs, and its text. tessera.explain(lambda *a: tessera.einsum(subscripts, *a), *operands) tells tessera's own order, and what it sends."""
-    return _np.einsum_path(subscripts, *[_np.broadcast_to(_np.float32(0), _array(x).shape) for x in operands], optimize=optimize)
+    def shape_alone(x):  # lists of dims stand beside the arrays in NumPy's other form
+        return _np.broadcast_to(_np.float32(0), x.shape) if hasattr(x, "shape") else x
+    return _np.einsum_path(shape_alone(subscripts), *map(shape_alone, operands), optimize=optimize)
 
 
 def array_repr(arr):

@@ -5,7 +5,7 @@ import functools
 import string
 
 from . import _core, _standard
-from ._create import _array, empty, words_of  # noqa: F401
+from ._create import _array, axis_of, empty, words_of  # noqa: F401
 
 add, sub, mul, neg = _core.add, _core.subtract, _core.multiply, _core.negative
 abs, sign, floor, ceil, exp, exp2, log, log1p, expm1 = (getattr(_core, n) for n in "abs sign floor ceil exp exp2 log log1p expm1".split())  # noqa: A001
@@ -189,9 +189,9 @@ def concatenate(operands, dimension=0, *, axis=None):
 
 def split(x, sizes, axis=0):
     """x in parts of these sizes along an axis."""
-    ends = [builtins.sum(sizes[:n]) for n in range(len(sizes) + 1)]
+    axis, ends = axis_of(axis, x.ndim, "split"), [builtins.sum(sizes[:n]) for n in range(len(sizes) + 1)]
     if ends[-1] != x.shape[axis]:
-        raise _core.errors.ShapeError(f"split at {_core.here()}: the sizes add up to {ends[-1]}, but dimension {axis % x.ndim} has the extent {x.shape[axis]}")
+        raise _core.errors.ShapeError(f"split at {_core.here()}: the sizes add up to {ends[-1]}, but dimension {axis} has the extent {x.shape[axis]}")
     return [slice_in_dim(x, start, stop, 1, axis) for start, stop in zip(ends, ends[1:])]
 
 
@@ -240,13 +240,14 @@ def dynamic_update_slice(x, update, start_indices):
     return _core.dynamic_update_slice(x, update, _begin(x, start_indices))
 
 
-def _starts(x, start, axis):
-    return _begin(x, [start if a == axis % x.ndim else 0 for a in range(x.ndim)])
+def _starts(x, start, axis, name):
+    axis = axis_of(axis, x.ndim, name)
+    return _begin(x, [start if a == axis else 0 for a in range(x.ndim)])
 
 
 def dynamic_slice_in_dim(x, start_index, slice_size, axis=0):
     """x[start : start + size] along an axis."""
-    return _core.dynamic_slice(x, _starts(x, start_index, axis), [slice_size if a == axis % x.ndim else n for a, n in enumerate(x.shape)])
+    return _core.dynamic_slice(x, _starts(x, start_index, axis, "dynamic_slice_in_dim"), [slice_size if a == axis % x.ndim else n for a, n in enumerate(x.shape)])
 
 
 def dynamic_index_in_dim(x, index, axis=0, keepdims=True):
@@ -257,7 +258,7 @@ def dynamic_index_in_dim(x, index, axis=0, keepdims=True):
 
 def dynamic_update_slice_in_dim(x, update, start_index, axis):
     """x with update at x[start : start + size] along an axis."""
-    return _core.dynamic_update_slice(x, update, _starts(x, start_index, axis))
+    return _core.dynamic_update_slice(x, update, _starts(x, start_index, axis, "dynamic_update_slice_in_dim"))
 
 
 def dynamic_update_index_in_dim(x, update, index, axis):
@@ -268,7 +269,7 @@ def dynamic_update_index_in_dim(x, update, index, axis):
 
 def slice_in_dim(x, start, limit, stride=1, axis=0):
     """x[start:limit:stride] along an axis."""
-    return x[(builtins.slice(None),) * (axis % x.ndim) + (builtins.slice(start, limit, stride),)]
+    return x[(builtins.slice(None),) * axis_of(axis, x.ndim, "slice_in_dim") + (builtins.slice(start, limit, stride),)]
 
 
 def slice(x, start_indices, limit_indices, strides=None):  # noqa: A001
@@ -280,9 +281,10 @@ def slice(x, start_indices, limit_indices, strides=None):  # noqa: A001
 
 def index_in_dim(x, index, axis=0, keepdims=True):
     """x[index] along an axis."""
+    axis = axis_of(axis, x.ndim, "index_in_dim")
     n = x.shape[axis]
     if not -n <= index < n:
-        raise _core.errors.IndexError(f"index_in_dim at {_core.here()}: index {index} is out of bounds for dimension {axis % x.ndim} of shape {tuple(x.shape)}")
+        raise _core.errors.IndexError(f"index_in_dim at {_core.here()}: index {index} is out of bounds for dimension {axis} of shape {tuple(x.shape)}")
     taken = slice_in_dim(x, index % n, index % n + 1, 1, axis)
     return taken if keepdims else _core.squeeze(taken, axis)
 

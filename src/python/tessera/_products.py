@@ -58,7 +58,7 @@ def cross(x1, x2, /, axisa=-1, axisb=-1, axisc=-1, axis=None):
 def _variables(x, y, rowvar):
     """x, and y's variables behind it, each a row."""
     parts = _arrays(v for v in (x, y) if v is not None)
-    parts = [_core.expand_dims(v, 0) if v.ndim < 2 else v if rowvar else v.T for v in parts]
+    parts = [_core.reshape(v, (1, -1)) if v.ndim < 2 else v if rowvar else v.T for v in parts]
     return parts[0] if len(parts) == 1 else concatenate(parts)
 
 
@@ -102,6 +102,8 @@ def gradient(x, *spacing, axis=None, edge_order=1):
     steps = list(spacing) * len(axes) if len(spacing) == 1 else list(spacing) or [1.0] * len(axes)
     if len(steps) != len(axes):
         raise ValueError(f"gradient at {_core.here()}: {len(steps)} spacings for {len(axes)} axes; give one, or one for each")
+    if len({a % x.ndim for a in axes}) < len(axes):
+        raise ValueError(f"gradient at {_core.here()}: the axes {tuple(axes)} name one twice")
     slopes = [_core.gradient(x, _array(h, x), a, edge_order) if getattr(h, "ndim", 0) or isinstance(h, (list, tuple)) else _core.gradient(x, a, float(h), edge_order)
               for a, h in zip(axes, steps)]
     return slopes[0] if len(slopes) == 1 else slopes

@@ -64,6 +64,8 @@ def _extreme(function, combine, neutral=None):
         refuse_out(function.__name__, out)
         if _is_mask(where) and initial is None and neutral is None:
             raise ValueError(f"{function.__name__} at {_core.here()}: with where= it needs initial=, the result where no element counts")
+        if isinstance(initial, int) and _array(x).dtype.kind == "b":
+            initial = bool(initial)
         x, axis, keepdims = _over(_kept(x, where, initial if neutral is None else neutral), axis, keepdims)
         result = function(x if dtype is None else _core.astype(_array(x), dtype), axis, keepdims)
         return result if initial is None else combine(result, initial)

@@ -4,7 +4,7 @@ import collections
 import math
 
 from . import _core
-from ._create import _array, _arrays, asarray
+from ._create import _array, _arrays, asarray, axis_of
 from ._shapes import moveaxis, ravel
 
 __all__ = ["argsort", "bincount", "histogram", "histogram_bin_edges", "isin", "nonzero", "searchsorted", "sort", "take", "take_along_axis",
@@ -16,7 +16,7 @@ def take(x, /, indices, axis=None, *, mode=None, fill_value=None):
     if axis is None:
         x, axis = (x, 0) if x.ndim == 1 else (_core.reshape(x, (-1,)), 0)
     if fill_value is not None and mode == "fill":
-        return x.at[(builtins.slice(None),) * (axis % x.ndim) + (asarray(indices),)].get(mode="fill", fill_value=fill_value)
+        return x.at[(builtins.slice(None),) * axis_of(axis, x.ndim, "take") + (asarray(indices),)].get(mode="fill", fill_value=fill_value)
     return _core.take(x, asarray(indices), axis) if mode is None else _core.take(x, asarray(indices), axis, mode)
 
 

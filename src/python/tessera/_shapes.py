@@ -6,10 +6,10 @@ import numpy as _np
 
 from . import _core
 from ._core import Array
-from ._create import _array, _arrays, asarray, words_of
+from ._create import _array, _arrays, asarray, axis_of, words_of
 from ._views import giving_views, linked
 
-__all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat",
+__all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "block", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat",
            "concatenate", "diagonal", "dsplit", "expand_dims", "flip", "hsplit", "mT",
            "matrix_transpose", "meshgrid", "moveaxis", "ndim", "pad", "permute_dims", "ravel", "repeat", "reshape", "roll", "rollaxis", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "tril", "triu", "unstack", "vsplit", "triu_indices", "tril_indices"]
 
@@ -86,10 +86,7 @@ def moveaxis(x, source, destination, /):
     destination = [destination] if isinstance(destination, int) else list(destination)
     if len(source) != len(destination):
         raise ValueError("moveaxis: as many destinations as sources")
-    for a in source + destination:
-        if not -x.ndim <= a < x.ndim:
-            raise _core.errors.IndexError(f"moveaxis at {_core.here()}: axis {a} is out of range for {x.ndim} dimensions")
-    source, destination = [a % x.ndim for a in source], [a % x.ndim for a in destination]
+    source, destination = ([axis_of(a, x.ndim, "moveaxis") for a in axes] for axes in (source, destination))
     order = [a for a in range(x.ndim) if a not in source]
     for to, of in sorted(zip(destination, source)):
         order.insert(to, of)
@@ -99,7 +96,9 @@ def moveaxis(x, source, destination, /):
 def rollaxis(x, axis, start=0):
     """One axis moved before another one."""
     n = _array(x).ndim
-    axis, start = axis % n, start if start >= 0 else start + n
+    axis, start = axis_of(axis, n, "rollaxis"), start if start >= 0 else start + n
+    if not 0 <= start <= n:
+        raise _core.errors.IndexError(f"rollaxis at {_core.here()}: start {start} is no place between {n} axes")
     return moveaxis(x, axis, start - 1 if axis < start else start)
 
 
@@ -115,7 +114,10 @@ def expand_dims(x, /, axis=0):
     if isinstance(axis, int):
         return _core.expand_dims(x, axis)
     x = _array(x)
-    for a in sorted(a % (x.ndim + len(axis)) for a in axis):
+    places = sorted(axis_of(a, x.ndim + len(axis), "expand_dims") for a in axis)
+    if len(set(places)) < len(places):
+        raise _core.errors.ShapeError(f"expand_dims at {_core.here()}: the axes {tuple(axis)} name a place twice")
+    for a in places:
         x = _core.expand_dims(x, a)
     return x
 
@@ -156,6 +158,32 @@ def stack(arrays, /, axis=0, *, dtype=None):
     return stacked if dtype is None else _core.astype(stacked, dtype)
 
 
+def block(arrays):
+    """Nested lists of arrays joined: the innermost lists along the last axis, each list around them along the axis before. An array by itself is its only block."""
+    def levels(part):
+        if isinstance(part, tuple):
+            raise TypeError(f"block at {_core.here()}: a tuple among the lists; blocks stand in lists")
+        if not isinstance(part, list):
+            return {0}
+        if not part:
+            raise _core.errors.ArgumentError(f"block at {_core.here()}: a list of blocks is empty; give at least one")
+        return {level + 1 for inner in part for level in levels(inner)}
+    depths = levels(arrays)
+    if len(depths) > 1:
+        raise _core.errors.ArgumentError(f"block at {_core.here()}: lists nested {builtins.min(depths)} and {builtins.max(depths)} deep; all must have one depth")
+    (depth,) = depths
+    leaves = [arrays]
+    for _ in range(depth):
+        leaves = [inner for part in leaves for inner in part]
+    leaves = _arrays(leaves)
+    ndim = builtins.max(depth, *(x.ndim for x in leaves))
+    rest = iter([_core.reshape(x, (1,) * (ndim - x.ndim) + tuple(x.shape)) for x in leaves])
+
+    def joined(part, axis):
+        return concatenate([joined(inner, axis + 1) for inner in part], axis) if isinstance(part, list) else next(rest)
+    return joined(arrays, -depth)
+
+
 def append(x, values, axis=None):
     """x followed by values, along an axis; without one both are flattened."""
     return concatenate([x, values], axis)
@@ -178,24 +206,34 @@ def array_split(x, parts, axis=0):
     """Parts along an axis whose sizes differ by one at most."""
     if not isinstance(parts, int):
         return split(x, parts, axis)
-    each, more = builtins.divmod(_array(x).shape[axis], parts)
+    if parts < 1:
+        raise _core.errors.ArgumentError(f"array_split at {_core.here()}: {parts} parts; there must be at least one")
+    x = _array(x)
+    each, more = builtins.divmod(x.shape[axis_of(axis, x.ndim, "array_split")], parts)
     places = [n * each + builtins.min(n, more) for n in range(1, parts)]
     return _core.split_at(x, places, axis)
 
 
+def _with_dims(x, least, name):
+    x = _array(x)
+    if x.ndim < least:
+        raise _core.errors.ShapeError(f"{name} at {_core.here()}: the array has shape {tuple(x.shape)}; it must have {least} dimension{'s' * (least > 1)} or more")
+    return x
+
+
 def hsplit(x, parts):
     """split along axis 1, of a vector along axis 0."""
-    return split(x, parts, 0 if _array(x).ndim == 1 else 1)
+    return split(x, parts, 0 if _with_dims(x, 1, "hsplit").ndim == 1 else 1)
 
 
 def vsplit(x, parts):
     """split along axis 0."""
-    return split(x, parts, 0)
+    return split(_with_dims(x, 2, "vsplit"), parts, 0)
 
 
 def dsplit(x, parts):
     """split along axis 2."""
-    return split(x, parts, 2)
+    return split(_with_dims(x, 3, "dsplit"), parts, 2)
 
 
 def flip(x, /, axis=None):
@@ -205,12 +243,19 @@ def flip(x, /, axis=None):
 
 def roll(x, /, shift, axis=None):
     """Elements shifted along axes; those that leave at one end re-enter at the other."""
+    x, shifts = _array(x), list(shift) if isinstance(shift, (list, tuple)) or _np.ndim(shift) else [shift]
+    try:
+        shifts = [operator.index(s) for s in shifts]
+    except TypeError:
+        raise TypeError(f"roll at {_core.here()}: 'shift' is {shift!r} ({type(shift).__name__}); it takes an integer or a tuple of integers") from None
+    def turned(shift, extent):  # shifts beyond 32 bits by whole turns less
+        return shift if -(2 ** 31) <= shift < 2 ** 31 else shift % builtins.max(extent, 1)
     if axis is None:
-        return _core.roll(x, shift if isinstance(shift, int) else builtins.sum(shift))
-    if isinstance(shift, int) and isinstance(axis, int):
-        return _core.roll(x, shift, axis)
+        return _core.roll(x, turned(builtins.sum(shifts), x.size))
     axes = [axis] if isinstance(axis, int) else list(axis)
-    return _core.roll(x, [shift] if isinstance(shift, int) else list(shift), axes)
+    shifts = shifts * len(axes) if len(shifts) == 1 else shifts
+    extents = [x.shape[axis_of(a, x.ndim, "roll")] for a in axes]
+    return _core.roll(x, [turned(s, n) for s, n in zip(shifts, extents)] if len(shifts) == len(axes) else shifts, axes)
 
 
 def pad(x, pad_width, mode="constant", constant_values=0, end_values=0):
@@ -225,6 +270,9 @@ def pad(x, pad_width, mode="constant", constant_values=0, end_values=0):
     if len(widths) == 1:
         widths = widths * x.ndim
     outside = end_values if mode == "linear_ramp" else constant_values
+    if mode == "constant" and isinstance(outside, int) and not -(2 ** 31) <= outside < 2 ** 31 and x.dtype.kind in "iu":
+        inside = _core.pad(_core.equal(x, x), widths, "constant", 0.0)  # a float64 would round the number
+        return _core.where(inside, _core.pad(x, widths, "constant", 0.0), asarray(outside, dtype=x.dtype))
     if isinstance(outside, (int, float)):
         return _core.pad(x, widths, mode, float(outside))
     outside = _np.broadcast_to(_np.asarray(outside), (x.ndim, 2))
@@ -246,9 +294,10 @@ def repeat(x, /, repeats, axis=None, *, total_repeat_length=None):
     if total_repeat_length is not None:
         repeats = _core.broadcast_to(asarray(repeats), [x.shape[axis]])
         return _core.repeat(x, asarray(repeats), axis, total_repeat_length)
-    if isinstance(repeats, Array):
-        repeats = _np.asarray(repeats._host()).tolist()
-    return _core.repeat(x, repeats if isinstance(repeats, (int, list)) else _np.asarray(repeats).tolist(), axis)
+    counts = _np.asarray(repeats._host() if isinstance(repeats, Array) else repeats)
+    if counts.dtype.kind not in "biu" and counts.size:
+        raise TypeError(f"repeat at {_core.here()}: 'repeats' is {repeats!r} ({type(repeats).__name__}); it takes an integer or a list of integers")
+    return _core.repeat(x, counts.tolist(), axis)
 
 
 def tril(x, /, k=0):

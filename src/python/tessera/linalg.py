@@ -5,6 +5,7 @@ from collections import namedtuple as _namedtuple
 from . import _core
 from ._core.linalg import *  # noqa: F401,F403
 from ._core import outer as _outer, matmul, multi_dot  # noqa: F401
+from ._create import axis_of
 from ._core.errors import LinAlgError  # noqa: F401
 from ._matrices import *  # noqa: F401,F403
 from ._create import _array, _arrays
@@ -140,7 +141,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     if axis is None and ord == 2 and not keepdims:
         return _l.norm(x)
     if axis is None or not isinstance(axis, int):
-        axes = tuple(range(x.ndim)) if axis is None else tuple(a % x.ndim for a in axis)
+        axes = tuple(range(x.ndim)) if axis is None else tuple(axis_of(a, x.ndim, "vector_norm") for a in axis)
         rest = [d for d in range(x.ndim) if d not in axes]
         flat = _core.reshape(_core.transpose(x, rest + list(axes)) if x.ndim else x, [x.shape[d] for d in rest] + [_math.prod(x.shape[d] for d in axes)])
         result = _l.norm(flat, float(ord), -1, False)

@@ -1,4 +1,6 @@
 """JAX's random keys and values, bit for bit."""
+import operator
+
 from . import _core
 from ._core.random import *  # noqa: F401,F403
 from ._core import Key  # noqa: F401
@@ -8,7 +10,10 @@ _r = _core.random
 
 def key(seed):
     """A key from a seed."""
-    return _r.key(int(seed))
+    try:
+        return _r.key(operator.index(seed))
+    except TypeError:
+        raise TypeError(f"key at {_core.here()}: 'seed' is {seed!r} ({type(seed).__name__}); it takes an integer of 64 bits") from None
 
 
 PRNGKey = key

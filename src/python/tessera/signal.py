@@ -1,6 +1,6 @@
 """Convolutions and trends with SciPy's names."""
 from . import _core, fft as _fft
-from ._create import _array
+from ._create import _array, axis_of
 from ._numeric import convolve as _lines, correlate as _correlated_lines
 
 _modes = ("full", "same", "valid")
@@ -24,7 +24,7 @@ def fftconvolve(in1, in2, mode="full", axes=None):
     """The convolution by transforms, over all dims or these axes, which both arrays have."""
     _checked("fftconvolve", mode)
     a, b = _array(in1, in2), _array(in2, in1)
-    over = list(range(a.ndim)) if axes is None else [d % a.ndim for d in ([axes] if isinstance(axes, int) else axes)]
+    over = list(range(a.ndim)) if axes is None else [axis_of(d, a.ndim, "fftconvolve") for d in ([axes] if isinstance(axes, int) else axes)]
     lengths = [a.shape[d] + b.shape[d] - 1 for d in over]
     is_complex = "c" in (a.dtype.kind, b.dtype.kind)
     forward, back = (_fft.fftn, _fft.ifftn) if is_complex else (_fft.rfftn, _fft.irfftn)

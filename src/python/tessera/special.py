@@ -2,7 +2,7 @@
 import math
 
 from . import _core
-from ._core import betainc, betaln, digamma, erf, erfc, exp2, expm1, i0, i0e, i1, i1e, log1p, log_softmax, polygamma, sinc, zeta  # noqa: F401
+from ._core import betainc, digamma, erf, erfc, exp2, expm1, i0, i0e, i1, i1e, log1p, log_softmax, polygamma, sinc, zeta  # noqa: F401
 from ._core import cbrt, erf_inv as erfinv, igamma as gammainc, igammac as gammaincc, lgamma as gammaln, sigmoid as expit  # noqa: F401
 from ._create import _array
 from ._dtypes import result_type
@@ -70,13 +70,14 @@ def ndtr(x):
 def log_ndtr(x):
     """log(ndtr(x)); far below 0 by its asymptotic series, as in JAX."""
     (x,) = _floating(x)
-    low, high = (-20.0, 8.0) if x.dtype.itemsize == 8 else (-10.0, 5.0)
+    low = -20.0 if x.dtype.itemsize == 8 else -10.0
     far = _core.minimum(x, low)
     inverse = _core.divide(1.0, _core.square(far))
     series = _core.add(1.0, _core.multiply(inverse, _core.add(-1.0, _core.multiply(inverse, _core.add(3.0, _core.multiply(inverse, -15.0))))))
     tail = _core.subtract(_core.add(_core.multiply(_core.square(far), -0.5), _core.log(series)), _core.add(_core.log(_core.negative(far)), 0.5 * math.log(2 * math.pi)))
-    middle = _core.log(ndtr(_core.clip(x, low, high)))
-    return _core.where(_core.isnan(x), x, _core.where(_core.greater(x, high), _core.negative(ndtr(_core.negative(x))), _core.where(_core.greater(x, low), middle, tail)))
+    middle = _core.log(ndtr(_core.clip(x, low, 0.0)))
+    above = log1p(_core.negative(ndtr(_core.negative(_core.maximum(x, 0.0)))))  # ndtr(x) itself rounds to 1
+    return _core.where(_core.isnan(x), x, _core.where(_core.greater(x, 0.0), above, _core.where(_core.greater(x, low), middle, tail)))
 
 
 # Rational approximations of the inverse: S. L. Moshier, Cephes Math Library, ndtri.c.
@@ -129,7 +130,8 @@ def gammasgn(x):
     down = _core.floor(x)
     is_odd = _core.not_equal(_core.remainder(down, 2.0), 0.0)
     sign = _core.where(_core.bitwise_and(_core.less(x, 0.0), is_odd), -1.0, 1.0)
-    return _core.where(_core.bitwise_and(_core.less(x, 0.0), _core.equal(x, down)), math.nan, _core.astype(sign, x.dtype))
+    has_none = _core.bitwise_or(_core.isnan(x), _core.bitwise_and(_core.less(x, 0.0), _core.equal(x, down)))
+    return _core.where(has_none, math.nan, _core.astype(sign, x.dtype))
 
 
 def gamma(x):
@@ -138,10 +140,18 @@ def gamma(x):
     return _core.multiply(gammasgn(x), _core.exp(gammaln(x)))
 
 
-def beta(a, b):
-    """gamma(a) gamma(b) / gamma(a + b), of positive numbers."""
+def betaln(a, b):
+    """log(|beta(a, b)|)."""
     a, b = _floating(a, b)
-    return _core.exp(betaln(a, b))
+    positive = _core.bitwise_and(_core.greater(a, 0.0), _core.greater(b, 0.0))
+    inside = _core.betaln(_core.where(positive, a, 1.0), _core.where(positive, b, 1.0))
+    return _core.where(positive, inside, _core.subtract(_core.add(gammaln(a), gammaln(b)), gammaln(_core.add(a, b))))
+
+
+def beta(a, b):
+    """gamma(a) gamma(b) / gamma(a + b)."""
+    a, b = _floating(a, b)
+    return _core.multiply(_core.multiply(gammasgn(a), _core.multiply(gammasgn(b), gammasgn(_core.add(a, b)))), _core.exp(betaln(a, b)))
 
 
 def factorial(n, exact=False):
@@ -159,9 +169,10 @@ def comb(n, k):
 
 
 def poch(z, m):
-    """gamma(z + m) / gamma(z), of positive numbers."""
+    """gamma(z + m) / gamma(z)."""
     z, m = _floating(z, m)
-    return _core.exp(_core.subtract(gammaln(_core.add(z, m)), gammaln(z)))
+    size = _core.exp(_core.subtract(gammaln(_core.add(z, m)), gammaln(z)))
+    return _core.where(_core.equal(m, 0.0), 1.0, _core.multiply(_core.multiply(gammasgn(_core.add(z, m)), gammasgn(z)), size))
 
 
 def multigammaln(a, d):
