@@ -190,9 +190,9 @@ Array with_agreeing_blocks(const Array& x, const Shape& shape) {
   const auto& sharding = output_of(x).sharding;
   if (!sharding || x.node()->region || x.size() == 0) return x;
   Array result = x;
-  const auto dims = sharding->dim_axes(x.ndim());
   const auto runs = runs_of(x.shape(), shape);
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {  // from the last: earlier positions stay valid
+    const auto dims = axes_of(result);  // a later run's regrouping may have gathered a dim of extent 1
     std::size_t first = run->first, to_first = run->to_first;
     while (first + 1 < run->last && x.shape()[first] == 1 && dims[first].empty()) ++first;
     while (to_first + 1 < run->to_last && shape[to_first] == 1) ++to_first;

@@ -13,17 +13,18 @@ struct Case {
 
 TEST(Reshape, of_any_sharding_keeps_the_order) {
   std::mt19937 random(5);
-  const std::vector<Case> cases{{{7, 4}, {28}},       {{28}, {7, 4}},
-                                {{3, 8}, {24}},       {{13, 6}, {26, 3}},
-                                {{26, 3}, {13, 6}},   {{6, 4}, {4, 6}},
-                                {{10, 9}, {6, 15}},   {{1, 7, 4}, {28, 1}},
-                                {{7, 3, 5}, {7, 15}}, {{5, 7, 2}, {5, 14}},
-                                {{5, 14}, {35, 2}},   {{9, 7, 2}, {3, 3, 14}},
-                                {{2, 9}, {1, 18}},    {{11, 2, 13}, {2, 11, 13}},
-                                {{6, 5, 4}, {120}},   {{2, 3, 40}, {240}},
-                                {{3, 1, 50}, {150}},  {{150}, {3, 1, 50}},
-                                {{64}, {2, 4, 8}},    {{3, 40}, {5, 24}},
-                                {{2, 5, 24}, {5, 48}}};
+  const std::vector<Case> cases{{{7, 4}, {28}},        {{28}, {7, 4}},
+                                {{3, 8}, {24}},        {{13, 6}, {26, 3}},
+                                {{26, 3}, {13, 6}},    {{6, 4}, {4, 6}},
+                                {{10, 9}, {6, 15}},    {{1, 7, 4}, {28, 1}},
+                                {{7, 3, 5}, {7, 15}},  {{5, 7, 2}, {5, 14}},
+                                {{5, 14}, {35, 2}},    {{9, 7, 2}, {3, 3, 14}},
+                                {{2, 9}, {1, 18}},     {{11, 2, 13}, {2, 11, 13}},
+                                {{6, 5, 4}, {120}},    {{2, 3, 40}, {240}},
+                                {{3, 1, 50}, {150}},   {{150}, {3, 1, 50}},
+                                {{64}, {2, 4, 8}},     {{3, 40}, {5, 24}},
+                                {{2, 5, 24}, {5, 48}}, {{1, 3, 2}, {1, 6}},
+                                {{1, 3, 2}, {1, 1, 6}}};
   for (int round = 0; round < 12; ++round)
     for (const auto& [from, to] : cases) {
       const Sharding sharding = random_sharding(random, random_mesh(random), from.ndim());
@@ -87,6 +88,16 @@ TEST(Reshape, of_a_split_minor_dim_exchanges_blocks) {
     const Moved moved = moved_by([&, &shape = to] { return reshape(x, shape); });
     EXPECT_EQ(moved.gathers, 0) << to_string(from);
     EXPECT_LE(moved.bytes, 3 * x.sharding().shard_shape(from).elements() * 4) << to_string(from);
+  }
+}
+
+// The dims behind are regrouped first, and gather a dim of extent 1 that is split.
+TEST(Reshape, of_a_split_dim_of_extent_1_before_others) {
+  const int n = device_count();
+  const Mesh mesh = n % 2 == 0 ? make_mesh({2, n / 2}, {"y", "z"}) : make_mesh({1, n}, {"y", "z"});
+  for (const auto& to : {Shape{1, 6}, Shape{1, 1, 6}, Shape{1, 2, 3}, Shape{6, 1}}) {
+    const Array x = device_put(reshape(arange(12.f), {2, 3, 2}), mesh, P("z", "y"))(slice(1, 2));
+    EXPECT_EQ(to_vector<float>(reshape(x, to)), (std::vector<float>{6, 7, 8, 9, 10, 11})) << to_string(to);
   }
 }
 
