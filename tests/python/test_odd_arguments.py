@@ -95,6 +95,19 @@ class Values(unittest.TestCase):
             with self.assertRaisesRegex(kind, words):
                 call()
 
+    def test_places_may_be_split(self):
+        on = ts.NamedSharding(ts.make_mesh((ts.device_count(),), ("x",)), ts.P("x"))
+        places, mask = np.array([0, 3, 1]), np.array([True, False, True, False, False])
+        np.testing.assert_array_equal(values(ts.delete(vector(), ts.asarray(places, device=on))), np.delete(np.arange(5), places))
+        np.testing.assert_array_equal(values(ts.delete(vector(), ts.asarray(mask, device=on))), np.delete(np.arange(5), mask))
+        np.testing.assert_array_equal(values(ts.insert(vector(), ts.asarray(places, device=on), 9)), np.insert(np.arange(5), places, 9))
+
+    def test_nan_to_num_takes_numpys_order_and_the_numbers_alone(self):
+        x = np.array([np.nan, np.inf, -np.inf])
+        for order in ((), (True,), (True, 7.0), (False, 7.0, 8.0, 9.0)):
+            np.testing.assert_array_equal(values(ts.nan_to_num(ts.asarray(x), *order)), np.nan_to_num(x, *order))
+        np.testing.assert_array_equal(values(ts.nan_to_num(ts.asarray(x), 7.0, 8.0, neginf=9.0)), [7, 8, 9])
+
     def test_special_functions_of_negative_and_of_large_numbers(self):
         # SciPy's and mpmath's values.
         for found, expected in ((ts.special.log_ndtr(np.float64(7)), -1.2798125438866539e-12), (ts.special.betaln(np.float64(-0.5), np.float64(2)), 1.3862943611198906), (ts.special.beta(np.float64(-0.5), np.float64(2)), -4.0),
