@@ -46,6 +46,14 @@ TEST(Quantile, over_axes_and_past_nan) { EXPECT_THROW(quantile(ones({0, 3}), 0.5
 
 TEST(WithoutNan, reductions) { EXPECT_EQ(to_vector<int>(nanargmin(full({2}, NAN), 0))[0], -1); }
 
+TEST(WithoutNan, spread_around_an_infinite_mean_is_nan) {
+  EXPECT_TRUE(std::isnan(item<float>(nanvar(array({INFINITY, NAN})))));
+  EXPECT_TRUE(std::isnan(item<float>(nanstd(array({1.f, INFINITY, 2.f})))));
+  EXPECT_EQ(item<float>(nanvar(array({1.f, NAN, 3.f}))), 1);
+  EXPECT_EQ(to_vector<float>(grad([](const Array& a) { return nanvar(a); })(array({1.f, NAN, 3.f}))),
+            (std::vector<float>{-1, 0, 1}));
+}
+
 TEST(Interp, between_points_and_beyond_them) {
   EXPECT_THROW(interp(ones({2}), ones({3}), ones({4})), ShapeError);
 }
