@@ -1,14 +1,15 @@
 """NumPy's functions that are one or two lines of others."""
 import builtins
 import math
+import operator
 
 import numpy as _np
 
 from . import _core
-from ._create import _array, copy_to_numpy
+from ._create import _array, axis_of, copy_to_numpy
 from ._shapes import concatenate, moveaxis, ravel
 
-__all__ = ["apply_over_axes", "around", "bitwise_count", "degrees", "ediff1d", "fabs", "fix", "fromfunction", "isneginf", "isposinf", "isrealobj", "isscalar", "modf", "packbits",
+__all__ = ["apply_over_axes", "around", "bitwise_count", "degrees", "ediff1d", "fabs", "fix", "fromfunction", "isneginf", "isposinf", "isrealobj", "isscalar", "modf", "nan_to_num", "packbits",
            "piecewise", "radians", "real_if_close", "rint", "round", "sort_complex", "spacing", "trim_zeros", "unpackbits", "unwrap"]
 
 degrees, radians, rint = _core.rad2deg, _core.deg2rad, _core.round
@@ -18,9 +19,41 @@ def _floating(x):
     return x if x.dtype.kind in "fc" else _core.astype(x, _core.float32)
 
 
+def _rounded_integers(x, step):
+    """The multiples of step next to integers, half to even."""
+    if step > _np.iinfo(x.dtype.dtype).max:
+        return _core.zeros(x.shape, x.dtype)
+    quotient = _core.floor_divide(x, step)
+    over = x - quotient * step  # step - over, as twice over may not fit
+    is_half, is_odd = _core.equal(over, step - over), _core.not_equal(quotient % 2, 0)
+    up = _core.bitwise_or(_core.greater(over, step - over), _core.bitwise_and(is_half, is_odd))
+    return (quotient + _core.astype(up, x.dtype)) * step
+
+
 def around(x, decimals=0):
-    """Rounded to so many decimals, half to even."""
-    return _core.round(x) if decimals == 0 else _core.round(_array(x) * 10.0 ** decimals) / 10.0 ** decimals
+    """Rounded to so many decimals, half to even. Integers stay integers."""
+    x = _array(x)
+    try:
+        decimals = operator.index(decimals)
+    except TypeError:
+        raise TypeError(f"round at {_core.here()}: 'decimals' is {decimals!r} ({type(decimals).__name__}); it takes an integer") from None
+    if decimals == 0:
+        return _core.round(x)
+    if x.dtype.kind in "iu":
+        return _rounded_integers(x, 10 ** -decimals) if decimals < 0 else x
+    limit = 308  # powers of ten beyond it are no float64
+    if abs(decimals) > limit:
+        return x if decimals > 0 else x * 0.0
+    return _core.round(x * 10.0 ** decimals) / 10.0 ** decimals
+
+
+def nan_to_num(x, *order, copy=True, nan=0.0, posinf=None, neginf=None):
+    """x with numbers for NaN and for the infinities (the largest ones unless given). Without names they stand in NumPy's order: copy, which changes nothing and may be left out, nan, posinf, neginf."""
+    order = order[1:] if order and isinstance(order[0], (bool, _np.bool_)) else order
+    if len(order) > 3:
+        raise TypeError(f"nan_to_num at {_core.here()}: {len(order)} numbers; it takes nan, posinf and neginf")
+    named = {"nan": nan, "posinf": posinf, "neginf": neginf, **dict(zip(("nan", "posinf", "neginf"), order))}
+    return _core.nan_to_num(x, named["nan"], named["posinf"], named["neginf"])
 
 
 def bitwise_count(x):
@@ -152,7 +185,7 @@ def packbits(x, axis=None, bitorder="big"):
     x = _array(x)
     if x.dtype.kind not in "biu":
         raise TypeError(f"packbits at {_core.here()}: bits of {x.dtype}; it takes bools and integers")
-    x, axis = (ravel(x), 0) if axis is None else (x, axis % x.ndim)
+    x, axis = (ravel(x), 0) if axis is None else (x, axis_of(axis, x.ndim, "packbits"))
     return _core.packbits(x, axis, _order(bitorder, "packbits"))
 
 
@@ -161,7 +194,7 @@ def unpackbits(x, axis=None, count=None, bitorder="big"):
     x = _array(x)
     if x.dtype != _core.uint8:
         raise TypeError(f"unpackbits at {_core.here()}: bytes of {x.dtype}; it takes uint8")
-    x, axis = (ravel(x), 0) if axis is None else (x, axis % x.ndim)
+    x, axis = (ravel(x), 0) if axis is None else (x, axis_of(axis, x.ndim, "unpackbits"))
     bits = _core.unpackbits(x, axis, _order(bitorder, "unpackbits"))
     if count is None:
         return bits
@@ -181,8 +214,9 @@ def apply_over_axes(function, x, axes):
     """Applies function(x, axis) for each axis in turn; a result that lost the axis gets it back with extent 1."""
     x = _array(x)
     for axis in (axes if isinstance(axes, (list, tuple)) else [axes]):
-        y = function(x, axis % x.ndim)
-        x = y if y.ndim == x.ndim else _core.expand_dims(y, axis % x.ndim)
+        axis = axis_of(axis, x.ndim, "apply_over_axes")
+        y = function(x, axis)
+        x = y if y.ndim == x.ndim else _core.expand_dims(y, axis)
     return x
 
 

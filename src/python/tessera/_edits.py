@@ -6,7 +6,7 @@ import numpy as _np
 
 from . import _core
 from ._core import Array
-from ._create import _array, arange, asarray
+from ._create import _array, arange, asarray, axis_of
 from ._shapes import moveaxis, ravel, reshape
 
 __all__ = ["copyto", "delete", "fill_diagonal", "insert", "place", "put", "put_along_axis", "putmask", "resize"]
@@ -14,29 +14,39 @@ __all__ = ["copyto", "delete", "fill_diagonal", "insert", "place", "put", "put_a
 
 def _kept(n, places):
     """The numbers below n without those that an index names."""
-    return [i for i in range(n) if i not in set(_np.atleast_1d(_np.arange(n)[places]).tolist())]
+    return _np.delete(_np.arange(n, dtype=_np.int32), places)
+
+
+def _places(places):
+    """Places that shape the result, read where they are an array."""
+    return _np.asarray(places._host() if isinstance(places, Array) else places)
 
 
 def delete(x, places, axis=None):
     """x without the slices that an integer, a slice or integers select."""
     x, axis = (ravel(x), 0) if axis is None else (_array(x), axis)
-    places = _np.asarray(places) if isinstance(places, (list, tuple)) else places
-    return _core.take(x, asarray(_np.array(_kept(x.shape[axis], places), _np.int32)), axis)
+    axis = axis_of(axis, x.ndim, "delete")
+    places = places if isinstance(places, slice) else _places(places)
+    return _core.take(x, asarray(_kept(x.shape[axis], places)), axis)
 
 
 def insert(x, places, values, axis=None):
     """x with the values inserted before the given indices, which refer to x."""
     x, axis = (ravel(x), 0) if axis is None else (_array(x), axis)
+    axis = axis_of(axis, x.ndim, "insert")
     n, values = x.shape[axis], _core.astype(_array(values, x), x.dtype)
-    at = [(int(p) % n if p < 0 else int(p)) for p in _np.atleast_1d(_np.asarray(places))]
-    if builtins.any(p > n for p in at):
-        raise _core.errors.IndexError(f"insert at {_core.here()}: place {builtins.max(at)} of an axis of {n}")
-    if _np.ndim(places) == 0:  # NumPy's: the values' dims are the last ones, and their first one counts along the axis
+    places = _places(places)
+    at = [int(p) for p in _np.atleast_1d(places)]
+    wrong = [p for p in at if not -n <= p <= n]
+    if wrong:
+        raise _core.errors.IndexError(f"insert at {_core.here()}: place {wrong[0]} of an axis of {n}")
+    at = [p + n if p < 0 else p for p in at]
+    if places.ndim == 0:  # NumPy's: the values' dims are the last ones, and their first one counts along the axis
         values = moveaxis(_core.reshape(values, (1,) * (x.ndim - values.ndim) + tuple(values.shape)), 0, axis)
     count = values.shape[axis] if len(at) == 1 and values.ndim == x.ndim else len(at)
     at = at * count if len(at) == 1 else at
     one = [count if d == axis % x.ndim else e for d, e in enumerate(x.shape)]
-    if values.ndim == 1 and x.ndim > 1 and _np.ndim(places) > 0:
+    if values.ndim == 1 and x.ndim > 1 and places.ndim > 0:
         values = _core.reshape(values, [-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
     values = _core.broadcast_to(_core.astype(values, x.dtype), one)
     order = sorted([(p, 0, n + k) for k, p in enumerate(at)] + [(i, 1, i) for i in range(n)])
@@ -47,6 +57,8 @@ def resize(x, shape):
     """The elements in row-major order in another shape, repeated as often as necessary."""
     flat, shape = ravel(x), (shape,) if isinstance(shape, int) else tuple(shape)
     size = math.prod(shape)
+    if builtins.any(n < 0 for n in shape):
+        raise _core.errors.ShapeError(f"resize at {_core.here()}: the shape {shape} has a negative extent")
     if flat.size == 0 or size == 0:
         return _core.zeros(shape, flat.dtype)
     return _core.reshape(_core.tile(flat, [-(-size // flat.size)])[:size], shape)

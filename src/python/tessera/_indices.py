@@ -22,17 +22,29 @@ def diag_indices(n, ndim=2):
 
 def diag_indices_from(x):
     """The indices of the diagonal of an array."""
-    return diag_indices(_array(x).shape[0], _array(x).ndim)
+    x = _array(x)
+    if x.ndim < 2 or len(set(x.shape)) > 1:
+        raise _core.errors.ShapeError(f"diag_indices_from at {_core.here()}: the array has shape {tuple(x.shape)}; it must have two dimensions or more, of one extent")
+    return diag_indices(x.shape[0], x.ndim)
+
+
+def _rows_and_columns(x, name):
+    shape = _array(x).shape
+    if len(shape) != 2:
+        raise _core.errors.ShapeError(f"{name} at {_core.here()}: the array has shape {tuple(shape)}; it must be a matrix")
+    return shape
 
 
 def tril_indices_from(x, k=0):
     """The indices on and below diagonal k of a matrix."""
-    return tril_indices(x.shape[-2], k, x.shape[-1])
+    rows, columns = _rows_and_columns(x, "tril_indices_from")
+    return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(x, k=0):
     """The indices on and above diagonal k of a matrix."""
-    return triu_indices(x.shape[-2], k, x.shape[-1])
+    rows, columns = _rows_and_columns(x, "triu_indices_from")
+    return triu_indices(rows, k, columns)
 
 
 def unravel_index(indices, shape, order="C"):

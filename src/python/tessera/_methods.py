@@ -6,7 +6,7 @@ import numpy as _np
 from . import _core, _create, _standard
 from ._core import Array
 from ._device import placed
-from ._more import around
+from ._derived import around
 from ._views import linked, rows_of
 
 _shown_elements = 1000
