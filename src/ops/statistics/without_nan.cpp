@@ -69,7 +69,8 @@ Array nanvar(const Operand& x, Axes axes, bool keepdims, double correction) {
   const Call call("nanvar", x.where);
   const Array a = usable(x);
   if (!may_hold_nan(a)) return var(x, axes, keepdims, correction);
-  // Before the square: in the backward pass 0 times NaN is NaN. An infinity away from an infinite mean stays NaN.
+  // Before the square: in the backward pass 0 times NaN is NaN. An infinity away from an infinite mean stays
+  // NaN.
   const Array away = where(isnan(a), 0, a - mean_of(a, axes, true));
   const Array squares = is_complex(a.dtype()) ? square(real(away)) + square(imag(away)) : square(away);
   const Array n = how_many(a, axes, keepdims, squares.dtype()) - correction;
