@@ -40,10 +40,11 @@ class Shape {
   /// The extent of a dimension, which must exist.
   std::int64_t operator[](std::size_t dim) const { return extents_[dim]; }
   std::int64_t& operator[](std::size_t dim) { return extents_[dim]; }
-  void push_back(std::int64_t extent) { extents_.push_back(extent); }    ///< appends a dimension
-  std::int64_t back() const { return extents_.back(); }                  ///< the last extent
-  std::vector<std::int64_t> vector() const { return {begin(), end()}; }  ///< a copy of the extents
-  std::int64_t elements() const;                                         ///< product of the extents; 1 for ()
+  void push_back(std::int64_t extent) { extents_.push_back(extent); }  ///< appends a dimension
+  std::int64_t back() const { return extents_.back(); }                ///< the last extent
+  /// A copy of the extents; begin() and end() are of the shape itself.
+  std::vector<std::int64_t> vector() const { return {begin(), end()}; }
+  std::int64_t elements() const;  ///< product of the extents; 1 for ()
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:

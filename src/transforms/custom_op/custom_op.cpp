@@ -288,7 +288,7 @@ std::vector<Shape> shapes_of_examples(const CustomOpParams& p, std::span<const S
   std::vector<Shape> shapes;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const auto dims = static_cast<std::ptrdiff_t>(p.batch_dims(i));
-    shapes.emplace_back(std::vector<std::int64_t>(in[i].vector().begin() + dims, in[i].vector().end()));
+    shapes.emplace_back(std::vector<std::int64_t>(in[i].begin() + dims, in[i].end()));
   }
   return shapes;
 }
