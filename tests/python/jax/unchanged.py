@@ -5,11 +5,12 @@ Exit status 77 where JAX is not installed: skipped.
 import importlib.util
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
 
-programs = ("unchanged_program.py", "unchanged_details.py", "unchanged_files.py", "unchanged_checkpoints.py")
+programs = ("unchanged_program.py", "unchanged_details.py", "unchanged_files.py", "unchanged_checkpoints.py", "unchanged_processes.py")
 folder = pathlib.Path(__file__).resolve().parent
 
 
@@ -25,11 +26,27 @@ def count_of_same_lines(tessera, ranks, program):
     """How many lines a program prints, by both alike; None where they differ."""
     with tempfile.TemporaryDirectory() as within:
         def alone():
+            if program.name == "unchanged_processes.py":
+                return lines_of_processes(program, within, ranks)
             return lines_of([sys.executable, program, "3"], within, JAX_PLATFORMS="cpu", XLA_FLAGS=f"--xla_force_host_platform_device_count={ranks}")
         if program.name == "unchanged_checkpoints.py":
             alone()  # the ranks restore what this run saves, and the next run what they save
         found = lines_of([tessera, "run", "-n", ranks, "-m", "tessera.jax", program, "3"], within, TESSERA_PYTHON=sys.executable)
         return same_lines(alone(), found, ranks)
+
+
+def lines_of_processes(program, within, count):
+    """What JAX's own processes print, as many as there are ranks."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        settings = {"JAX_PLATFORMS": "cpu", "JAX_ADDRESS": f"localhost:{free.getsockname()[1]}", "JAX_PROCESSES": count}
+    jobs = [subprocess.Popen([sys.executable, program], cwd=within, env=os.environ | settings | {"JAX_PROCESS": str(n)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for n in range(int(count))]
+    told = [job.communicate(timeout=600) for job in jobs]
+    if any(job.returncode for job in jobs):
+        print("JAX's processes:", *told)
+        raise SystemExit(1)
+    return [line for out, _ in told for line in out.splitlines() if not line.startswith("[Gloo]")]
 
 
 def same_lines(alone, found, ranks):

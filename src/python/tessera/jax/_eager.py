@@ -100,6 +100,8 @@ def _specs(name, params, args, results, avals):
         return map(_layouts.written_spec, _targets(params, len(results)))
     if name == "sharding_constraint":
         return [_layouts.written_spec(params["sharding"])]
+    if name == "host_local_array_to_global_array":
+        return [params["pspec"]]
     first = next((a for a in args if type(a) is ShardedArray and a.committed), None)
     if first is None or first._spec is None:
         return itertools.repeat(None)

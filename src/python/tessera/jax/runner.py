@@ -16,7 +16,7 @@ import sys
 import traceback
 
 from .. import _core, debug
-from . import _eager, _files, _jit, _layouts, _natives, _orbax, _processes, _setup, _sharded, _values, rules, tutorials  # noqa: F401
+from . import _eager, _files, _jit, _layouts, _multihost, _natives, _orbax, _processes, _setup, _sharded, _values, rules, tutorials  # noqa: F401
 from ._garbage import collect_by_count
 from ._interpret import NotCarried
 from ._lines import calling_place, text_of
@@ -260,6 +260,7 @@ def install():
     _files.install()
     _natives.install()
     _processes.install()
+    _multihost.install()
 
 
 def _refuse():

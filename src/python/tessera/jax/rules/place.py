@@ -1,4 +1,6 @@
 """Primitives that say where arrays are."""
+from jax.sharding import NamedSharding
+
 from ... import _core as c
 from .. import _layouts
 from .._interpret import rule
@@ -35,6 +37,12 @@ def _put(x, target):
     return c.with_sharding_constraint_leaf(x, _layouts.sharding_of(target))
 
 
-@rule("copy_to_host_async", "global_array_to_host_local_array", "host_local_array_to_global_array", "stage")
+@rule("host_local_array_to_global_array")
+def host_local_array_to_global_array(x, global_mesh, pspec):
+    """In one process all of the array is local."""
+    return _placed(x, NamedSharding(global_mesh, pspec))
+
+
+@rule("copy_to_host_async", "global_array_to_host_local_array", "stage")
 def same(*operands, **_):
     return list(operands)
