@@ -25,6 +25,17 @@ T attribute_of(const std::map<std::string, io::Attribute>& attributes, const cha
   return {};
 }
 
+// The memory that a rank needs. A product's plan has two numbers for each row, and its vectors an element for
+// each row and column; an entry has two positions and a value, as read and in the order of its row.
+std::int64_t bytes_of_share(const MatrixFile& m, std::int64_t ranks) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 128;
+  const auto& data = m.arrays.at("data")->info;
+  const std::int64_t row_bytes = 16,
+                     entry_bytes = 2 * (16 + static_cast<std::int64_t>(itemsize(kept_dtype(data.dtype))));
+  const auto share = [&](std::int64_t count) { return std::min(count, most) / ranks; };
+  return share(std::max(m.shape[0], m.shape[1])) * row_bytes + share(data.shape.elements()) * entry_bytes;
+}
+
 Csr load(const std::string& path, const std::string& group, const Sharding& sharding,
          const std::function<MatrixFile()>& open) {
   const io::Team team(call_text() + " of " + in_quotes(path) + ", group " + in_quotes(group) + " " +
@@ -32,12 +43,10 @@ Csr load(const std::string& path, const std::string& group, const Sharding& shar
   MatrixFile file;
   team.together([&] {
     file = open();
-    // A product's plan has two numbers for each row, and its vectors an element for each row and column.
-    constexpr std::int64_t row_bytes = 16;
-    const auto longest = std::max(file.shape[0], file.shape[1]);
-    const auto rows = std::min(longest, std::numeric_limits<std::int64_t>::max() / row_bytes);
-    check_memory(rows / static_cast<std::int64_t>(sharding.mesh().size()) * row_bytes,
-                 call_text() + " of " + in_quotes(path) + ", a matrix of shape " + to_string(file.shape));
+    const std::string what = call_text() + " of " + in_quotes(path) + ", a " + file.format +
+                             " matrix of shape " + to_string(file.shape) + " with entries " +
+                             to_string(file.arrays.at("data")->info.shape);
+    check_memory(bytes_of_share(file, sharding.mesh().size()), what + ", which is kept in memory whole,");
   });
   const auto& data = file.arrays.at("data")->info;
   team.same(call_text(), path,

@@ -1,7 +1,9 @@
 // Matrices in the files of SciPy and AnnData: what is written is read, on any mesh, and bad files are refused.
 #include <tessera/io/zarr.hpp>
+#include <tessera/runtime.hpp>
 
 #include "base/call.hpp"
+#include "base/settings.hpp"
 #include "io/archive/npz_archive.hpp"
 #include "io/folder.hpp"
 #include "sparse/matrices.hpp"
@@ -88,6 +90,20 @@ TEST_F(SparseFiles, of_blocks_and_of_coordinates) {
   const auto a = sparse::load_npz(path("coo.npz"), by_rows());
   EXPECT_EQ(a.dtype(), float32);
   expect_alike(sparse::to_dense(a), dense);
+}
+
+TEST_F(SparseFiles, that_no_rank_can_hold_are_refused_before_they_are_read) {
+  const Array few = vector_of({0, 2}), many = zeros({400000}, int64);
+  const auto refusal = [&](const Array& places, const Array& shape) {
+    put_npz(path("x.npz"),
+            {{"data", astype(places, float64)}, {"row", places}, {"col", places}, {"shape", shape}}, "coo");
+    const SettingScope limit("TESSERA_MEM_LIMIT", std::to_string((memory_use().live_bytes >> 20) + 2) + "M");
+    return text_of_error<MemoryError>([&] { sparse::load_npz(path("x.npz"), by_rows()); });
+  };
+  EXPECT_THAT(refusal(few, vector_of({std::int64_t{1} << 60, 4})),
+              HasSubstr("a coo matrix of shape (1152921504606846976, 4)"));
+  EXPECT_THAT(refusal(many, vector_of({3, 4})),
+              HasSubstr("with entries (400000,), which is kept in memory whole, needs"));
 }
 
 TEST_F(SparseFiles, that_contradict_themselves_are_refused_on_all_ranks) {
