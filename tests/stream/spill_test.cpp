@@ -368,7 +368,7 @@ TEST_F(Spill, the_bytes_of_selected_rows_are_told) {
   EXPECT_EQ(read(take(file, array({3, 400}), 1)), x.nbytes());  // gaps of a row are read with it
 }
 
-// Equal elements, NaN and the least number; slabs shorter than k, and a last one that is shorter.
+// Equal elements, NaN and the least number; slabs shorter than k, and a last one that has fewer than k elements.
 TEST_F(Spill, the_largest_of_slabs_are_merged) {
   const Array v = astype(arange(1003) * 7 % 100, float32);
   const Array odd =
