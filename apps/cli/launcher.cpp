@@ -209,13 +209,14 @@ bool is_program(const std::string& path) {
   return access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path, none);
 }
 
-bool is_on_path(const std::string& program) {
-  if (program.find('/') != std::string::npos) return is_program(program);
+std::string path_of(const std::string& program) {
+  if (program.find('/') != std::string::npos) return is_program(program) ? program : "";
   std::istringstream folders(variable("PATH"));
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (is_program(folder + "/" + program)) return true;
-  return false;
+    if (const std::string path = folder + "/" + program; is_program(path)) return path;
+  return "";
 }
+bool is_on_path(const std::string& program) { return !path_of(program).empty(); }
 
 void require_program(const char* command, const std::string& program, const char* when) {
   if (is_on_path(program)) return;

@@ -31,6 +31,7 @@ bool is_hydra(const std::string& mpirun);
 // version 4.
 std::vector<std::string> quiet_words(const std::string& mpirun);
 
+std::string path_of(const std::string& program);  // a path itself, or found on the PATH; "" if neither
 bool is_on_path(const std::string& program);
 bool is_program(const std::string& path);  // an executable file
 // Throws if the first word of a command is not executable; mpirun would print a dozen lines.

@@ -32,13 +32,17 @@ std::string recorded_ranks(const std::string& folder) {
          " to " + std::to_string(ranks.back());
 }
 
-// The command line of the recorded program, beginning with its own path.
+// The command line of the recorded program. It begins with the path that was given where this still leads to
+// the program, because an interpreter finds its virtual environment by it; else with the program's own path.
 std::vector<std::string> recorded_words(const TapeHead& head) {
   std::vector<std::string> words;
   for (const auto& [name, value] : head)
     if (name == "word") words.push_back(value);
   const std::string program = tessera::comm::value_of(head, "program");
-  if (!program.empty() && !words.empty()) words.front() = program;
+  if (program.empty() || words.empty()) return words;
+  const std::string given = path_of(words.front());
+  std::error_code none;
+  words.front() = fs::canonical(given, none) == program ? given : program;
   return words;
 }
 
@@ -74,7 +78,7 @@ int replay_rank(const Order& order) {
   const std::string folder = fs::absolute(order.operands.at(0));
   const std::string path = tessera::comm::tape_path(folder, order.rank);
   if (!fs::exists(path))
-    throw UsageError("replay: there is no " + path + "; in the folder is " + recorded_ranks(folder));
+    throw UsageError("replay: there is no " + path + "; the folder has " + recorded_ranks(folder));
   const auto head = tessera::comm::read_tape_head(path);
   auto words = order.words.empty() ? recorded_words(head) : order.words;
   if (words.empty()) throw UsageError("replay: the recording names no program; give it behind --");

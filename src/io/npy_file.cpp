@@ -96,8 +96,8 @@ Shape part_of_fortran_box(const Shape& box, std::int64_t width) {
 // shape, and transposes each in the cache.
 void read_fortran_box(const File& file, const NpyHeader& header, const Box& box, std::byte* out) {
   if (is_empty(box)) return;
-  const Shape reversed_shape(
-      std::vector<std::int64_t>(header.shape.vector().rbegin(), header.shape.vector().rend()));
+  const auto shape = header.shape.vector();
+  const Shape reversed_shape(std::vector<std::int64_t>(shape.rbegin(), shape.rend()));
   const auto width = static_cast<std::int64_t>(itemsize(header.dtype));
   const Shape extents = box_shape(box), most = part_of_fortran_box(extents, width);
   const std::unique_ptr<std::byte[]> turned(new std::byte[static_cast<std::size_t>(most.elements() * width)]);

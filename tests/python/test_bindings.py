@@ -55,7 +55,7 @@ class_reasons = {
     "SpecTree": pieces, "EinsumExpression": "a string", "Format": "a string", "Printed": "any value", "FileInfo": named_tuple, "Entries": named_tuple, "LU": named_tuple, "LuFactor": named_tuple,
     "QR": named_tuple, "SVD": named_tuple, "Eigh": named_tuple, "Eig": named_tuple, "Schur": named_tuple, "Polar": named_tuple, "PivotedQR": named_tuple, "SlogDet": named_tuple,
     "UniqueAll": named_tuple, "Histogram2d": named_tuple, "Solution": named_tuple, "Eigenpairs": named_tuple, "KeptValues": "C++'s view of memory; numpy.asarray is Python's", "LocalView": "C++'s view of memory; numpy.asarray is Python's",
-    "BlockView": "a NumPy view of a block", "Blocks": "NumPy views of the blocks",
+    "StoredResult": "an item of io.store's dict", "BlockView": "a NumPy view of a block", "Blocks": "NumPy views of the blocks",
     "VarianceScaling": "keyword arguments of nn.variance_scaling", "ForwardJacobianOf": "what jacfwd gives", "Neighbours": "what a stencil's function is called with",
 }
 # Members by other names, or not for programs.

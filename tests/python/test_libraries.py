@@ -176,6 +176,14 @@ class Debugging(unittest.TestCase):
         self.assertIn("tree_sum", compiled.lower(ts.asarray(values)).compile().as_text())
         self.assertIn("the same bits on every number of ranks", str(ts.explain(compiled, x)))
 
+    def test_a_split_system_is_solved_in_the_scope(self):
+        values = np.random.default_rng(4).standard_normal((90, 5)).astype(np.float32)
+        split = ts.device_put(values, ts.NamedSharding(ts.make_mesh((ts.device_count(),), ("x",)), ts.P("x")))
+        with ts.reproducible():
+            for alone, shared in zip(ts.linalg.lstsq(values, values[:, 0]), ts.linalg.lstsq(split, values[:, 0])):
+                self.assertEqual(ts.device_get(alone).tobytes(), ts.device_get(shared).tobytes())
+        assert_same(ts.linalg.lstsq(split, values[:, 0])[3], np.linalg.svd(values)[1])
+
     def test_products_are_computed_as_the_scope_says(self):
         n = ts.device_count()
         grid = ts.NamedSharding(ts.make_mesh((n,), ("x",)), ts.P(None, "x"))

@@ -130,9 +130,10 @@ std::string to_string(const StreamPlan&);  ///< the lines
 /// The plan of compute(values, options). Nothing is read. Not collective.
 StreamPlan explain_compute(const std::vector<Array>& values, const ComputeOptions& options = {},
                            std::source_location where = std::source_location::current());
-/// The plan of store(path, value, options), or of several results. Not collective.
+/// The plan of store(path, value, options). Not collective.
 StreamPlan explain_store(const std::string& path, const Array& value, const StoreOptions& options = {},
                          std::source_location where = std::source_location::current());
+/// The plan of store(results, options). Not collective.
 StreamPlan explain_store(const std::vector<StoredResult>& results, const ComputeOptions& options = {},
                          std::source_location where = std::source_location::current());
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "graph/parts.hpp"
 #include "kernels/sort/interpolate.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -52,9 +51,9 @@ const OpDef interp_op{
     }},
     .vjp = NoRule{"interp records other ops of what is differentiated"},
     .batch = NoRule{"interp records other ops of what is mapped"},
+    .parts = Parts::unreduced_dims,
 };
 const Registered registered_interp(interp_op);
-const HasParts parts_of_interp_op(interp_op, Parts::unreduced_dims);
 
 // Whether every rank may hold the points whole: they are few, and no layout splits them.
 bool are_whole(const Array& points) {

@@ -160,6 +160,16 @@ def norm(x, ord=None, axis=None, keepdims=False):
 Lstsq = _namedtuple("Lstsq", "x residuals rank s", module="tessera.linalg")
 
 
+def _singular_values(x):
+    """Those of x; in a ReproducibleScope, which refuses them of a split matrix, by its triangle, which every rank takes."""
+    if not _core.is_reproducible() or x.ndim != 2:
+        return _l.svdvals(x)
+    triangle = _l.qr(x if x.shape[0] >= x.shape[1] else _core.conj(matrix_transpose(x)))[1]
+    if triangle.committed:
+        triangle = _core.device_put_leaf(triangle, _core.NamedSharding(triangle.sharding.mesh, _core.PartitionSpec()))
+    return _l.svdvals(triangle)
+
+
 def lstsq(a, b, rcond=None):
     """(x, residuals, rank, s): the x of smallest norm with the smallest |a x - b|, as numpy.linalg.lstsq. Not collective: results that are not read are not computed.
 
@@ -167,7 +177,7 @@ def lstsq(a, b, rcond=None):
     up to rcond times the largest count as 0 (None: machine precision times the larger extent).
     """
     a, b = _arrays([a, b])
-    s = _l.svdvals(a)
+    s = _singular_values(a)
     smallest = _finfo(s.dtype).eps * max(a.shape) if rcond is None or rcond < 0 else rcond
     x = _l.lstsq(a, b) if rcond is None or rcond < 0 else matmul(pinv(a, rtol=rcond), b)
     rank = _core.count_nonzero(_core.greater(s, _core.multiply(_core.max(s), smallest)))
