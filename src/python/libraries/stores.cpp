@@ -274,7 +274,8 @@ void bind_stream_plan(py::module_& part) {
       [](const py::dict& results, std::int64_t memory_limit, std::int64_t slab, const py::kwargs& words) {
         return io::explain_store(several_results(results, words), {memory_limit, slab}, here());
       },
-      py::arg("results"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
+      py::arg("results"), py::arg("memory_limit") = 0, py::arg("slab") = 0,
+      "The plan of store(results): bytes, passes and the peak, before anything is read. Not collective.");
 }
 
 void bind_streams(py::module_& part) {
