@@ -65,6 +65,7 @@ const OpDef places_op{
       read_places(p, "read_file_at", p.dim, places, a.out[0].box, a.out[0].data);
     }},
     .vjp = [](const VjpArgs&) -> Cotangents { return Cotangents(1); },
+    .batch = NoRule{"programs on files record it when they are computed, and are mapped before"},
     .parts = Parts::all_dims,
     .same_bits = SameBits::always,
     .may_fail = true,
