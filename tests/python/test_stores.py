@@ -121,6 +121,8 @@ class Streamed(Folder):
         np.testing.assert_allclose(ts.device_get(ts.io.load_zarr(self.path("y.zarr"))), values * 2)
         with self.assertRaisesRegex(ValueError, "is given twice"):
             ts.io.store({self.path("a.zarr"): x, (self.path("a.zarr"), "x"): x})
+        with self.assertRaisesRegex(TypeError, "the dict holds 'text'; its keys are paths"):
+            ts.io.store({self.path("b.npy"): "text"})
 
     def test_the_format_is_told_by_the_bytes(self):
         """MATLAB writes HDF5 behind 512 bytes of its own; what cannot be streamed is named with a cure."""

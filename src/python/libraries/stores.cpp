@@ -226,14 +226,25 @@ std::vector<io::StoredResult> one_result(const PathValue& path, const Value& val
                                          const py::kwargs& words) {
   return {{path, value.array, store_options(name, words)}};
 }
+// A key or a value of the dict of several results.
+template <class T> T item_of_results(py::handle from, const char* expected) {
+  try {
+    return from.cast<T>();
+  } catch (const py::cast_error&) {
+    throw py::type_error("store at " + line_text(here()) + ": the dict holds " +
+                         py::repr(from).cast<std::string>() +
+                         "; its keys are paths, or (path, name), and its " + "values arrays: " + expected);
+  }
+}
 // Values by their paths, or by (path, name).
 std::vector<io::StoredResult> several_results(const py::dict& values, const py::kwargs& words) {
   std::vector<io::StoredResult> results;
   for (const auto& [key, value] : values) {
     const bool is_named = py::isinstance<py::tuple>(key) && py::len(key) == 2;
     const auto pair = is_named ? py::cast<py::tuple>(key) : py::make_tuple(key, "");
-    results.push_back({pair[0].cast<PathValue>(), value.cast<Value>().array,
-                       store_options(pair[1].cast<std::string>(), words)});
+    results.push_back({item_of_results<PathValue>(pair[0], "a path is missing"),
+                       item_of_results<Value>(value, "an array is missing").array,
+                       store_options(item_of_results<std::string>(pair[1], "a name is missing"), words)});
   }
   return results;
 }
