@@ -119,7 +119,13 @@ int show_plot(const Order& order) {
                      to_string(x.shape()) +
                      "; a curve has one dimension, an image two, and neither is empty");
   const Array shown = is_complex(x.dtype()) ? abs(x) : x;
-  apps::picture(order.operands[0] + ": " + name(x.dtype()) + to_string(x.shape()), shown);
+  const std::string title = order.operands[0] + ": " + name(x.dtype()) + to_string(x.shape());
+  if (order.output.empty())
+    apps::picture(title, shown);
+  else if (x.ndim() == 1)
+    viz::plot(order.output, shown, {.title = title});
+  else
+    viz::image(order.output, shown, {.title = title});
   return 0;
 }
 

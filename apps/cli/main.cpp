@@ -192,7 +192,7 @@ int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
     return in_runtime(app, argc, argv, [&] { return cli::measure_machine(order); });
   const bool is_archive =
       (command == "svd" || command == "eigh" || command == "stablehlo") && order.output.ends_with(".npz");
-  if (!order.output.empty() && !is_archive) cli::check_output(order);
+  if (!order.output.empty() && !is_archive && command != "plot") cli::check_output(order);
   if (order.ranks > 0 && !cli::under_launcher()) return cli::run_again_as_ranks(order, argc, argv);
   return in_runtime(app, argc, argv, [&] {
     if (command == "stats") return cli::show_stats(order);
@@ -321,20 +321,22 @@ int answer(int argc, char** argv) {
       "x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.zarr:array, x.nc:variable, x.csv, x.mtx";
   for (const auto& [name, what, output] :
        {std::tuple{"stats", "least, largest, mean, deviation, zeros and NaNs of an array", ""},
-        {"plot", "a picture of a curve or an image in the terminal", ""},
+        {"plot", "a picture of a curve or an image, in the terminal or as a file",
+         "the picture as a file: x.svg, or x.png of an image"},
         {"svd", "singular values; with -o x.npz also the vectors (u, s, vh)",
          "x.npz, or a file for the values"},
         {"eigh", "eigenvalues of a symmetric matrix; with -o x.npz also the vectors (w, v)",
          "x.npz, or a file for the values"}}) {
     auto* command = app.add_subcommand(name, what);
     command->add_option("file", order.operands, files)->required()->expected(1);
-    if (*output != '\0') {
-      command->add_option("-o,--output", order.output, output);
-      add_output(command, order);
-    }
+    const bool is_picture = std::string(name) == "plot";
+    if (*output != '\0') command->add_option("-o,--output", order.output, output);
+    if (*output != '\0' && !is_picture) add_output(command, order);
     add_ranks(command, order), add_layout(command, order), add_json(command, order);
     command->footer(std::string("Example: tessera ") + name + " a.npy -n 4" +
-                    (*output != '\0' ? " -o parts.npz" : ""));
+                    (is_picture        ? " -o a.svg"
+                     : *output != '\0' ? " -o parts.npz"
+                                       : ""));
   }
 
   for (const auto& [name, what, operands] :
@@ -439,6 +441,10 @@ int answer(int argc, char** argv) {
       return refuse(
           app, "there is no command " + tessera::in_quotes(argv[1]) + tessera::did_you_mean(argv[1], names));
     }
+    for (const auto* command : app.get_subcommands())  // CLI11 names the word behind an unknown option first
+      for (const auto& word : command->remaining())
+        if (word.starts_with('-'))
+          return refuse(app, command->get_name() + " has no option " + tessera::in_quotes(word));
     return refuse(app, error.what());
   }
   try {

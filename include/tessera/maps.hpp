@@ -10,6 +10,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -25,11 +26,13 @@ namespace tessera {
 /// 0   {0, None}   {0, {None, 1}}
 class AxesTree {
  public:
-  /// A dimension, None, or a list in braces or a vector.
+  /// A dimension, None, or a list: in braces, a vector or a tuple.
   AxesTree(int axis) : is_leaf_(true), axis_(axis) {}
   AxesTree(NoneType) : is_leaf_(true) {}
   AxesTree(std::initializer_list<AxesTree> children) : children_(children) {}
   explicit AxesTree(std::vector<AxesTree> children) : children_(std::move(children)) {}
+  template <class... T> AxesTree(const std::tuple<T...>& children)
+      : AxesTree(std::apply([](const T&... c) { return std::vector<AxesTree>{AxesTree(c)...}; }, children)) {}
   bool is_leaf() const { return is_leaf_; }                  ///< whether it is not a list
   const std::optional<int>& value() const { return axis_; }  ///< the axis of a leaf; nullopt for None
   const std::vector<AxesTree>& children() const { return children_; }  ///< the entries of a list
@@ -42,10 +45,12 @@ class AxesTree {
 /// The same for specs: P("x")   {P("x"), P()}   {P("x"), {P(), P("x")}}
 class SpecTree {
  public:
-  /// A spec, or a list in braces or a vector.
+  /// A spec, or a list: in braces, a vector or a tuple.
   SpecTree(PartitionSpec spec) : is_leaf_(true), spec_(std::move(spec)) {}
   SpecTree(std::initializer_list<SpecTree> children) : children_(children) {}
   explicit SpecTree(std::vector<SpecTree> children) : children_(std::move(children)) {}
+  template <class... T> SpecTree(const std::tuple<T...>& children)
+      : SpecTree(std::apply([](const T&... c) { return std::vector<SpecTree>{SpecTree(c)...}; }, children)) {}
   bool is_leaf() const { return is_leaf_; }                            ///< whether it is not a list
   const PartitionSpec& value() const { return spec_; }                 ///< the spec of a leaf
   const std::vector<SpecTree>& children() const { return children_; }  ///< of a list

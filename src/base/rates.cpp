@@ -166,7 +166,9 @@ Rates without_implausible(Rates r) {
 
 Rates of_shared_cores(Rates r, double ranks_per_core) {
   if (ranks_per_core <= 1) return r;
-  constexpr double switch_s = 2e-6;  // measured for 1.5 to 4 ranks a core: 2.4 to 3.0 us (Xeon 6/207), 1.4 us (EPYC 26)
+  // A message waits until its receiver has the core: 2.4 to 3.0 us for each further rank of a core on a Xeon
+  // (6/207), 1.4 us on an EPYC (26).
+  constexpr double switch_s = 2e-6;
   r.inside.latency_s += (ranks_per_core - 1) * switch_s;
   for (double* rate : {&r.inside.bytes_per_s, &r.flops_per_s, &r.memory_bytes_per_s, &r.cache_bytes_per_s})
     *rate /= ranks_per_core;

@@ -68,6 +68,21 @@ TEST(ShardMap, specs_may_name_several_axes_per_dimension_and_stand_for_subtrees)
   EXPECT_TRUE(c.is_fully_replicated());
 }
 
+TEST(ShardMap, lists_of_specs_axes_and_shardings_may_be_tuples) {
+  const Mesh mesh = grid();
+  const Array x = data({2 * mesh.size()}), y = data({5}, 2);
+  const auto f = [](const Array& a, const Array& b) { return std::pair{a * 2, sum(b)}; };
+  const auto [mapped, whole] =
+      shard_map(f, mesh, std::tuple{P(axes("x", "y")), P()}, std::tuple{P(axes("x", "y")), P()})(x, y);
+  expect_equal(mapped, x * 2, "split");
+  expect_equal(whole, sum(y), "whole");
+  const auto rows = vmap([](const Array& a, const Array& b) { return a + b; },
+                         {.in_axes = std::tuple{0, None}, .out_axes = 1})(x, y);
+  expect_equal(rows, x + expand_dims(y, 1), "rows");
+  const Sharding split = NamedSharding(mesh, P("y"));
+  const auto placed = jit(f, {.out_shardings = std::tuple{split, None}})(x, y).first;
+  EXPECT_EQ(placed.sharding(), split) << placed.sharding();
+}
 TEST(ShardMap, results_that_are_the_same_on_all_ranks_need_no_axis) {
   const Mesh mesh = grid();
   const Array x = data({mesh.axis_size("x") * 2, mesh.axis_size("y") * 3});

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,13 +17,16 @@ namespace tessera {
 class ShardingTree {
  public:
   ShardingTree() = default;
-  /// None, a sharding, or a list in braces or a vector.
+  /// None, a sharding, or a list: in braces, a vector or a tuple.
   ShardingTree(NoneType) {}
   ShardingTree(Sharding sharding) : sharding_(std::move(sharding)) {}
   ShardingTree(PositionalSharding sharding) : sharding_(Sharding(sharding)) {}
   ShardingTree(AutomaticSpec) : sharding_(Sharding::automatic()) {}
   ShardingTree(std::initializer_list<ShardingTree> children) : children_(children) {}
   ShardingTree(std::vector<ShardingTree> children) : children_(std::move(children)) {}
+  template <class... T> ShardingTree(const std::tuple<T...>& children)
+      : ShardingTree(std::apply([](const T&... c) { return std::vector<ShardingTree>{ShardingTree(c)...}; },
+                                children)) {}
   bool is_leaf() const { return children_.empty(); }  ///< whether it is not a list
   /// The sharding of a leaf; nullopt for None.
   const std::optional<Sharding>& value() const { return sharding_; }
