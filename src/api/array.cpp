@@ -36,21 +36,22 @@ const Sharding& replicated_everywhere() {
   return *sharding;
 }
 
+// Shape, dtype and layout of a deleted array remain, as in JAX: calls that were made before still read them.
 const Shape& Array::shape() const& {
-  check_usable(*this);
+  if (!node_) check_usable(*this);
   return output_of(*this).type.shape;
 }
 Shape Array::shape() const&& { return static_cast<const Array&>(*this).shape(); }
 int Array::ndim() const { return shape().ndim(); }
 std::int64_t Array::size() const { return shape().elements(); }
 Dtype Array::dtype() const {
-  check_usable(*this);
+  if (!node_) check_usable(*this);
   return output_of(*this).type.dtype;
 }
 bool Array::is_weakly_typed() const { return output_of(*this).type.weak; }
 std::int64_t Array::nbytes() const { return size() * static_cast<std::int64_t>(itemsize(dtype())); }
 Sharding Array::sharding() const {
-  check_usable(*this);
+  if (!node_) check_usable(*this);
   const auto& output = output_of(*this);
   return output.sharding ? *output.sharding : replicated_everywhere();
 }
@@ -64,7 +65,7 @@ void Array::delete_(std::source_location where) {
   check_usable(*this);
   auto& output = mutable_output_of(*this);
   output.deleted = true;
-  if (output.stored) output.stored->buffer.reset();
+  if (output.stored && node_->readers == 0) output.stored->buffer.reset();
 }
 
 std::vector<Shard> Array::addressable_shards(std::source_location where) const {

@@ -299,22 +299,10 @@ void raise_earlier_failure(const std::vector<Array>& arrays) {
       raise(*failure);
 }
 
-void check_not_deleted(const std::vector<Array>& leaves) {
-  for (const auto& leaf : leaves)
-    if (output_of(leaf).deleted)
-      throw ArgumentError(call_text() + ": what is asked for was recorded from the array " + describe(leaf) +
-                          ", which was deleted or donated before it was computed. Compute it before that "
-                          "(block_until_ready), or delete the array after its last use");
-}
-
 std::vector<Buffer> buffers_of(const std::vector<Array>& leaves) {
   std::vector<Buffer> buffers;
   buffers.reserve(leaves.size());
-  for (const auto& leaf : leaves) {
-    const auto& output = output_of(leaf);
-    if (output.deleted) check_usable(leaf);
-    buffers.push_back(output.stored->buffer);
-  }
+  for (const auto& leaf : leaves) buffers.push_back(output_of(leaf).stored->buffer);
   return buffers;
 }
 
@@ -327,7 +315,6 @@ void evaluate(const std::vector<Array>& arrays) {
   const auto roots = without_value(arrays);
   if (roots.empty()) return raise_earlier_failure(arrays);
   Graph graph = collect(roots, true);
-  check_not_deleted(graph.leaves);
   Held held{roots.size()};
   GraphKey key = key_of(graph, held.asked, held.hash);
   auto& plans = state<Plans>();

@@ -76,7 +76,7 @@ void fail_dependents(const Graph& graph, Failures failures) {
 void release_inputs(const std::vector<Array>& roots) {
   for (const auto& root : roots) {
     auto& node = *root.node();
-    if (!node.traced) node.inputs.clear();
+    if (!node.traced) drop_inputs(node);
   }
 }
 

@@ -140,7 +140,8 @@ std::vector<Array> held_from_outside(const Graph& graph) {
     if (!is_root[n] && on_a_part && must_wait(*node)) continue;
     if (!is_root[n] && asks_committed && can_wait(*node)) continue;
     if (lasting_owners(node) > owners[n] || (is_root[n] && node->outputs.size() > 1))
-      for (int i = 0; i < static_cast<int>(node->outputs.size()); ++i) held.emplace_back(node, i);
+      for (int i = 0; i < static_cast<int>(node->outputs.size()); ++i)
+        if (!node->outputs[static_cast<std::size_t>(i)].deleted) held.emplace_back(node, i);
   }
   return held;
 }

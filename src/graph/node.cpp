@@ -12,6 +12,19 @@ ParamsPtr no_params() {
   return none;
 }
 
+namespace {
+void lose_reader(Node& node) {
+  if (--node.readers > 0) return;
+  for (auto& output : node.outputs)
+    if (output.deleted && output.stored) output.stored->buffer.reset();
+}
+}  // namespace
+
+void drop_inputs(Node& node) {
+  for (const auto& x : node.inputs) lose_reader(*x.node());
+  node.inputs.clear();
+}
+
 // Releases inputs iteratively: the default destructor would recurse once per node, and a chain of a million
 // ops would overflow the stack. The nodes to release form an intrusive list, so no memory is needed.
 Node::~Node() {
@@ -21,7 +34,9 @@ Node::~Node() {
     while (!node.inputs.empty()) {
       NodePtr released = node.inputs.back().node();
       node.inputs.pop_back();
-      if (!released || released.use_count() != 1) continue;
+      if (!released) continue;
+      lose_reader(*released);
+      if (released.use_count() != 1) continue;
       released->next_released = std::move(first);
       first = std::move(released);
     }

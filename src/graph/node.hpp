@@ -86,6 +86,7 @@ struct Node {
   bool has_placeholder = false;     // depends on a placeholder without a value: cannot be evaluated
   mutable std::uint64_t visit = 0;  // scratch of the current graph traversal
   mutable std::uint32_t visit_index = 0;
+  std::uint32_t readers = 0;  // nodes that have it as an input: a deleted value stays until they are gone
 
   std::shared_ptr<Node> next_released;  // links a chain of nodes during its release
   ~Node();                              // releases long chains without recursion and without allocating
@@ -93,6 +94,7 @@ struct Node {
   bool is_evaluated() const { return !outputs.empty() && outputs[0].stored.has_value(); }
 };
 using NodePtr = std::shared_ptr<Node>;
+void drop_inputs(Node&);  // of a node that has its value
 
 // "file.cpp:12"
 std::string site(const std::source_location&);

@@ -260,6 +260,7 @@ void set_outputs(Node& node, const OpDef& op, Operands& operands, const std::vec
 // Derives the properties of a node from its inputs.
 void follow_inputs(Node& node) {
   for (const auto& x : node.inputs) {
+    ++x.node()->readers;
     node.traced |= x.node()->traced;
     node.has_placeholder |= x.node()->has_placeholder;
     if (!x.node()->is_evaluated()) node.pending = std::max(node.pending, x.node()->pending + 1);

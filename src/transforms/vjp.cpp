@@ -57,7 +57,7 @@ void release(const std::vector<NodePtr>& nodes) {
     if (node->inputs.empty()) continue;
     node->traced = std::any_of(node->inputs.begin(), node->inputs.end(),
                                [](const Array& x) { return x.node()->traced; });
-    if (!node->traced && node->is_evaluated()) node->inputs.clear();
+    if (!node->traced && node->is_evaluated()) drop_inputs(*node);
   }
 }
 

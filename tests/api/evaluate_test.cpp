@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "base/settings.hpp"
@@ -189,18 +190,44 @@ TEST(Errors, a_deleted_array_is_refused) {
   EXPECT_TRUE(x.is_deleted());
 }
 
-TEST(Errors, what_was_not_computed_before_its_operand_was_deleted_says_so) {
-  Array x = device_put(values({4}, 1), make_mesh({device_count()}, {"x"}), P("x"));
-  const Array kept = copy(x), late = x * 2;
-  eval(kept);
-  x.delete_();
-  EXPECT_EQ(to_vector<float>(kept).size(), 4U);
-  try {
-    eval(late);
-    FAIL();
-  } catch (const ArgumentError& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("deleted or donated before it was computed. Compute it"));
+Array counted(std::int64_t n) {
+  return device_put(values({n}, 1), make_mesh({device_count()}, {"x"}), P("x"));
+}
+bool has_memory(const Array& x) { return static_cast<bool>(output_of(x).stored->buffer); }
+
+TEST(Deletion, what_was_recorded_before_is_computed_and_then_the_memory_is_free) {
+  for (const std::int64_t n : {24, 29}) {
+    Array x = counted(n);
+    const auto expected = to_vector<float>(x * 2), more = to_vector<float>(x + 1);
+    const Array first = x * 2, second = x + 1;
+    x.delete_();
+    EXPECT_TRUE(has_memory(x)) << "two pending calls read it";
+    EXPECT_EQ(to_vector<float>(first), expected);
+    EXPECT_TRUE(has_memory(x)) << "one does";
+    EXPECT_EQ(to_vector<float>(second), more);
+    EXPECT_FALSE(has_memory(x));
+    EXPECT_THROW(x + 1, ArgumentError);
+    EXPECT_EQ(x.shape(), Shape{n});
   }
+}
+
+TEST(Deletion, a_reader_that_is_dropped_frees_the_memory) {
+  Array x = counted(24);
+  eval(x);
+  {
+    const Array pending = sum(x * 2 + x);
+    x.delete_();
+    EXPECT_TRUE(has_memory(x));
+  }
+  EXPECT_FALSE(has_memory(x));
+}
+
+TEST(Deletion, of_a_value_that_was_never_computed_leaves_its_readers_alone) {
+  Array x = device_put(values({7}, 1), make_mesh({device_count()}, {"x"}), P("x")) + 1;
+  const Array reader = x * 2;
+  x.delete_();
+  EXPECT_EQ(to_vector<float>(reader), to_vector<float>(values({7}, 1) * 2 + 2));
+  EXPECT_TRUE(x.is_deleted());
 }
 
 TEST(Errors, more_memory_than_the_host_has_is_refused_before_allocating) {
@@ -288,6 +315,46 @@ TEST(Donation, the_argument_is_gone) {
   const Array y = f(x);
   EXPECT_TRUE(x.is_deleted());
   EXPECT_FLOAT_EQ(to_vector<float>(y)[3], before[3] + 1);
+}
+
+TEST(Donation, pending_readers_keep_the_value) {
+  for (const std::int64_t n : {8, 11}) {
+    const auto f = jit([](Array x) { return x * 0 + 7; }, JitOptions{.donate_argnums = {0}});
+    Array x = device_put(values({n}, 1), make_mesh({device_count()}, {"x"}), P("x"));
+    const auto expected = to_vector<float>(x);
+    const Array before = x + 0, sums = sum(x), y = f(x), again = f(y);
+    EXPECT_TRUE(x.is_deleted());
+    EXPECT_EQ(to_vector<float>(before), expected);
+    EXPECT_FLOAT_EQ(item<float>(sums), std::accumulate(expected.begin(), expected.end(), 0.f));
+    EXPECT_EQ(to_vector<float>(again), std::vector<float>(static_cast<std::size_t>(n), 7.f));
+  }
+}
+
+TEST(Donation, memory_is_reused_where_nothing_is_pending) {
+  const auto f = jit([](Array x) { return x * 2 + 1; }, JitOptions{.donate_argnums = {0}});
+  const auto block_of = [](const Array& x) { return local<float>(x).data(); };
+  Array x = counted(24 * device_count());
+  const float* const block = block_of(x);
+  const Array pending = x - 1, y = f(x);
+  EXPECT_TRUE(has_memory(x));
+  eval(pending);
+  EXPECT_FALSE(has_memory(x));
+  mutable_output_of(y).stored->seen = {};
+  const auto* const memory = output_of(y).stored->buffer.data();
+  const Array z = f(y);
+  EXPECT_EQ(output_of(z).stored->buffer.data(), memory) << "without a copy";
+  EXPECT_NE(reinterpret_cast<const float*>(memory), block);
+}
+
+TEST(Donation, of_what_a_compiled_function_captures_leaves_it_there) {
+  Array w = device_put(values({6}, 1), make_mesh({device_count()}, {"x"}), P("x"));
+  const auto expected = to_vector<float>(w * 2);
+  const auto f = jit([&](Array x) { return x + w; });
+  const auto g = jit([](Array x) { return x * 0; }, JitOptions{.donate_argnums = {0}});
+  Array x = device_put(values({6}, 1), make_mesh({device_count()}, {"x"}), P("x"));
+  EXPECT_EQ(to_vector<float>(f(x)), expected);
+  g(w);
+  EXPECT_EQ(to_vector<float>(f(x)), expected);
 }
 
 TEST(While, inside_jit_stops_where_the_loop_outside_stops) {

@@ -117,7 +117,7 @@ class Array {
   bool is_deleted() const;           ///< whether delete_ or donation took the value
   /// Frees the memory on this rank, for all handles on the array; later uses raise ArgumentError. Memory that
   /// is still viewed remains until the last view is released: Python's views, DLPack tensors, and local()'s
-  /// spans.
+  /// spans; and memory that earlier calls still read, until they are computed.
   void delete_(std::source_location where = std::source_location::current());
 
   /// The indexed part, x(0, slice(), newaxis, indices): see IndexPart. Remaining dims keep their splits;

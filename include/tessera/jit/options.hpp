@@ -47,7 +47,8 @@ class ShardingTree {
 struct JitOptions {
   ShardingTree in_shardings = {};   ///< required for committed arguments; uncommitted ones are placed there
   ShardingTree out_shardings = {};  ///< layouts of the results
-  /// Arguments whose memory may be reused: the call deletes them. Negative numbers count from the end.
+  /// Arguments whose memory may be reused: the call deletes them. Negative numbers count from the end. What
+  /// earlier calls read from them and is not computed yet keeps the value, and such memory is not reused.
   std::vector<int> donate_argnums = {};
   /// Numbers are always static; naming them here documents and checks it.
   std::vector<int> static_argnums = {};
