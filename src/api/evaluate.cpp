@@ -1,6 +1,7 @@
 #include "api/evaluate.hpp"
 
 #include <algorithm>
+#include <map>
 #include <new>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include <tessera/runtime.hpp>
 #include "api/failures.hpp"
+#include "api/known_values.hpp"
 #include "api/memory.hpp"
 #include "api/preemption.hpp"
 #include "base/log.hpp"
@@ -173,6 +175,7 @@ namespace {
 // The values that this rank's handles hold besides the `asked` roots, and those that all ranks compute along.
 struct Held {
   std::size_t asked;
+  bool may_learn = false;  // of values that other ranks have computed
   std::uint64_t hash = 0;
   std::optional<ValueNumbers> united = std::nullopt;
 };
@@ -214,9 +217,11 @@ Agreed agree_on(const Asked& asked, Held& held) {
            data_text(asked);
   };
   const auto fingerprint = asked.key.agreed + (nan_check_on() ? 1 : 0);
-  const auto some_ask = comm::agree(group, asked.content == 0 ? fingerprint : mix(fingerprint, asked.content),
-                                    text, {!is_ready(), uses_failed, comm::has_too_many_groups(), held.hash});
+  const auto some_ask =
+      comm::agree(group, asked.content == 0 ? fingerprint : mix(fingerprint, asked.content), text,
+                  {!is_ready(), uses_failed, comm::has_too_many_groups(), held.hash, held.may_learn});
   if (some_ask.for_fewer_groups) comm::free_idle_groups(group);
+  if (some_ask.for_comparison) return Agreed::unlike;
   if (some_ask.apart != 0) held.united = united_of_all(group, held_values(asked.graph, held.asked));
   stop_if_asked(ids);
   if (some_ask.for_failed_value) return Agreed::failed;
@@ -306,16 +311,12 @@ std::vector<Buffer> buffers_of(const std::vector<Array>& leaves) {
   return buffers;
 }
 
-}  // namespace
-
-void forget_plans() { state<Plans>() = Plans(); }
-
-void evaluate(const std::vector<Array>& arrays) {
-  check_thread("eval");
+// Returns the devices whose ranks must compare what they have computed, and call it again; none: it is done.
+std::vector<int> evaluate_as_known(const std::vector<Array>& arrays, bool may_learn) {
   const auto roots = without_value(arrays);
-  if (roots.empty()) return raise_earlier_failure(arrays);
+  if (roots.empty()) return raise_earlier_failure(arrays), std::vector<int>();
   Graph graph = collect(roots, true);
-  Held held{roots.size()};
+  Held held{roots.size(), may_learn};
   GraphKey key = key_of(graph, held.asked, held.hash);
   auto& plans = state<Plans>();
   Plan* plan = plans.find(graph, key);
@@ -329,6 +330,7 @@ void evaluate(const std::vector<Array>& arrays) {
   }
   const auto& operands = with_known.empty() ? graph.leaves : with_known;
   const Agreed agreed = agree_on({graph, key, key.agreed, *ids_of_plan, known, operands, key.content}, held);
+  if (agreed == Agreed::unlike) return *ids_of_plan;
   if (held.united) {
     hold(graph, held.asked, *held.united);
     key = key_of(graph, held.asked, held.hash);
@@ -363,6 +365,48 @@ void evaluate(const std::vector<Array>& arrays) {
   recycle(std::move(graph));
   if (failure) raise(*failure);
   raise_earlier_failure(arrays);
+  return {};
+}
+
+void evaluate_together(const std::vector<Array>& arrays, const std::vector<Array>& named) {
+  for (bool may_learn = true;;) {
+    const auto ids = evaluate_as_known(arrays, may_learn);
+    if (ids.empty()) return;
+    may_learn = learn_values(ids, named.empty() ? arrays : named);
+  }
+}
+
+// If values are on several meshes, those of a part of the ranks come first, mesh by mesh: ranks that have
+// computed them before are asked for the others alone.
+void evaluate_parts(const std::vector<Array>& arrays, const std::vector<Array>& named) {
+  std::map<std::vector<int>, std::vector<Array>> parts;
+  bool has_others = false;
+  for (const auto& x : arrays) {
+    if (!x.node() || x.node()->is_evaluated()) continue;
+    const auto& sharding = output_of(x).sharding;
+    if (sharding && sharding->mesh().size() < process_count())
+      parts[sharding->mesh().device_ids()].push_back(x);
+    else
+      has_others = true;
+  }
+  if (parts.size() + (has_others ? 1 : 0) < 2) return;
+  for (const auto& [ids, values] : parts) {
+    try {
+      evaluate_together(values, named);
+    } catch (const LinAlgError&) {  // stored with the values, and raised with the others
+    } catch (const NanError&) {
+    } catch (const MemoryError&) {}
+  }
+}
+
+}  // namespace
+
+void forget_plans() { state<Plans>() = Plans(); }
+
+void evaluate(const std::vector<Array>& arrays, const std::vector<Array>& named) {
+  check_thread("eval");
+  if (arrays.size() > 1) evaluate_parts(arrays, named);
+  evaluate_together(arrays, named);
 }
 
 }  // namespace tessera

@@ -10,8 +10,9 @@
 namespace tessera {
 
 // Computes values that are not computed yet and stores them in the nodes. Collective over the devices of the
-// values (all devices for an uncommitted one).
-void evaluate(const std::vector<Array>&);
+// values (all devices for an uncommitted one). `named`: all values of the user's call, in an order that does
+// not depend on which of them have been computed (default: the same values).
+void evaluate(const std::vector<Array>&, const std::vector<Array>& named = {});
 void forget_plans();  // the next evaluation plans anew; to be called on all ranks
 // ArgumentError for an array that left the function in which it was traced, with its origin.
 namespace detail {
@@ -25,7 +26,8 @@ enum class Agreed {
   all_ready,  // every rank has its plan
   not_ready,  // some rank has none, or no memory for it: all ranks call make_ready()
   later,      // each rank continues by itself
-  failed      // some rank found an operand without a value: all ranks call share_failures()
+  failed,     // some rank found an operand without a value: all ranks call share_failures()
+  unlike      // the ranks differ, perhaps in what they have computed: all ranks call learn_values()
 };
 struct Asked {
   const Graph& graph;

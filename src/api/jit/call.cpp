@@ -118,7 +118,7 @@ PlacedArguments place_arguments(const CompiledCore& core, const std::vector<Arra
     else
       pending.push_back(constant);
   }
-  if (!pending.empty()) evaluate(pending);
+  if (!pending.empty()) evaluate(pending, with_constants(core, placed.arrays));
   return placed;
 }
 

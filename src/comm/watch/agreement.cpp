@@ -113,6 +113,14 @@ std::uint64_t sum_of_all(const Communicator& comm, std::uint64_t mine) {
   return sum[0];
 }
 
+// Calls that were deferred on this channel are compared now: the next agreement no longer has them.
+bool all_can_compare(const Communicator& comm, bool can, std::uint64_t deferred) {
+  const std::uint64_t mine[3] = {can ? 0u : 1u, deferred, ~deferred};
+  std::uint64_t largest[3];
+  all_largest(comm, mine, largest);
+  return largest[0] == 0 && largest[1] == ~largest[2];
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -187,6 +195,7 @@ Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
       asks.for_failed_value, deferred.by_parts(), static_cast<std::uint64_t>(stop_signal_here()),
       asks.for_fewer_groups, asks.apart,          ~asks.apart};
   std::uint64_t largest[9], difference = 0;
+  bool is_alike = false, all_compare = false;
   {
     const Waiting waiting("agreement", channel, 0);
     const Rendezvous rendezvous(channel.impl().set->rendezvous_count, channel.device_ids(),
@@ -194,10 +203,12 @@ Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
     all_largest(channel, mine, largest);
     if (largest[0] == ~largest[1] && largest[4] != 0)
       difference = sum_of_all(channel, deferred.settle_parts());
+    is_alike = largest[0] == ~largest[1] && difference == 0;
+    if (!is_alike) all_compare = all_can_compare(channel, asks.for_comparison, deferred.by_all());
   }
   if (is_everybody) note_agreed_stop(static_cast<int>(largest[5]));
-  if (largest[0] != ~largest[1] || difference != 0) disagree(channel, describe() + deferred.text());
-  return {largest[2] != 0, largest[3] != 0, largest[6] != 0, largest[7] != ~largest[8] ? 1u : 0u};
+  if (!is_alike && !all_compare) disagree(channel, describe() + deferred.text());
+  return {largest[2] != 0, largest[3] != 0, largest[6] != 0, largest[7] != ~largest[8] ? 1u : 0u, !is_alike};
 }
 
 void agree_on_call(const Communicator& comm, const std::string& call) {

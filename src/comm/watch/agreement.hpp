@@ -26,6 +26,9 @@ struct Asks {
   // A hash of data that may differ between the ranks. In the answer: whether it differs; if so, the ranks
   // unite the data.
   std::uint64_t apart = 0;
+  // This rank can compare what is known before fingerprints that differ are an error. In the answer: they
+  // differ, all ranks can, and they have deferred the same calls.
+  bool for_comparison = false;
 };
 // Returns when all ranks of the communicator have brought the same fingerprint; the answer combines the
 // requests of all ranks and is the same on all. Otherwise every rank throws DisagreementError, whose text
