@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/call.hpp"
+
 namespace cli {
 
 // Invalid command line: exit status 2.
@@ -131,14 +133,20 @@ void announce(const Order&, const std::string& what);
 nlohmann::ordered_json mesh_json(const tessera::Mesh&);
 // The operand's file in the layout given by the options.
 tessera::Array load_operand(const Order&, std::size_t operand, const tessera::Mesh&);
-// Turns errors of `work` about --mesh, --spec or --dtype into usage errors.
+// The user's command, for the texts of errors.
+void note_words(int argc, char** argv);
+const char* noted_words();
+// Turns errors of `work` about --mesh, --spec or --dtype into usage errors, which cite the command.
 template <class Work> auto of_words(Work&& work) {
+  const tessera::OnBehalfOf command({noted_words(), {}});
   try {
     return work();
   } catch (const tessera::UserError& error) {
     throw UsageError(error.what());
   }
 }
+// Replaces the name of an installed machine (share/tessera/machines) by its file. Returns an error's text, or "".
+std::string find_machine(std::string& word);
 // The text without the library's own source locations such as " at compute.cpp:27", which do not help its
 // user.
 std::string without_places(const std::string& text);

@@ -59,6 +59,17 @@ int in_runtime(const CLI::App& app, int argc, char** argv, const std::function<i
   return ended != 0 ? (ended == 2 ? 2 : 1) : status;
 }
 
+// One of these words, and the nearest for a mistyped one.
+CLI::Validator one_of(const std::set<std::string>& known) {
+  const std::vector<std::string> words(known.begin(), known.end());
+  return {[words](std::string& word) {
+            if (std::find(words.begin(), words.end(), word) != words.end()) return std::string();
+            return tessera::in_quotes(word) + " is unknown" + tessera::did_you_mean(word, words) +
+                   "; there are " + tessera::join(words, ", ");
+          },
+          ""};
+}
+
 void add_output(CLI::App* command, Order& order) {
   command->add_flag("--force", order.force, "replace a dataset that the HDF5 file has already");
 }
@@ -81,8 +92,9 @@ void add_planned_operands(CLI::App* command, Order& order) {
   command->add_option("--axes", order.axes, "fft: the dimensions to transform")->delimiter(',');
   command
       ->add_option("--machine", order.machine,
-                   "rates of the machine that is planned for (default: those of this one)")
-      ->check(CLI::ExistingFile);
+                   "the machine that is planned for: a file of rates, or the name of an installed one "
+                   "(default: this machine)")
+      ->transform(CLI::Validator(cli::find_machine, ""));
 }
 void add_json(CLI::App* command, Order& order) {
   command->add_flag("--json", order.json, "one JSON document on stdout");
@@ -234,6 +246,7 @@ std::vector<std::string> words_of(int argc, char** argv) {
 
 namespace {
 int answer(int argc, char** argv) {
+  cli::note_words(argc, argv);
   Order order;
   CLI::App app("tessera: distributed arrays over MPI", "tessera");
   app.footer(examples);
@@ -370,8 +383,7 @@ int answer(int argc, char** argv) {
   const std::string planned =
       "matmul, fft, solve, lu, reshard, train (a batch and weights) or cg (the right-hand side on a grid)";
   std::set<std::string> operations{"matmul", "fft", "solve", "lu", "reshard", "train", "cg"};
-  const CLI::IsMember is_planned(operations);
-  explain->add_option("operation", order.what, planned)->required()->check(is_planned);
+  explain->add_option("operation", order.what, planned)->required()->check(one_of(operations));
   add_planned_operands(explain, order);
   explain->add_flag("--text", order.as_text, "also the program, one line per instruction");
   add_layout(explain, order), add_json(explain, order);
@@ -382,7 +394,7 @@ int answer(int argc, char** argv) {
       "advise", "the layouts of the operands for which an operation costs least, without running it");
   advise->add_option("operation", order.what, "matmul, fft or solve")
       ->required()
-      ->check(CLI::IsMember({"matmul", "fft", "solve"}));
+      ->check(one_of({"matmul", "fft", "solve"}));
   add_planned_operands(advise, order);
   advise->add_option("-n,--np", order.ranks, "ranks, on the best mesh of one or two axes (default: 8)")
       ->check(CLI::Range(1, 1000000));
@@ -396,7 +408,7 @@ int answer(int argc, char** argv) {
   operations.insert("hpl");
   simulate->add_option("operation", order.what, planned + ", or hpl (the number of unknowns), the benchmark")
       ->required()
-      ->check(CLI::IsMember(operations));
+      ->check(one_of(operations));
   add_planned_operands(simulate, order);
   simulate
       ->add_option("-n,--np", order.ranks,
@@ -406,7 +418,7 @@ int answer(int argc, char** argv) {
   add_layout(simulate, order), add_json(simulate, order);
   simulate->footer(
       "Example: tessera simulate fft 2048x2048x2048 --real --mesh x=64,y=64 --spec x,y,None --machine "
-      "fat_tree_100g.json");
+      "fat_tree_100g");
 
   auto* bench = app.add_subcommand("bench",
                                    "measure this machine, or run the benchmark of a build tree: bench "

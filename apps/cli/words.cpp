@@ -1,6 +1,7 @@
 // Parsers of the command line's arguments: shapes, meshes, specs.
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/text.hpp"
 #include "commands.hpp"
@@ -127,6 +128,40 @@ PartitionSpec spec_of(const Order& order, std::size_t operand) {
     return order.mesh.empty() ? P("x")
                               : PartitionSpec(std::vector<DimSpec>{DimSpec(parse_mesh(order.mesh)[0].first)});
   return parse_spec(order.specs[std::min(operand, order.specs.size() - 1)]);
+}
+
+namespace {
+std::string& words_of_command() {
+  static std::string words;
+  return words;
+}
+}  // namespace
+
+void note_words(int argc, char** argv) {
+  constexpr std::size_t longest = 300;
+  std::string& words = words_of_command();
+  for (int i = 1; i < argc; ++i) words += (i > 1 ? " " : "") + std::string(argv[i]);
+  if (words.size() > longest) words = words.substr(0, longest) + " ...";
+}
+const char* noted_words() { return words_of_command().c_str(); }
+
+std::string find_machine(std::string& word) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (word == "reference" || fs::is_regular_file(word, none)) return {};
+  const auto installed =
+      fs::read_symlink("/proc/self/exe", none).parent_path().parent_path() / "share/tessera/machines";
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(installed, none)) names.push_back(entry.path().stem());
+  std::sort(names.begin(), names.end());
+  if (std::find(names.begin(), names.end(), word) != names.end()) {
+    word = installed / (word + ".json");
+    return {};
+  }
+  return shown(word) + " is no file of rates" + did_you_mean(word, names) +
+         (names.empty() ? "; no machines are installed in " + installed.string()
+                        : "; installed machines are " + join(names, ", ")) +
+         ". `tessera machine -o FILE` measures this one";
 }
 
 std::string without_places(const std::string& text) {

@@ -51,7 +51,10 @@ check("a mistyped command", ["matmull", "a", "b"], 2, err="did you mean 'matmul'
 check("an unknown option", ["shard", "8x8", "--meshes"], 2, err="--meshes")
 check("a mesh that is none", ["shard", "8x8", "--mesh", "x=4y=2"], 2, err="'4y=2'")
 check("a mesh of no devices", ["shard", "8x8", "--mesh", "x=0"], 2, err="from 1 up")
-check("an axis that the mesh lacks", ["shard", "8x8", "--mesh", "x=4", "--spec", "q"], 2, err="'q'")
+check("an axis that the mesh lacks", ["shard", "8x8", "--mesh", "x=4", "--spec", "q"], 2,
+      errors=["tessera: shard 8x8 --mesh x=4 --spec q: P('q') over Mesh('x': 4): entry 0 names axis 'q', which the mesh does not have; its axes are 'x'", "Try: tessera shard --help"])
+check("a mistyped operation", ["explain", "matmull", "8x8", "8x8"], 2, err="'matmull' is unknown (did you mean 'matmul'?); there are cg, fft, lu, matmul, reshard, solve, train\n")
+check("a mistyped benchmark", ["simulate", "hpll", "100", "-n", "2"], 2, err="did you mean 'hpl'?")
 check("a file that is not there", ["shard", "none.npy", "--mesh", "x=4"], 1, err="No such file")
 check("a file of an unknown kind", ["shard", "x.txt", "--mesh", "x=4"], 2, err="x.safetensors:tensor, x.zarr, x.zarr:array, x.nc:variable, x.csv and x.mtx")
 check("an unknown dtype", ["shard", "8x8", "--dtype", "foo"], 2, err="foo")
@@ -169,6 +172,15 @@ for ranks, shown in ((1, "over Mesh('x': 1)"), (7, "P('x') over Mesh('x': 7)"), 
     check(f"the layout on {ranks} ranks", ["simulate", "fft", "64x48", "-n", ranks, "--machine", machine], 0, shown)
 for ranks, grid in ((1, "1 x 1"), (7, "1 x 7"), (1000, "25 x 40")):
     check(f"hpl on {ranks} ranks", ["simulate", "hpl", "3000", "-n", ranks, "--machine", machine], 0, f"hpl of 3000 unknowns, float64, P x Q = {grid}\n")
+prefix = folder / "prefix"  # as installed
+(prefix / "bin").mkdir(parents=True), (prefix / "share/tessera/machines").mkdir(parents=True)
+shutil.copy(tessera, prefix / "bin/tessera"), shutil.copy(machine, prefix / "share/tessera/machines/small.json")
+built, tessera = tessera, prefix / "bin/tessera"
+check("an installed machine by its name", ["simulate", "fft", "64x48", "-n", "15", "--machine", "small"], 0, " on 15 ranks ")
+check("a machine that is not there", ["simulate", "fft", "64x48", "-n", "15", "--machine", "smal"], 2,
+      err="'smal' is no file of rates (did you mean 'small'?); installed machines are small. `tessera machine -o FILE` measures this one\n")
+tessera = built
+check("no installed machines", ["explain", "fft", "64x48", "--machine", "smal"], 2, err="no machines are installed in ")
 check("hpl on a grid", ["simulate", "hpl", "3000", "--mesh", "x=3,y=4", "--machine", machine, "--json"], 0,
       test=lambda s: json.loads(s)["ranks"] == 12 and abs(json.loads(s)["gflops_per_s"] * json.loads(s)["seconds"] / (2 / 3 * 3000**3 / 1e9) - 1) < 1e-3)
 check("hpl of no square", ["simulate", "hpl", "3000x300", "-n", "4"], 2, err="takes the number of unknowns")
