@@ -49,7 +49,7 @@ def _block(self, call, refusal=TypeError):
         raise _core.errors.ArgumentError(f"{call} at {_core.here()}: the array belongs to a function that is being traced and has no value yet; "
                                          "return it, or use lax.cond, where and debug.print")
     if not _is_whole_here(self):
-        if _gatherings:
+        if _gatherings or self.is_deleted():  # the latter is refused
             return self._host()
         raise refusal(f"{call} at {_core.here()}: the array {self.shape} is split over {self.sharding.num_devices} devices ({self.sharding.spec}), "
                         "and its memory would have to be gathered: ask for that with tessera.device_get(x), or for all that a library does, "
