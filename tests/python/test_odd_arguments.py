@@ -115,6 +115,33 @@ class Values(unittest.TestCase):
             np.testing.assert_allclose(values(found), expected, rtol=1e-12)
 
 
+class Edges(unittest.TestCase):
+    def test_counts_refuse_what_numpy_refuses(self):
+        for call in (lambda: ts.bincount(ts.array([1, -2, 3])), lambda: ts.bincount(ts.array([1, -2, 3]), minlength=9), lambda: ts.bincount(ts.array([1, -2, 3]), weights=ts.ones(3))):
+            with self.assertRaisesRegex(ValueError, r"bincount at test_odd_arguments.py:\d+: the values begin at -2; counted are numbers from 0 up"):
+                call()
+        np.testing.assert_array_equal(values(ts.bincount(ts.array([1, -2, 3]), length=5)), [0, 1, 0, 1, 0])
+        np.testing.assert_array_equal(values(ts.bincount(ts.arange(5), minlength=7)), np.bincount(np.arange(5), minlength=7))
+        for call in (lambda: ts.histogram(vector(), bins=[3, 2, 1]), lambda: ts.histogram(vector(), ts.array([0.0, 2, 1])), lambda: ts.histogram(vector(), bins=[3, 1, 2], weights=vector()),
+                     lambda: ts.histogram_bin_edges(vector(), [1, 0]), lambda: ts.histogram2d(vector(), vector(), bins=[[0, 1], [2, 1]])):
+            with self.assertRaisesRegex(ValueError, "the edges descend somewhere"):
+                call()
+        np.testing.assert_array_equal(values(ts.histogram(vector(), bins=[0, 2, 2, 9])[0]), np.histogram(np.arange(5), bins=[0, 2, 2, 9])[0])
+
+    def test_places_of_a_number_have_no_numbers(self):
+        for number in (3.0, 0.0, True):
+            self.assertEqual(ts.argwhere(ts.array(number)).shape, np.argwhere(np.array(number)).shape)
+
+    def test_least_squares_without_rows_or_columns(self):
+        for m, n, right in ((0, 3, ()), (0, 3, (2,)), (3, 0, ()), (3, 0, (2,)), (0, 0, (1,))):
+            with self.subTest(m=m, n=n, right=right):
+                found = ts.linalg.lstsq(ts.zeros((m, n), dtype="float64"), ts.zeros((m, *right), dtype="float64"))
+                expected = np.linalg.lstsq(np.zeros((m, n)), np.zeros((m, *right)), rcond=None)
+                np.testing.assert_array_equal(values(found[0]), expected[0])
+                self.assertEqual(int(found[2]), 0)
+                self.assertEqual(found[3].shape, (0,))
+
+
 class Lifetimes(unittest.TestCase):
     def test_what_was_not_computed_before_its_operand_went_keeps_its_value_as_in_jax(self):
         x = ts.device_put(vector(), ts.NamedSharding(ts.make_mesh((ts.device_count(),), ("x",)), ts.P("x")))

@@ -83,7 +83,9 @@ Array flatnonzero(const Operand& x, SizedOptions options) {
 
 Array argwhere(const Operand& x, SizedOptions options) {
   const Call call("argwhere", x.where);
-  return stack(nonzero(x, options), 1);
+  const auto found = nonzero(x, options);
+  if (x.array.ndim() == 0) return zeros({found[0].size(), 0}, found[0].dtype());  // a place has no numbers
+  return stack(found, 1);
 }
 
 Array compress(const Operand& condition, const Operand& x, int axis, SizedOptions options) {
@@ -129,7 +131,12 @@ Array bincount(const Operand& x) {
         call_text() +
         ": the length of the result depends on values, which are not known while a function is "
         "traced; say it, bincount(x, length)");
-  return bincount(x, x.array.size() == 0 ? 0 : item<std::int64_t>(max(x), x.where) + 1);
+  if (x.array.size() == 0) return bincount(x, 0);
+  const auto ends = to_vector<std::int64_t>(stack({min(x), max(x)}), x.where);
+  if (ends[0] < 0)
+    throw ArgumentError(call_text() + ": the values begin at " + std::to_string(ends[0]) +
+                        "; counted are numbers from 0 up. Give a length to leave out the negative ones");
+  return bincount(x, ends[1] + 1);
 }
 
 }  // namespace tessera

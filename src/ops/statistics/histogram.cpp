@@ -3,9 +3,12 @@
 // (ops/index/update/at.cpp).
 #include <tessera/ops/statistics.hpp>
 
+#include <algorithm>
+
 #include "kernels/sort/sort.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/known.hpp"
 
 namespace tessera {
 namespace {
@@ -120,6 +123,9 @@ std::pair<Array, Array> histogram(const Operand& x, const Operand& edges, Histog
   if (edges.array.ndim() != 1 || edges.array.size() < 2)
     throw ShapeError(call_text() + ": the edges have shape " + to_string(edges.array.shape()) +
                      "; they must be 1-D, and at least two");
+  if (const auto known = known_values(edges.array); known && !std::is_sorted(known->begin(), known->end()))
+    throw ArgumentError(call_text() +
+                        ": the edges descend somewhere; each must be at least the one before it");
   const Array values = values_of(x);
   return histogram_between(values, cast_to(edges.array, values.dtype()), options);
 }

@@ -143,7 +143,12 @@ def bincount(x, weights=None, minlength=0, length=None):
     """How often each number from 0 occurs in x, or the sum of its weights. Collective unless a length is given: reads the largest number."""
     x = ravel(_array(x))
     if length is None:
-        length = builtins.max(int(_core.max(x).item()) + 1 if x.size else 0, minlength)
+        if weights is None and minlength == 0:
+            return _core.bincount(x)
+        least, most = (int(end) for end in _core.stack([_core.min(x), _core.max(x)]).tolist()) if x.size else (0, -1)
+        if least < 0:
+            raise _core.errors.ArgumentError(f"bincount at {_core.here()}: the values begin at {least}; counted are numbers from 0 up. Give a length to leave out the negative ones")
+        length = builtins.max(most + 1, minlength)
     return _core.bincount(x, length) if weights is None else _core.bincount(x, ravel(_array(weights)), length)
 
 
@@ -155,4 +160,8 @@ def histogram(x, bins=10, range=None, density=False, weights=None):  # noqa: A00
 
 def histogram_bin_edges(x, bins=10, range=None, weights=None):  # noqa: A002
     """The edges of histogram's bins."""
-    return _core.histogram_bin_edges(x, bins=bins, range=range, weights=weights) if isinstance(bins, int) else _array(bins, x)
+    if isinstance(bins, int):
+        return _core.histogram_bin_edges(x, bins=bins, range=range, weights=weights)
+    if not isinstance(bins, _core.Array) and builtins.any(a > b for a, b in zip(bins, bins[1:])):
+        raise _core.errors.ArgumentError(f"histogram_bin_edges at {_core.here()}: the edges descend somewhere; each must be at least the one before it")
+    return _array(bins, x)

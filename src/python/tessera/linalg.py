@@ -180,7 +180,7 @@ def lstsq(a, b, rcond=None):
     s = _singular_values(a)
     smallest = _finfo(s.dtype).eps * max(a.shape) if rcond is None or rcond < 0 else rcond
     x = _l.lstsq(a, b) if rcond is None or rcond < 0 else matmul(pinv(a, rtol=rcond), b)
-    rank = _core.count_nonzero(_core.greater(s, _core.multiply(_core.max(s), smallest)))
+    rank = _core.count_nonzero(_core.greater(s, _core.multiply(_core.max(s), smallest)) if s.size else s)
     rest = _core.square(_core.abs(matmul(a, x) - b))
     residuals = _core.sum(rest, 0) if b.ndim > 1 else _core.reshape(_core.sum(rest), (1,))
     return Lstsq(x, residuals if a.shape[0] > a.shape[1] else _core.zeros((0,), residuals.dtype), rank, s)
