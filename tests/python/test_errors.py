@@ -199,6 +199,14 @@ class BadInput(unittest.TestCase):
         y.delete()
         self.assertRefused(ts.ArgumentError, lambda: y + 1, lambda: ts.device_get(y))
 
+    def test_a_mistyped_option_of_a_transform_names_the_nearest(self):
+        for call, near in ((lambda: ts.jit(abs, donate_argnum=0), "jit.*'donate_argnum'.*'donate_argnums'"), (lambda: ts.jit(static_argnames_="n"), "'static_argnames'"),
+                           (lambda: ts.vmap(abs, in_axis=1), "vmap.*'in_axes'"), (lambda: ts.pmap(abs, outaxes=0), "'out_axes'"), (lambda: ts.shard_map(abs, in_spec=ts.P()), "'in_specs'"),
+                           (lambda: ts.jit(abs, backend="gpu"), "'backend'; its options are in_shardings, ")):
+            with self.assertRaisesRegex(TypeError, near):
+                call()
+        self.assertIn("donate_argnums", inspect.signature(ts.jit).parameters)
+
     def test_arguments_of_the_wrong_kind(self):
         self.assertRefused(TypeError, lambda: ts.jit(3), lambda: ts.grad(lambda x: (x, x))(1.0), lambda: ts.device_put(self.x, "cpu"),
                            lambda: ts.make_mesh((1,), 5), lambda: self.x["a"])

@@ -95,6 +95,10 @@ class Jit(unittest.TestCase):
         assert_same(compiled(ts.ones((4, 2))), np.full((4, 4), 2, np.float32))
         self.assertGreater(compiled.cost_analysis()["flops"], 0)
         self.assertEqual(ts.explain(lambda x: x + 1, ts.ones(3)).calls(), 0)
+        for plan in (ts.explain(ts.sum, ts.ones((4, 3)), axis=0), ts.explain(ts.sum, ts.ones((4, 3)), 0), ts.explain(ts.jit(ts.sum, static_argnames="axis"), ts.ones((4, 3)), axis=0)):
+            self.assertIn("float32[3]", plan.outputs[0])
+        self.assertIn("float32[4,2]", ts.explain(lambda x, *, by, names: x @ by if names == ["dot"] else x, ts.ones((4, 3)), by=ts.ones((3, 2)), names=["dot"]).outputs[0])
+        self.assertGreater(ts.simulate(ts.sum, ts.ones((4, 3)), axis=0).seconds, 0)
         self.assertEqual(ts.eval_shape(lambda x: {"y": x @ x.T}, ts.ones((4, 2))), {"y": ts.ShapeDtypeStruct((4, 4), "float32")})
 
     def test_methods_and_nested_jits(self):

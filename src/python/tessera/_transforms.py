@@ -1,5 +1,7 @@
 """Transformations of functions: jit, gradients, maps."""
+import difflib as _difflib
 import functools as _functools
+import inspect as _inspect
 
 from . import _core
 from ._core import jvp, linearize  # noqa: F401
@@ -23,6 +25,22 @@ def _numbers(given):
     return [] if given is None else [given] if isinstance(given, int) else list(given)
 
 
+def _names_near(transform):
+    """The transform, whose TypeError for an option that it does not have names the nearest one."""
+    known = [name for name in _inspect.signature(transform).parameters if name != "fun"]
+
+    @_functools.wraps(transform)
+    def checked(*args, **options):
+        for name in options:
+            if name not in known:
+                near = _difflib.get_close_matches(name, known, 1)
+                raise TypeError(f"{transform.__name__}() got an unexpected keyword argument '{name}'" + (f". Did you mean '{near[0]}'?" if near else f"; its options are {', '.join(known)}"))
+        return transform(*args, **options)
+
+    return checked
+
+
+@_names_near
 def jit(fun=None, /, *, in_shardings=None, out_shardings=None, static_argnums=None, static_argnames=None, donate_argnums=None, reproducible=False, memory_limit_bytes=0):
     """fun, traced at the first call with a signature, planned as a whole, and only run afterwards.
 
@@ -87,6 +105,7 @@ def vjp(fun, *primals, has_aux=False):
     return _core.vjp(fun, has_aux, *primals)
 
 
+@_names_near
 def vmap(fun=None, /, in_axes=0, out_axes=0, axis_name="", axis_size=None):
     """fun on every example along the mapped dimensions at once. Not collective: calls record."""
     if fun is None:
@@ -94,6 +113,7 @@ def vmap(fun=None, /, in_axes=0, out_axes=0, axis_name="", axis_size=None):
     return _named(_core.vmap(fun, in_axes, out_axes, axis_name or "", axis_size), fun)
 
 
+@_names_near
 def pmap(fun=None, /, axis_name="", *, in_axes=0, out_axes=0, devices=None, donate_argnums=None, static_broadcasted_argnums=()):
     """Example i of the mapped dimensions on device i. Not collective: calls record."""
     if fun is None:
@@ -123,6 +143,7 @@ def _pmap_with_statics(fun, axis_name, in_axes, options, static):
     return call
 
 
+@_names_near
 def shard_map(fun=None, /, mesh=None, in_specs=None, out_specs=None, check_vma=True, axis_names=(), check_rep=None):
     """fun written for one rank: it gets this rank's block of each argument, according to its spec, and returns this rank's blocks of the results."""
     if fun is None:

@@ -1,5 +1,6 @@
 """Inspecting a program: layouts of arrays, communication, time per step, origin of a NaN."""
 import contextlib as _contextlib
+import functools as _functools
 import string as _string
 import sys as _sys
 
@@ -103,8 +104,9 @@ def profile(trace_path=""):
 
 
 def explain(fun, *args, **kwargs):
-    """The plan of fun(*args): collectives with axes, bytes and source lines, arithmetic, peak memory. Nothing runs.
-    A hint is added if a quick search finds much better layouts for the arguments."""
+    """The plan of fun(*args, **kwargs): collectives with axes, bytes and source lines, arithmetic, peak memory. Nothing runs.
+    Arguments without arrays are options, as in explain(sum, x, axis=0). A hint is added if a quick search finds much better layouts for the arguments."""
+    fun, args, kwargs = _of_arrays(fun, args, kwargs)
     own = _lowered(fun, args, kwargs).compile().explanation()
     if kwargs:
         return own
@@ -131,6 +133,26 @@ def _planner(fun, args):
     return arrays, plan
 
 
+def _has_arrays(tree):
+    found = []
+    _for_arrays(tree, lambda leaf: found.append(leaf) or leaf)
+    return bool(found)
+
+
+def _of_arrays(fun, args, kwargs):
+    """fun as a function of those arguments that hold arrays, and these. A jitted function knows its static arguments itself."""
+    if isinstance(fun, _core.JitFunction):
+        return fun, args, kwargs
+    has_arrays = [_has_arrays(a) for a in args]
+
+    @_functools.wraps(fun)
+    def of_arrays(*arrays, **named):
+        rest = iter(arrays)
+        return fun(*(next(rest) if traced else a for a, traced in zip(args, has_arrays)), **{**kwargs, **named})
+
+    return of_arrays, tuple(a for a, traced in zip(args, has_arrays) if traced), {k: v for k, v in kwargs.items() if _has_arrays(v)}
+
+
 def _lowered(fun, args, kwargs):
     """A jitted function keeps its options: in_shardings, static arguments."""
     from ._transforms import jit
@@ -140,7 +162,8 @@ def _lowered(fun, args, kwargs):
 def simulate(fun, *args, trace_path="", trace_ranks=64, most_messages=2_000_000_000, **kwargs):
     """The run of fun(*args) on the machine of TESSERA_MACHINE, every rank and message followed by the clock: seconds, waiting, the longest calls, the busiest links.
     Values do not matter: zeros(shape) and ShapeDtypeStruct will do, on abstract meshes too. trace_path: a timeline of the first trace_ranks ranks for Perfetto.
-    ArgumentError beyond most_messages. Nothing runs. Not collective."""
+    ArgumentError beyond most_messages. Arguments without arrays are options. Nothing runs. Not collective."""
+    fun, args, kwargs = _of_arrays(fun, args, kwargs)
     return _lowered(fun, args, kwargs).simulation(trace_path, trace_ranks, most_messages)
 
 
