@@ -60,6 +60,8 @@ failures = {
     "own_error": (70, {2: (70, "broken sensor of rank 2")}),
     "abort": (None, {1: (-signal.SIGABRT, "")}),
     "python": (70, {rank: (70, "LinAlgError: .*cholesky at program.py:25" if rank == 0 else "") for rank in range(ranks)}),
+    "left_waiting": (70, {rank: (70, "broken sensor of rank 0") for rank in range(ranks)}),
+    "left_busy": (70, {rank: (0, "") if rank else (70, "broken sensor of rank 0") for rank in range(ranks)}),
     "early": (76, {3: (76, "")}),
 }
 
@@ -106,7 +108,7 @@ if status is not None and run.returncode != status:
     fail(f"status {run.returncode} of the recorded program: {run.stderr}")
 for rank in range(ranks):
     answer = replay(rank)
-    same(rank, was_killed=name == "abort" and rank != 1)  # perhaps before it had written down its last value
+    same(rank, was_killed=(name == "abort" and rank != 1) or (name == "left_busy" and rank != 0))  # perhaps before it had written down its last value
     if rank in of_ranks:
         expected, words = of_ranks[rank]
         if answer.returncode != expected:
@@ -115,4 +117,6 @@ for rank in range(ranks):
             fail(f"rank {rank}: no {words!r} in\n{run.stderr}\nor\n{answer.stderr}")
     if "differs from the recorded one" in answer.stderr:
         fail(f"rank {rank}: {answer.stderr}")
+    if name == "left_busy" and rank != 0 and "the recording ends here: the rank's job ended while it waited in the " not in answer.stderr:
+        fail(f"rank {rank} was ended by the launcher, and reports nothing: {answer.stderr}")
 remove()

@@ -3,6 +3,7 @@
 #include <tessera/error.hpp>
 #include <tessera/tessera.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 using namespace tessera;
 
@@ -107,6 +109,17 @@ void own_error() {
   if (process_index() == 2) throw std::runtime_error("broken sensor of rank 2");
   ops();
 }
+void left_waiting() {  // rank 0 fails while the others are about to meet it
+  ops();
+  if (process_index() == 0) throw std::runtime_error("broken sensor of rank 0");
+  ops();
+}
+void left_busy() {  // and while they are busy, so that the launcher ends them
+  ops();
+  if (process_index() == 0) throw std::runtime_error("broken sensor of rank 0");
+  if (std::getenv("TESSERA_REPLAY") == nullptr) std::this_thread::sleep_for(std::chrono::seconds(60));
+  ops();
+}
 void aborting() {
   ops();
   if (process_index() == 1) std::abort();
@@ -133,6 +146,8 @@ int main(int argc, char** argv) {
                                                                   {"linalg_error", linalg_error},
                                                                   {"abort", aborting},
                                                                   {"own_error", own_error},
+                                                                  {"left_waiting", left_waiting},
+                                                                  {"left_busy", left_busy},
                                                                   {"early", early}};
   const std::string name = argc > 1 ? argv[1] : "";
   if (argc > 2) factor = std::atoi(argv[2]);

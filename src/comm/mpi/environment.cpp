@@ -316,7 +316,7 @@ struct Farewell {
 };
 
 // Prints the ranks' last words, once per distinct text, by the lowest rank that has it. If a rank failed by
-// itself, the others' errors about its absence are not printed.
+// itself, the others' errors about its absence are not printed, except in a replay.
 void print_words(const std::vector<Farewell>& all, const std::string& words) {
   const auto me = static_cast<std::size_t>(environment().job.rank);
   std::vector<int> same;
@@ -327,7 +327,9 @@ void print_words(const std::vector<Farewell>& all, const std::string& words) {
     somebody_failed =
         somebody_failed || (all[r].status != status_done && all[r].status != status_disagreement);
   }
-  if (all[me].status == status_done || same.front() != environment().job.rank) return;
+  if (all[me].status == status_done) return;
+  if (tape_use() == TapeUse::replays) return log(LogLevel::error, words);  // nobody else reports
+  if (same.front() != environment().job.rank) return;
   if (all[me].status == status_disagreement && somebody_failed) return;
   if (same.size() == all.size())
     log_once(LogLevel::error, words);
