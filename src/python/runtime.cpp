@@ -13,6 +13,7 @@
 #include "base/child_process.hpp"
 #include "comm/mpi/environment.hpp"
 #include "comm/mpi/in_use.hpp"
+#include "comm/watch/waiting.hpp"
 #include "python/convert.hpp"
 #include "python/module.hpp"
 #include "python/trees.hpp"
@@ -128,6 +129,8 @@ void bind_runtime(py::module_& m) {
   m.def("start", &start, "Starts MPI, unless mpi4py has. Collective over all processes.");
   m.def("attach", &start_on);
   m.def("is_started", &comm::is_started);
+  m.def("long_wait", &comm::long_wait, py::arg("least_s"),
+        "The call in which this process has waited for so long for others; '' if it has not. On any thread.");
   m.def("is_forked_child", &is_child_process);
   m.def("launched_rank", &comm::launched_rank,
         "This process's rank as its launcher says it; -1 without one.");

@@ -370,6 +370,14 @@ void keep_flight_record(const RankContext& place, const std::string& folder) {
 
 std::string recent_calls(int most) { return last_calls(own_watch().recorder, most); }
 
+std::string long_wait(double least_s) {
+  Watch* const own = watched.load(std::memory_order_relaxed);
+  const std::int64_t since =
+      own == nullptr ? 0 : own->my_status->waiting_since_ns.load(std::memory_order_relaxed);
+  const bool is_long = since != 0 && static_cast<double>(now_ns() - since) > least_s * 1e9;
+  return is_long ? describe_place(own->recorder) : "";
+}
+
 struct Deadline::Timer {
   std::mutex mutex;
   std::condition_variable stopping;

@@ -76,5 +76,8 @@ void keep_flight_record(const RankContext&, const std::string& folder);
 
 // The last calls of this rank, newest last: "#16 all-gather on devices 0-3, 64 KiB, for x + y at main.cpp:9".
 std::string recent_calls(int most = 4);
+// "waits since 3 s in #16 agreement on devices 0-3, for sum" if this rank has been in that call for so long,
+// else "". On any thread.
+std::string long_wait(double least_s);
 
 }  // namespace tessera::comm

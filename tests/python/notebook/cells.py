@@ -136,6 +136,12 @@ def main():
         k.ok("%patience", "%patience 3")
         status, text, _ = k.run("if ts.process_index() > 0: raise ValueError('left')\nts.block_until_ready(ts.sum(x * 3))", timeout=60)
         check("a rank that waits for failed ones ends the kernel with a word", status == "gone" and "left" in text and "restarts" in text, (status, text))
+        for some in ("== 0", f"== {ranks - 1}"):
+            k = Kernel()
+            k.ok("an array over all ranks", "import tessera as ts\nx = ts.device_put(ts.arange(1000.0), ts.NamedSharding(ts.make_mesh((ts.process_count(),), ('x',)), ts.P('x')))")
+            k.ok("%patience", "%patience 3")
+            status, text, _ = k.run(f"if ts.process_index() {some}: ts.block_until_ready(ts.sum(x * 3))", timeout=60)
+            check("a rank that comes alone to a call is named with the cell and the kernel ends", status == "gone" and "finished cell[3], in which rank" in text and "for sum" in text and "restarts" in text, (status, text))
     k.manager.shutdown_kernel(now=True)
     print(f"{len(failures)} of the kernel's checks failed at {ranks} ranks" if failures else f"a notebook over {ranks} ranks: all checks passed")
     sys.exit(bool(failures))

@@ -18,6 +18,9 @@ from .channel import Follower, Leader
 from .magics import TesseraMagics
 
 
+long_wait_s = 2.0  # a rank that waits longer in one call may wait for ranks that have finished the cell
+
+
 def interrupted():
     """What on_preemption calls on all ranks at the same step."""
     raise KeyboardInterrupt("the cell was interrupted, on all ranks at the same step")
@@ -125,8 +128,8 @@ def lead(leader):
             self.send_response(self.iopub_socket, "stream", {"name": "stderr", "text": f"tessera: {text}\n"})
 
         def watch(self, is_done):
-            """Collects the reports of a cell; ends the job where ranks wait for one that has failed."""
-            failed_at, told = 0.0, False
+            """Collects the reports of a cell; ends the job where ranks wait for others that have failed or finished."""
+            failed_at, told, waits, stuck_at = 0.0, False, {}, 0.0
             while not is_done.is_set():
                 try:
                     rank, message = leader.heard.get(timeout=0.2)
@@ -136,10 +139,15 @@ def lead(leader):
                     self.tell(f"rank {rank} has gone. The kernel restarts; all values are lost.")
                     self.end()
                 if message and message.get("cell") == self.number:
-                    self.reports[rank] = message
+                    if "waits" in message:
+                        waits[rank] = message["waits"]
+                    else:
+                        self.reports[rank] = message
                 if any(report.get("ename") for report in self.reports.values()) and not failed_at:
                     failed_at = time.monotonic()
                 missing = set(range(leader.ranks)) - set(self.reports)
+                if missing and self.reports and not failed_at and rank < 0:
+                    stuck_at = self.stuck_since(missing, waits, stuck_at)
                 late = failed_at and time.monotonic() - failed_at
                 if missing and late and late > min(2.0, self.magics.patience) and not told:
                     told = True
@@ -152,6 +160,22 @@ def lead(leader):
                 if missing and late and late > self.magics.patience:
                     self.tell(f"{list_of(missing)} wait for what a failed rank did not do. The kernel restarts; all values are lost.")
                     self.end()
+
+        def stuck_since(self, missing, waits, since):
+            """When all ranks that still run the cell were first seen to wait, 0.0: some go on. None of the others comes to their call any more."""
+            leader.send_all({"asks": self.number})
+            if 0 in missing:
+                waits[0] = ts._core.long_wait(long_wait_s)
+            if not all(waits.get(rank) for rank in missing):
+                return 0.0
+            if not since:
+                first = min(missing)
+                self.tell(f"{list_of(set(self.reports))} finished cell[{self.number}], in which {list_of(missing)} cannot go on alone: rank {first} {waits[first]}. "
+                          f"A call on arrays of several ranks must be made by all of them. The kernel restarts in {self.magics.patience:.0f} s (%patience).")
+            elif time.monotonic() - since > self.magics.patience:
+                self.tell(f"{list_of(missing)} did not go on. The kernel restarts; all values are lost.")
+                self.end()
+            return since or time.monotonic()
 
         def end(self):
             sys.stdout.flush()
@@ -215,6 +239,8 @@ def follow(follower):
             if "interrupt" in message:
                 if state["running"] == message["interrupt"]:
                     os.kill(os.getpid(), signal.SIGINT)
+            elif "asks" in message:
+                follower.send({"cell": message["asks"], "waits": ts._core.long_wait(long_wait_s)})
             elif "input" in message:
                 inputs.put(message["input"])
             else:
