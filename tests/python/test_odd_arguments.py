@@ -132,6 +132,20 @@ class Edges(unittest.TestCase):
         for number in (3.0, 0.0, True):
             self.assertEqual(ts.argwhere(ts.array(number)).shape, np.argwhere(np.array(number)).shape)
 
+    def test_an_infinity_reaches_the_sums_that_hold_it_and_no_other(self):
+        numbers = np.random.default_rng(3)
+        for n, k in ((40, 7), (9, 50), (300, 400)):
+            for of_a, of_b in ((1, 0), (1, 1), (0, 1)):
+                for bad in (np.inf, np.nan):
+                    a, b = numbers.normal(size=n) + 1j * of_a * numbers.normal(size=n), numbers.normal(size=k) + 1j * of_b * numbers.normal(size=k)
+                    a[n // 2] = bad
+                    a, b = a if of_a else a.real, b if of_b else b.real
+                    for call in ("convolve", "correlate"):
+                        found, expected = values(getattr(ts, call)(ts.asarray(a), ts.asarray(b), "full")), getattr(np, call)(a, b, "full")
+                        fine = np.isfinite(expected)
+                        np.testing.assert_array_equal(np.isfinite(found), fine)
+                        np.testing.assert_allclose(found[fine], expected[fine], rtol=1e-10, atol=1e-12)
+
     def test_least_squares_without_rows_or_columns(self):
         for m, n, right in ((0, 3, ()), (0, 3, (2,)), (3, 0, ()), (3, 0, (2,)), (0, 0, (1,))):
             with self.subTest(m=m, n=n, right=right):

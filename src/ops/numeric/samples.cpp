@@ -68,8 +68,15 @@ void check_line(const Array& x, const char* what) {
                      "; it must have one dimension, and hold an element");
 }
 
-// sum over k of x[i + k] taps[k]; x is the longer one.
+// sum over k of x[i + k] taps[k]; x is the longer one. Of complex numbers part by part: lines of real numbers
+// have kernels of their own, which multiply nothing by the zeros beyond the ends.
 Array slid(const Array& x, const Array& taps, Padding padding) {
+  if (is_complex(x.dtype()) && is_complex(taps.dtype()))
+    return make_complex(slid(real(x), real(taps), padding) - slid(imag(x), imag(taps), padding),
+                        slid(real(x), imag(taps), padding) + slid(imag(x), real(taps), padding));
+  if (is_complex(x.dtype())) return make_complex(slid(real(x), taps, padding), slid(imag(x), taps, padding));
+  if (is_complex(taps.dtype()))
+    return make_complex(slid(x, real(taps), padding), slid(x, imag(taps), padding));
   const Array y = conv(reshape(x, Shape{1, 1, x.size()}), reshape(taps, Shape{1, 1, taps.size()}),
                        {.padding = {{static_cast<int>(padding.before), static_cast<int>(padding.after)}}});
   return reshape(y, Shape{y.size()});
