@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "base/call.hpp"
 #include "ops/build.hpp"
@@ -25,11 +26,26 @@ void check_options(const SolverOptions& o) {
                         "; it must be at least 1");
 }
 
+namespace {
+// The map on vectors of b's dtype, which their images must not exceed: iterations carry them.
+std::function<Array(const Array&)> checked(const LinearMap& map, const std::string& what, Dtype dtype) {
+  return [=](const Array& x) {
+    Array image = map(x);
+    const Dtype together = promote(WeakDtype{image.dtype()}, WeakDtype{dtype}).dtype;
+    if (!(together == dtype))
+      throw DtypeError(call_text() + ": b has the dtype " + name(dtype) + ", but " + what + " makes " +
+                       name(image.dtype()) + " of it; convert b with astype(b, " + name(together) + "), or " +
+                       what);
+    return image;
+  };
+}
+}  // namespace
+
 SparseSystem system_of(const LinearMap& a, const Array& b, const SolverOptions& o) {
   SparseSystem s;
-  s.a = [a](const Array& x) { return a(x); };
+  s.a = checked(a, "the matrix", b.dtype());
   s.precondition = [](const Array& x) { return x; };
-  if (o.preconditioner) s.precondition = [m = *o.preconditioner](const Array& x) { return m(x); };
+  if (o.preconditioner) s.precondition = checked(*o.preconditioner, "the preconditioner", b.dtype());
   s.b = b;
   s.x0 = o.x0 ? cast_to(*o.x0, b.dtype()) : zeros_like(b);
   s.limit = maximum(o.tol * o.tol * real_inner(b, b), o.atol * o.atol);

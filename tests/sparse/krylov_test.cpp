@@ -158,6 +158,16 @@ TEST(Krylov, errors_name_shapes_and_options) {
   EXPECT_THAT(error_of<ShapeError>([&] { (void)sparse::gmres(square, wave(5)); }),
               HasSubstr("the first dim of b must be 4"));
   EXPECT_THAT(error_of<DtypeError>([&] { (void)sparse::cg(square, arange(4)); }), HasSubstr("int32"));
+  const sparse::LinearMap wider = [](const Array& x) { return astype(x, float64) * 4; };
+  EXPECT_THAT(
+      error_of<DtypeError>([&] { (void)sparse::cg(wider, ones({4})); }),
+      HasSubstr("b has the dtype float32, but the matrix makes float64 of it; convert b with astype(b, "
+                "float64), or the matrix"));
+  const sparse::LinearMap complex = [](const Array& x) { return astype(x, complex128); };
+  EXPECT_THAT(error_of<DtypeError>([&] {
+                (void)sparse::gmres(square, ones({4}, float64), {.preconditioner = complex});
+              }),
+              HasSubstr("but the preconditioner makes complex128"));
   EXPECT_THAT(error_of<ArgumentError>([&] { (void)sparse::cg(square, wave(4), {.tol = -1}); }),
               HasSubstr("must not be negative"));
   EXPECT_THAT(error_of<ShapeError>([&] {
