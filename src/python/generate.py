@@ -68,15 +68,15 @@ class Header:
     """What one header declares that is bound: functions, structs of fields, enumerations."""
 
     def __init__(self, path):
-        self.functions, self.structs, self.enums = [], {}, {}
+        self.functions, self.structs, self.enums, self.docs_of_enums = [], {}, {}, {}
         choices = next(parent for parent in path.parents if parent.name == "tessera") / "ops" / "choices.hpp"
         if path != choices and "<tessera/ops/choices.hpp>" in path.read_text():
-            self.enums = Header(choices).enums
+            self.enums, self.docs_of_enums = Header(choices).enums, Header(choices).docs_of_enums
         for d in headers.declarations(path):
             if d.is_detail or not d.is_public:
                 continue
             if d.kind == "enum" and not d.owner:
-                self.enums[d.name] = d.values()
+                self.enums[d.name], self.docs_of_enums[d.name] = d.values(), d.doc
             elif d.kind == "struct" and not d.owner and d.has_body and d.text == f"struct {d.name}":
                 self.structs[d.name] = []
             elif d.kind == "variable" and d.owner in self.structs:
@@ -121,6 +121,7 @@ class Writer:
             names = ", ".join(f'{{"{value}", {self.qualified}{kind}::{value}}}' for value in self.header.enums[kind])
             shown = default.split("::")[-1] if default else None
             python_name = {"resolution": "mode", "covariancefactor": "method"}.get(name, name)
+            self.choices.append((python_name, kind))
             arg = f'py::arg("{python_name}")' + (f' = "{shown}"' if shown else "")
             return f"std::string {name}", f'choose<{self.qualified}{kind}>("{python_name}", {name}, {{{names}}})', [arg], [f"{python_name}: str" + (f' = "{shown}"' if shown else "")], []
         if kind in self.header.structs and kind.endswith(("Options", "Scaling")):
@@ -150,6 +151,7 @@ class Writer:
             if field in self.taken:  # a parameter of the same name stands for it
                 continue
             if field_kind in self.header.enums:
+                self.choices.append((field, field_kind))
                 names = ", ".join(f'{{"{value}", {self.qualified}{field_kind}::{value}}}' for value in self.header.enums[field_kind])
                 takes.append(f"std::optional<std::string> {field}")
                 setup.append(f'if ({field}) {name}.{field} = choose<{self.qualified}{field_kind}>("{field}", *{field}, {{{names}}});')
@@ -186,7 +188,7 @@ class Writer:
         return [f"return {call};" if kind != "void" else f"{call};"], results[kind]
 
     def add(self, function):
-        self.taken = {p[1] for p in function.parameters}
+        self.taken, self.choices = {p[1] for p in function.parameters}, []
         arguments = [self.argument(*p) for p in function.parameters]
         if any(a is None for a in arguments):
             self.left_out.append(f"{function.name}({', '.join(p[0] for p in function.parameters)})")
@@ -217,10 +219,11 @@ class Writer:
             else:
                 setup.append("const py::gil_scoped_release unlocked;")
         extra = "".join(f", {arg}" for arg in args)
+        doc = function.doc + "".join(f"\n\n{name}: one of {', '.join(self.header.enums[kind])}. {self.header.docs_of_enums[kind]}".rstrip() for name, kind in self.choices)
         self.lines.append(f'  m.def("{function.name}", []({takes}) {{')
         self.lines += [f"    {line}" for line in setup + body]
-        self.lines.append(f'  }}, {c_string(function.doc)}{extra});')
-        self.stubs.append((function.name, stubs, result, function.doc))
+        self.lines.append(f'  }}, {c_string(doc)}{extra});')
+        self.stubs.append((function.name, stubs, result, doc))
         self.bound.append(function.name)
 
     def write(self, out):

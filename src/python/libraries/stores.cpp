@@ -301,7 +301,9 @@ void bind_streams(py::module_& part) {
         unlocked([&](auto where) { computed = io::compute(given, {memory_limit, slab}, where); });
         return rebuild(tree, computed);
       },
-      py::arg("values"), py::arg("memory_limit") = 0, py::arg("slab") = 0);
+      py::arg("values"), py::arg("memory_limit") = 0, py::arg("slab") = 0,
+      "The values of expressions on files, in memory, computed slab by slab within memory_limit bytes. "
+      "Collective over all ranks.");
   const auto store = [](const std::vector<io::StoredResult>& results, const io::ComputeOptions& options) {
     unlocked([&](auto where) { io::store(results, options, where); });
   };
@@ -312,7 +314,11 @@ void bind_streams(py::module_& part) {
         store(one_result(path, value, name, words), {memory_limit, slab});
       },
       py::arg("path"), py::arg("value"), py::arg("name") = "", py::arg("memory_limit") = 0,
-      py::arg("slab") = 0);
+      py::arg("slab") = 0,
+      "Writes the value of an expression on files, slab by slab: .npy; HDF5 (.h5, .hdf5) or netCDF-4 (.nc) "
+      "with one dataset; Zarr (.zarr). Collective over all ranks.\n\nThere is no mode: the file is a new one "
+      "and replaces an older one when all of it is written; a failure leaves the old file or none. dims: "
+      "names, for netCDF and Zarr; chunks, shards, compression: for Zarr.");
   part.def(
       "store",
       [store](const py::dict& results, std::int64_t memory_limit, std::int64_t slab,
