@@ -201,10 +201,10 @@ Asks agree(const Communicator& comm, std::uint64_t fingerprint, const std::funct
     const Rendezvous rendezvous(channel.impl().set->rendezvous_count, channel.device_ids(),
                                 RendezvousKind::agreement, describe);
     all_largest(channel, mine, largest);
-    if (largest[0] == ~largest[1] && largest[4] != 0)
-      difference = sum_of_all(channel, deferred.settle_parts());
-    is_alike = largest[0] == ~largest[1] && difference == 0;
-    if (!is_alike) all_compare = all_can_compare(channel, asks.for_comparison, deferred.by_all());
+    const bool has_one_call = largest[0] == ~largest[1];
+    if (has_one_call && largest[4] != 0) difference = sum_of_all(channel, deferred.settle_parts());
+    is_alike = has_one_call && difference == 0;
+    if (!has_one_call) all_compare = all_can_compare(channel, asks.for_comparison, deferred.by_all());
   }
   if (is_everybody) note_agreed_stop(static_cast<int>(largest[5]));
   if (!is_alike && !all_compare) disagree(channel, describe() + deferred.text());
