@@ -98,6 +98,17 @@ TEST(KnownValues, that_have_failed_raise_on_all_ranks) {
   EXPECT_THAT(test::error_or<LinAlgError>("", [&] { to_host(bad); }), testing::HasSubstr("cholesky"));
 }
 
+TEST(KnownValues, that_a_compiled_function_captures_are_to_be_arguments) {
+  if (device_count() == 1) GTEST_SKIP() << "one rank agrees with itself";
+  const Array y = on_part(7) * 2;
+  eval_on_part(y);
+  const auto f = [&](const Array& a) { return device_put(y, everybody(), P("w")) + a; };
+  test::expect_error<DisagreementError>([&] { jit(f)(arange(7, float32)); },
+                                        {"an array that a jitted function captures", "make it an argument"});
+  EXPECT_EQ(to_vector<float>(y), counted(7, 2));
+  EXPECT_EQ(to_vector<float>(jit(f)(arange(7, float32) + 1)), counted(7, 3, 1)) << "all ranks know it now";
+}
+
 TEST(KnownValues, do_not_hide_that_ranks_do_different_things) {
   if (device_count() == 1) GTEST_SKIP() << "one rank agrees with itself";
   const Array y = on_part(7) * 2;
