@@ -164,9 +164,8 @@ TEST(Krylov, errors_name_shapes_and_options) {
       HasSubstr("b has the dtype float32, but the matrix makes float64 of it; convert b with astype(b, "
                 "float64), or the matrix"));
   const sparse::LinearMap complex = [](const Array& x) { return astype(x, complex128); };
-  EXPECT_THAT(error_of<DtypeError>([&] {
-                (void)sparse::gmres(square, ones({4}, float64), {.preconditioner = complex});
-              }),
+  EXPECT_THAT(error_of<DtypeError>(
+                  [&] { (void)sparse::gmres(square, ones({4}, float64), {.preconditioner = complex}); }),
               HasSubstr("but the preconditioner makes complex128"));
   EXPECT_THAT(error_of<ArgumentError>([&] { (void)sparse::cg(square, wave(4), {.tol = -1}); }),
               HasSubstr("must not be negative"));
