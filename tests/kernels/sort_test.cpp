@@ -49,7 +49,7 @@ std::vector<std::int64_t> stable_positions(const std::vector<Stored<T>>& x, Sort
 template <class F> void for_each_case(F f) {
   for (const Dtype dtype : testing::all_dtypes())
     visit(dtype, [&]<class T>(T) {
-      for (const std::int64_t n : {0, 1, 2, 50, 191, 192, 193, 1000, 3000, 70'001})
+      for (const std::int64_t n : {0, 1, 2, 50, 97, 191, 192, 193, 513, 3000, 70'001})
         for (const bool descending : {false, true}) f(T{}, n, SortOrder{descending});
     });
 }

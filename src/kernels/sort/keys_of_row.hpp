@@ -2,6 +2,10 @@
 #pragma once
 #include <tessera/dtype.hpp>
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <span>
 #include <vector>
 
 #include "kernels/sort/order_key.hpp"
@@ -26,13 +30,44 @@ void read_keys(Dtype, const void* row, std::int64_t n, SortOrder, void* keys);
 // from another: all become 0 and the same NaN.
 void write_elements(Dtype, const void* keys, std::int64_t n, SortOrder, void* row);
 
-// Elements of a row that have equal keys but different bits, in order: its zeros if one of them is -0, and
-// its NaNs.
-struct Alike {
-  std::vector<std::byte> zeros, nans;
-};
-Alike alike_of(Dtype, const void* row, std::int64_t n);
-// Writes them to their positions in the row that write_elements made from the sorted keys.
-void put_alike(Dtype, const Alike&, const void* keys, std::int64_t n, SortOrder, void* row);
+// Elements of a row that are equal in order but may differ in bits, as they lie in the row: its zeros and NaNs.
+template <class T> struct Alike { std::vector<T> zeros, nans; };
+// Whether NaN, -0 or an infinity is among n elements.
+template <class T> bool has_alike_or_infinity(const T* x, std::int64_t n) {
+  if constexpr (std::is_floating_point_v<T>) {
+    using K = OrderKey<T>;
+    constexpr K minus_zero = static_cast<K>(K(1) << (8 * sizeof(T) - 1));
+    K found = 0;  // as wide as an element, so that the loop runs in vectors
+    for (std::int64_t i = 0; i < n; ++i)
+      found |= (x[i] - x[i] != 0 ? K(1) : K(0)) | (std::bit_cast<K>(x[i]) == minus_zero ? K(1) : K(0));
+    return found != 0;
+  }
+  return false;
+}
+template <class T> Alike<T> alike_of(const T* x, std::int64_t n) {
+  Alike<T> alike;
+  if (!has_alike_or_infinity(x, n)) return alike;
+  constexpr std::int64_t piece = 256;
+  for (std::int64_t i = 0; i < n; i += piece) {
+    const std::span<const T> some(x + i, std::min(piece, n - i));
+    OrderKey<T> found = 0;
+    for (const T e : some) found |= (e == T(0) ? 1 : 0) | (e != e ? 1 : 0);
+    if (found == 0) continue;
+    std::ranges::copy_if(some, std::back_inserter(alike.zeros), [](T e) { return e == T(0); });
+    std::ranges::copy_if(some, std::back_inserter(alike.nans), [](T e) { return e != e; });
+  }
+  return alike;
+}
+// Writes them to their places in the sorted row, of which the first `count` elements are those that are not NaN.
+template <class T> void put_alike(const Alike<T>& alike, SortOrder order, std::int64_t count, T* row) {
+  if (!alike.zeros.empty()) {
+    T* const first = order.descending ? std::lower_bound(row, row + count, T(0), std::greater<T>())
+                                      : std::lower_bound(row, row + count, T(0));
+    std::copy(alike.zeros.begin(), alike.zeros.end(), first);
+  }
+  if (alike.nans.empty()) return;
+  if (order.descending) std::copy_backward(row, row + count, row + count + std::ssize(alike.nans));
+  std::copy(alike.nans.begin(), alike.nans.end(), order.descending ? row : row + count);
+}
 
 }  // namespace tessera::kernels

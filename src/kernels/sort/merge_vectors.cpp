@@ -129,11 +129,11 @@ template <class T> void MergeWhole(RunsToMerge<T> runs) {
   }
   hn::StoreU(pending, d, runs.out);
 }
-template <class T> void SortShort(T* keys, T* spare, std::int64_t n) {
+template <class T> void SortShort(T* x, T* spare, std::int64_t n) {
   const hn::ScalableTag<T> d;
   constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
-  for (std::int64_t i = 0; i < n; i += lanes) hn::StoreU(SortVector(d, hn::LoadU(d, keys + i)), d, keys + i);
-  T *from = keys, *to = spare;
+  for (std::int64_t i = 0; i < n; i += lanes) hn::StoreU(SortVector(d, hn::LoadU(d, x + i)), d, x + i);
+  T *from = x, *to = spare;
   for (std::int64_t width = lanes; width < n; width *= 2, std::swap(from, to))
     for (std::int64_t i = 0; i < n; i += 2 * width) {
       const std::int64_t middle = std::min(i + width, n), end = std::min(i + 2 * width, n);
@@ -142,27 +142,30 @@ template <class T> void SortShort(T* keys, T* spare, std::int64_t n) {
       else
         MergeWhole(RunsToMerge<T>{from + i, from + middle, from + middle, from + end, to + i});
     }
-  if (from != keys) std::copy_n(from, n, keys);
+  if (from != x) std::copy_n(from, n, x);
 }
 // Beyond, passes by digits are quicker.
-std::int64_t LongestSort(bool is_wide) {
+std::int64_t LongestSort(std::size_t itemsize) {
 #if HWY_TARGET <= HWY_AVX3
-  (void)is_wide;
-  return 2048;
+  return itemsize >= 4 ? std::numeric_limits<std::int64_t>::max() : 0;
 #else
-  return is_wide ? 0 : 256;
+  return itemsize == 4 ? 256 : 0;
 #endif
 }
 #else  // two elements a vector: no gain
-template <class T> void SortShort(T* keys, T*, std::int64_t n) { std::sort(keys, keys + n); }
-std::int64_t LongestSort(bool) { return 0; }
+template <class T> void SortShort(T* x, T*, std::int64_t n) { std::sort(x, x + n); }
+std::int64_t LongestSort(std::size_t) { return 0; }
 template <class T> void Merge(std::span<RunsToMerge<T>, 4> runs) {
   for (const auto& r : runs) std::merge(r.left, r.left_end, r.right, r.right_end, r.out);
 }
 #endif
 
-void SortWords(std::uint32_t* keys, std::uint32_t* spare, std::int64_t n) { SortShort(keys, spare, n); }
-void SortWide(std::uint64_t* keys, std::uint64_t* spare, std::int64_t n) { SortShort(keys, spare, n); }
+void SortFloats(float* x, float* spare, std::int64_t n) { SortShort(x, spare, n); }
+void SortDoubles(double* x, double* spare, std::int64_t n) { SortShort(x, spare, n); }
+void SortInt32(std::int32_t* x, std::int32_t* spare, std::int64_t n) { SortShort(x, spare, n); }
+void SortUint32(std::uint32_t* x, std::uint32_t* spare, std::int64_t n) { SortShort(x, spare, n); }
+void SortInt64(std::int64_t* x, std::int64_t* spare, std::int64_t n) { SortShort(x, spare, n); }
+void SortUint64(std::uint64_t* x, std::uint64_t* spare, std::int64_t n) { SortShort(x, spare, n); }
 void MergeFloats(std::span<RunsToMerge<float>, 4> runs) { Merge(runs); }
 void MergeDoubles(std::span<RunsToMerge<double>, 4> runs) { Merge(runs); }
 void MergeInt32(std::span<RunsToMerge<std::int32_t>, 4> runs) { Merge(runs); }
@@ -183,21 +186,32 @@ HWY_EXPORT(MergeInt32);
 HWY_EXPORT(MergeUint32);
 HWY_EXPORT(MergeInt64);
 HWY_EXPORT(MergeUint64);
-HWY_EXPORT(SortWords);
-HWY_EXPORT(SortWide);
+HWY_EXPORT(SortFloats);
+HWY_EXPORT(SortDoubles);
+HWY_EXPORT(SortInt32);
+HWY_EXPORT(SortUint32);
+HWY_EXPORT(SortInt64);
+HWY_EXPORT(SortUint64);
 HWY_EXPORT(LongestSort);
 
-template <> std::int64_t longest_vector_sort<std::uint32_t>() {
-  return HWY_DYNAMIC_DISPATCH(LongestSort)(false);
+std::int64_t longest_vector_sort(std::size_t itemsize) { return HWY_DYNAMIC_DISPATCH(LongestSort)(itemsize); }
+void sort_by_vectors(float* x, float* spare, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SortFloats)(x, spare, n);
 }
-template <> std::int64_t longest_vector_sort<std::uint64_t>() {
-  return HWY_DYNAMIC_DISPATCH(LongestSort)(true);
+void sort_by_vectors(double* x, double* spare, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SortDoubles)(x, spare, n);
 }
-void sort_by_vectors(std::uint32_t* keys, std::uint32_t* spare, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(SortWords)(keys, spare, n);
+void sort_by_vectors(std::int32_t* x, std::int32_t* spare, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SortInt32)(x, spare, n);
 }
-void sort_by_vectors(std::uint64_t* keys, std::uint64_t* spare, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(SortWide)(keys, spare, n);
+void sort_by_vectors(std::uint32_t* x, std::uint32_t* spare, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SortUint32)(x, spare, n);
+}
+void sort_by_vectors(std::int64_t* x, std::int64_t* spare, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SortInt64)(x, spare, n);
+}
+void sort_by_vectors(std::uint64_t* x, std::uint64_t* spare, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SortUint64)(x, spare, n);
 }
 
 void merge_by_vectors(std::span<RunsToMerge<float>, 4> runs) { HWY_DYNAMIC_DISPATCH(MergeFloats)(runs); }

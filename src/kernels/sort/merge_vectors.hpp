@@ -24,13 +24,15 @@ void merge_by_vectors(std::span<RunsToMerge<std::uint32_t>, 4>);
 void merge_by_vectors(std::span<RunsToMerge<std::int64_t>, 4>);
 void merge_by_vectors(std::span<RunsToMerge<std::uint64_t>, 4>);
 
-// Rows of up to this many keys are sorted sooner by sort_by_vectors than by other means; 0: none are.
-template <class K> std::int64_t longest_vector_sort();
-template <> std::int64_t longest_vector_sort<std::uint32_t>();
-template <> std::int64_t longest_vector_sort<std::uint64_t>();
-// Sorts n keys, a multiple of vector_sort_step; `spare` is as long.
+// Rows of up to this many elements of 4 or 8 bytes are sorted sooner in vectors than by digits; 0: none are.
+std::int64_t longest_vector_sort(std::size_t itemsize);
+// Sorts n elements, a multiple of vector_sort_step, none of them NaN; `spare` is as long. Zeros get any sign.
 constexpr std::int64_t vector_sort_step = 16;
-void sort_by_vectors(std::uint32_t* keys, std::uint32_t* spare, std::int64_t n);
-void sort_by_vectors(std::uint64_t* keys, std::uint64_t* spare, std::int64_t n);
+void sort_by_vectors(float* x, float* spare, std::int64_t n);
+void sort_by_vectors(double* x, double* spare, std::int64_t n);
+void sort_by_vectors(std::int32_t* x, std::int32_t* spare, std::int64_t n);
+void sort_by_vectors(std::uint32_t* x, std::uint32_t* spare, std::int64_t n);
+void sort_by_vectors(std::int64_t* x, std::int64_t* spare, std::int64_t n);
+void sort_by_vectors(std::uint64_t* x, std::uint64_t* spare, std::int64_t n);
 
 }  // namespace tessera::kernels

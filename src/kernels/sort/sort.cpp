@@ -1,5 +1,7 @@
 #include "kernels/sort/sort.hpp"
 
+#include <hwy/contrib/sort/vqsort.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -94,44 +96,122 @@ template <class Work> void for_rows(std::int64_t rows, std::size_t row_bytes, Wo
     share(rows, worth_a_thread(static_cast<std::int64_t>(row_bytes)), work);
 }
 
-template <class K> constexpr bool has_vector_sort =
-    std::is_same_v<K, std::uint32_t> || std::is_same_v<K, std::uint64_t>;
-template <class K> bool goes_by_vectors(std::int64_t n) {
+// Up to it merges are quicker than Highway's sort, which takes as long for a few numbers as for 1 KiB of them.
+template <class T> constexpr std::int64_t short_row = sizeof(T) == 4 ? 512 : 96;
+
+// Whether rows of n elements are sorted by vectors. A row for several threads is sorted by digits.
+template <class T> bool goes_by_vectors(std::int64_t rows, std::int64_t n) {
   constexpr std::int64_t worth_a_vector = 4;
-  if constexpr (has_vector_sort<K>) return n >= worth_a_vector && n <= longest_vector_sort<K>();
+  if constexpr (has_vector_merge<T>)
+    return n >= worth_a_vector && n <= longest_vector_sort(sizeof(T)) &&
+           (n <= short_row<T> || rows >= threads() || n <= worth_a_thread(sizeof(T)));
   return false;
 }
-// Sorts n keys in memory for `padded` ones.
-template <class K> void sort_padded(K* keys, K* spare, std::int64_t n, std::int64_t padded) {
-  std::fill(keys + n, keys + padded, static_cast<K>(~K(0)));
-  if constexpr (has_vector_sort<K>) sort_by_vectors(keys, spare, padded);
-}
+
+// Sorts rows of numbers one after the other, a vector at a time.
+template <class T> class VectorSorter {
+ public:
+  VectorSorter(std::int64_t n, SortOrder order)
+      : order_(order), row_(padded(std::min(n, short_row<T>))), spare_(row_.size()) {}
+
+  void sort(const T* data, std::int64_t rows, std::int64_t n, T* out) {
+    constexpr std::int64_t piece = 4096;  // elements that are searched for odd ones together
+    const std::int64_t together = std::max<std::int64_t>(piece / n, 1);
+    for (std::int64_t first = 0; first < rows; first += together) {
+      const std::int64_t last = std::min(rows, first + together);
+      const bool has_odd = has_alike_or_infinity(data + first * n, (last - first) * n);
+      for (std::int64_t r = first; r < last; ++r)
+        has_odd ? sort_odd(data + r * n, n, out + r * n) : sort_plain(data + r * n, n, out + r * n);
+    }
+  }
+
+ private:
+  static std::int64_t padded(std::int64_t n) {
+    return (n + vector_sort_step - 1) / vector_sort_step * vector_sort_step;
+  }
+
+  // No element is NaN; zeros get any sign. E: T or an integer of its size.
+  template <class E> void sort_plain(const E* x, std::int64_t n, E* out) {
+    if (n <= short_row<T>) {
+      using Limits = std::numeric_limits<E>;
+      E* const row = reinterpret_cast<E*>(row_.data());
+      std::copy_n(x, n, row);
+      std::fill(row + n, row + padded(n), Limits::has_infinity ? Limits::infinity() : Limits::max());
+      sort_by_vectors(row, reinterpret_cast<E*>(spare_.data()), padded(n));
+      order_.descending ? std::reverse_copy(row, row + n, out) : std::copy_n(row, n, out);
+      return;
+    }
+    if (out != x) std::memcpy(out, x, static_cast<std::size_t>(n) * sizeof(E));
+    if (order_.descending)
+      sorter_(out, static_cast<std::size_t>(n), hwy::SortDescending());
+    else
+      sorter_(out, static_cast<std::size_t>(n), hwy::SortAscending());
+  }
+
+  // Sorts what is not NaN, and puts NaNs and zeros in the order of the row.
+  void sort_odd(const T* x, std::int64_t n, T* out) {
+    const Alike<T> alike = alike_of(x, n);
+    const std::int64_t count = n - std::ssize(alike.nans);
+    if (count != n) {
+      std::remove_copy_if(x, x + n, out, [](T e) { return e != e; });
+      x = out;
+    }
+    std::int32_t infinities = 0;
+    for (std::int64_t i = 0; i < count; ++i) infinities |= x[i] - x[i] != 0 ? 1 : 0;
+    infinities != 0 ? sort_as_integers(x, count, out) : sort_plain(x, count, out);
+    put_alike(alike, order_, count, out);
+  }
+  // Highway 1.0 sorts no infinities. Integers are in the same order, with -0 before 0.
+  void sort_as_integers(const T* x, std::int64_t n, T* out) {
+    if constexpr (std::is_floating_point_v<T>) {
+      using I = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+      const auto turned = [](T e) {  // the second time restores it
+        const I bits = std::bit_cast<I>(e);
+        return std::bit_cast<T>(bits < 0 ? bits ^ std::numeric_limits<I>::max() : bits);
+      };
+      std::transform(x, x + n, out, turned);
+      auto* const integers = reinterpret_cast<I*>(out);
+      sort_plain(integers, n, integers);
+      std::transform(out, out + n, out, turned);
+    }
+  }
+
+  SortOrder order_;
+  Pooled<T> row_, spare_;
+  hwy::Sorter sorter_;
+};
 
 // Sorts keys without positions and converts them back to elements.
-template <class K> void sort_by_keys(Dtype dtype, const std::byte* data, std::int64_t rows, std::int64_t n,
-                                     SortOrder order, std::byte* out) {
-  const std::size_t row_bytes = n * sizeof(K);
-  for_rows(rows, row_bytes, [&](std::int64_t first, std::int64_t last) {
-    const bool is_short = goes_by_vectors<K>(n);
-    const std::int64_t padded =
-        is_short ? (n + vector_sort_step - 1) / vector_sort_step * vector_sort_step : n;
-    Pooled<K> keys(padded), spare(n >= radix_from || is_short ? padded : 0);
-    for (std::int64_t r = first; r < last; ++r) {
-      const Alike alike = alike_of(dtype, data + r * row_bytes, n);
-      share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
-        read_keys(dtype, data + r * row_bytes + begin * sizeof(K), end - begin, order, keys.data() + begin);
-      });
-      if (is_short)
-        sort_padded(keys.data(), spare.data(), n, padded);
-      else if (n >= radix_from)
-        radix_sort(keys.data(), spare.data(), n);
-      else
-        std::sort(keys.begin(), keys.end());
-      share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
-        write_elements(dtype, keys.data() + begin, end - begin, order,
-                       out + r * row_bytes + begin * sizeof(K));
-      });
-      put_alike(dtype, alike, keys.data(), n, order, out + r * row_bytes);
+template <class T>
+void sort_by_keys(const T* data, std::int64_t rows, std::int64_t n, SortOrder order, T* out) {
+  using K = OrderKey<T>;
+  Pooled<K> keys(n), spare(n >= radix_from ? n : 0);
+  for (std::int64_t r = 0; r < rows; ++r, data += n, out += n) {
+    const Alike<T> alike = alike_of(data, n);
+    share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
+      read_keys(dtype_of<T>(), data + begin, end - begin, order, keys.data() + begin);
+    });
+    if (n >= radix_from)
+      radix_sort(keys.data(), spare.data(), n);
+    else
+      std::sort(keys.begin(), keys.end());
+    share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
+      write_elements(dtype_of<T>(), keys.data() + begin, end - begin, order, out + begin);
+    });
+    const std::int64_t nans = std::ssize(alike.nans);
+    if (order.descending && nans > 0) std::copy(out + nans, out + n, out);
+    put_alike(alike, order, n - nans, out);
+  }
+}
+
+template <class T>
+void sort_numbers(const T* data, std::int64_t rows, std::int64_t n, SortOrder order, T* out) {
+  for_rows(rows, n * sizeof(T), [&](std::int64_t first, std::int64_t last) {
+    if (goes_by_vectors<T>(rows, n)) {
+      if constexpr (has_vector_merge<T>)
+        VectorSorter<T>(n, order).sort(data + first * n, last - first, n, out + first * n);
+    } else {
+      sort_by_keys(data + first * n, last - first, n, order, out + first * n);
     }
   });
 }
@@ -174,8 +254,9 @@ void sort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
   const auto* from = static_cast<const std::byte*>(data);
   auto* to = static_cast<std::byte*>(out);
   if (!is_complex(dtype))
-    return visit_keys(dtype, [&]<class K>(K) {
-      if constexpr (has_digits<K>) sort_by_keys<K>(dtype, from, rows, n, order, to);
+    return visit(dtype, [&]<class T>(T) {
+      if constexpr (std::is_arithmetic_v<T>)
+        sort_numbers(static_cast<const T*>(data), rows, n, order, static_cast<T*>(out));
     });
   const std::size_t row_bytes = n * itemsize(dtype);
   for_rows(rows, row_bytes, [&](std::int64_t first, std::int64_t last) {
