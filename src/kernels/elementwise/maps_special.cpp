@@ -14,12 +14,18 @@ namespace tessera::kernels {
 namespace {
 
 using Wide = long double;
-constexpr Wide nan_of_wide = std::numeric_limits<Wide>::quiet_NaN();
-constexpr double nan_of_double = std::numeric_limits<double>::quiet_NaN();
+template <class W> constexpr W nan_of = std::numeric_limits<W>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr Wide tiny = 1e-4000L, enough = 1e-19L;
+// The type that results of type T are computed in: W below.
+template <class T> using Intermediate = std::conditional_t<std::is_same_v<T, float>, double, Wide>;
+template <class W> constexpr W tiny = std::is_same_v<W, double> ? 1e-300L : 1e-4000L;
+template <class W> constexpr W enough = std::is_same_v<W, double> ? 1e-17L : 1e-19L;
 constexpr int most_terms = 20000;
 
+double log_gamma(double x) {
+  int sign = 0;
+  return lgamma_r(x, &sign);
+}
 Wide log_gamma(Wide x) {
   int sign = 0;
   return lgammal_r(x, &sign);
@@ -27,44 +33,44 @@ Wide log_gamma(Wide x) {
 
 // ---- the incomplete gamma function ----
 // x^a e^-x / gamma(a) times a sum of positive terms.
-Wide gamma_series(Wide a, Wide x) {
-  Wide term = 1 / a, sum = term;
-  for (int n = 1; n < most_terms && term > sum * enough; ++n) sum += term *= x / (a + n);
+template <class W> W gamma_series(W a, W x) {
+  W term = 1 / a, sum = term;
+  for (int n = 1; n < most_terms && term > sum * enough<W>; ++n) sum += term *= x / (a + n);
   return sum * std::exp(a * std::log(x) - x - log_gamma(a));
 }
 // The upper part, by Lentz's algorithm.
-Wide gamma_fraction(Wide a, Wide x) {
-  Wide b = x + 1 - a, c = 1 / tiny, d = 1 / b, h = d;
+template <class W> W gamma_fraction(W a, W x) {
+  W b = x + 1 - a, c = 1 / tiny<W>, d = 1 / b, h = d;
   for (int n = 1; n < most_terms; ++n) {
-    const Wide an = -n * (n - a);
+    const W an = -n * (n - a);
     b += 2;
     d = an * d + b;
-    if (std::abs(d) < tiny) d = tiny;
+    if (std::abs(d) < tiny<W>) d = tiny<W>;
     c = b + an / c;
-    if (std::abs(c) < tiny) c = tiny;
+    if (std::abs(c) < tiny<W>) c = tiny<W>;
     d = 1 / d;
-    const Wide step = d * c;
+    const W step = d * c;
     h *= step;
-    if (std::abs(step - 1) < enough) break;
+    if (std::abs(step - 1) < enough<W>) break;
   }
   return h * std::exp(a * std::log(x) - x - log_gamma(a));
 }
 // The lower or the upper part; computed as 1 - the other if that loses no digits.
-Wide incomplete_gamma(Wide a, Wide x, bool upper) {
-  if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0)) return nan_of_wide;
+template <class W> W incomplete_gamma(W a, W x, bool upper) {
+  if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0)) return nan_of<W>;
   if (a == 0) return upper ? 0 : 1;
   if (x == 0) return upper ? 1 : 0;
-  if (std::isinf(x)) return std::isinf(a) ? nan_of_wide : upper ? 0 : 1;
+  if (std::isinf(x)) return std::isinf(a) ? nan_of<W> : upper ? 0 : 1;
   if (std::isinf(a)) return upper ? 1 : 0;
   const bool has_lower = x < a + 1;
-  const Wide part = has_lower ? gamma_series(a, x) : gamma_fraction(a, x);
+  const W part = has_lower ? gamma_series(a, x) : gamma_fraction(a, x);
   return has_lower != upper ? part : 1 - part;
 }
 
 // ---- the incomplete beta function ----
 Wide beta_fraction(Wide a, Wide b, Wide x) {
   Wide c = 1, d = 1 - (a + b) * x / (a + 1);
-  if (std::abs(d) < tiny) d = tiny;
+  if (std::abs(d) < tiny<Wide>) d = tiny<Wide>;
   d = 1 / d;
   Wide h = d;
   for (int m = 1; m < most_terms; ++m) {
@@ -73,19 +79,19 @@ Wide beta_fraction(Wide a, Wide b, Wide x) {
     Wide step = 1;
     for (const Wide numerator : {even, odd}) {
       d = 1 + numerator * d;
-      if (std::abs(d) < tiny) d = tiny;
+      if (std::abs(d) < tiny<Wide>) d = tiny<Wide>;
       c = 1 + numerator / c;
-      if (std::abs(c) < tiny) c = tiny;
+      if (std::abs(c) < tiny<Wide>) c = tiny<Wide>;
       d = 1 / d;
       step = d * c;
       h *= step;
     }
-    if (std::abs(step - 1) < enough) break;
+    if (std::abs(step - 1) < enough<Wide>) break;
   }
   return h;
 }
 Wide incomplete_beta(Wide a, Wide b, Wide x) {
-  if (!(a > 0) || !(b > 0) || !(x >= 0) || !(x <= 1) || std::isinf(a) || std::isinf(b)) return nan_of_wide;
+  if (!(a > 0) || !(b > 0) || !(x >= 0) || !(x <= 1) || std::isinf(a) || std::isinf(b)) return nan_of<Wide>;
   if (x == 0 || x == 1) return x;
   const Wide front =
       std::exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * std::log(x) + b * std::log1p(-x));
@@ -102,13 +108,13 @@ template <class F> Wide slope(const F& f, Wide p) {
 }
 
 // ---- zeta(s, q) = sum of (q + k)^-s: the first terms, then the Euler-Maclaurin formula ----
-double hurwitz_zeta(double s, double q) {
-  if (std::isnan(s) || std::isnan(q)) return nan_of_double;
+template <class W> double hurwitz_zeta(double s, double q) {
+  if (std::isnan(s) || std::isnan(q)) return nan_of<double>;
   if (s == 1) return infinity;
-  if (s < 1) return nan_of_double;
+  if (s < 1) return nan_of<double>;
   if (q <= 0) {
     if (q == std::floor(q)) return infinity;
-    if (s != std::floor(s)) return nan_of_double;  // a power of a negative number
+    if (s != std::floor(s)) return nan_of<double>;  // a power of a negative number
   }
   constexpr Wide over[] = {12,
                            -720,
@@ -121,46 +127,48 @@ double hurwitz_zeta(double s, double q) {
                            5109094217170944000.0L / 43867,
                            -802857662698291200000.0L / 174611};
   // The formula's terms fall where a is beyond s / (2 pi); for a large s the sum ends before.
-  Wide sum = 0, a = q;
-  constexpr Wide few = 12;
+  W sum = 0, a = q;
+  constexpr W few = 12;
   do {
-    const Wide term = std::pow(a, -Wide(s));
+    const W term = std::pow(a, -W(s));
     sum += term;
     a += 1;
-    if (s > few && a > few && term * a <= enough * std::abs(sum)) return static_cast<double>(sum);
-  } while (a <= std::max<Wide>(few, s));
-  const Wide last = std::pow(a, -Wide(s));
-  sum += last * a / (Wide(s) - 1) + last / 2;
-  Wide factor = Wide(s), power = last / a;
+    if (s > few && a > few && term * a <= enough<W> * std::abs(sum)) return static_cast<double>(sum);
+  } while (a <= std::max<W>(few, s));
+  const W last = std::pow(a, -W(s));
+  sum += last * a / (W(s) - 1) + last / 2;
+  W factor = W(s), power = last / a;
   for (int k = 0; k < 10; ++k) {
-    const Wide term = factor * power / over[k];
+    const W term = factor * power / static_cast<W>(over[k]);
     sum += term;
-    if (std::abs(term) < enough * std::abs(sum)) break;
-    factor *= (Wide(s) + 2 * k + 1) * (Wide(s) + 2 * k + 2);
+    if (std::abs(term) < enough<W> * std::abs(sum)) break;
+    factor *= (W(s) + 2 * k + 1) * (W(s) + 2 * k + 2);
     power /= a * a;
   }
   return static_cast<double>(sum);
 }
 
-double nth_digamma(double n, double x) {
-  if (!(n >= 1) || n != std::floor(n)) return nan_of_double;  // n = 0 is digamma, handled by the caller
+template <class W> double nth_digamma(double n, double x) {
+  if (!(n >= 1) || n != std::floor(n)) return nan_of<double>;  // n = 0 is digamma, handled by the caller
   const double sign = std::fmod(n, 2) == 1 ? 1 : -1;
-  return sign * std::tgamma(n + 1) * hurwitz_zeta(n + 1, x);
+  return sign * std::tgamma(n + 1) * hurwitz_zeta<W>(n + 1, x);
 }
 
-struct IncompleteGamma {
-  static double of(double a, double x) { return static_cast<double>(incomplete_gamma(a, x, false)); }
-};
-struct UpperIncompleteGamma {
-  static double of(double a, double x) { return static_cast<double>(incomplete_gamma(a, x, true)); }
-};
-struct GammaByA {
+// x^a e^-x and gamma(a) cancel digits where a is large.
+template <class T, bool upper> struct IncompleteGamma {
   static double of(double a, double x) {
-    if (!(a > 0) || !(x >= 0)) return nan_of_double;
+    return a < 1e5 ? static_cast<double>(incomplete_gamma<Intermediate<T>>(a, x, upper))
+                   : static_cast<double>(incomplete_gamma<Wide>(a, x, upper));
+  }
+};
+template <class> struct GammaByA {
+  static double of(double a, double x) {
+    if (!(a > 0) || !(x >= 0)) return nan_of<double>;
     if (x == 0 || std::isinf(x) || std::isinf(a)) return 0;
     // Differentiates the part that is not near 1, because it keeps the digits of the difference.
     const bool upper = x >= a + 1;
-    const auto by_a = slope([&](Wide p) { return upper ? gamma_fraction(p, x) : gamma_series(p, x); }, a);
+    const auto by_a =
+        slope([&](Wide p) { return upper ? gamma_fraction<Wide>(p, x) : gamma_series<Wide>(p, x); }, a);
     return static_cast<double>(upper ? -by_a : by_a);
   }
 };
@@ -169,17 +177,19 @@ struct IncompleteBeta {
 };
 struct BetaByA {
   static double of(double a, double b, double x) {
-    if (!(a > 0) || !(b > 0) || !(x >= 0) || !(x <= 1)) return nan_of_double;
+    if (!(a > 0) || !(b > 0) || !(x >= 0) || !(x <= 1)) return nan_of<double>;
     if (x == 0 || x == 1) return 0;
     return static_cast<double>(slope([&](Wide p) { return incomplete_beta(p, b, x); }, a));
   }
 };
-struct Zeta {
-  static double of(double s, double q) { return hurwitz_zeta(s, q); }
+template <class T> struct Zeta {
+  static double of(double s, double q) { return hurwitz_zeta<Intermediate<T>>(s, q); }
 };
-struct Polygamma {
-  static double of(double n, double x) { return nth_digamma(n, x); }
+template <class T> struct Polygamma {
+  static double of(double n, double x) { return nth_digamma<Intermediate<T>>(n, x); }
 };
+template <class T> using LowerGamma = IncompleteGamma<T, false>;
+template <class T> using UpperGamma = IncompleteGamma<T, true>;
 template <class F, class T> void apply2(const void* const* in, void* out, std::int64_t n) {
   const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
   for (std::int64_t i = 0; i < n; ++i) static_cast<T*>(out)[i] = static_cast<T>(F::of(a[i], b[i]));
@@ -189,9 +199,9 @@ template <class F, class T> void apply3(const void* const* in, void* out, std::i
           *c = static_cast<const T*>(in[2]);
   for (std::int64_t i = 0; i < n; ++i) static_cast<T*>(out)[i] = static_cast<T>(F::of(a[i], b[i], c[i]));
 }
-template <class F> void add2(MapTable& table, Map& map) {
-  table.add(map, 2, float32, apply2<F, float>);
-  table.add(map, 2, float64, apply2<F, double>);
+template <template <class> class F> void add2(MapTable& table, Map& map) {
+  table.add(map, 2, float32, apply2<F<float>, float>);
+  table.add(map, 2, float64, apply2<F<double>, double>);
 }
 template <class F> void add3(MapTable& table, Map& map) {
   table.add(map, 3, float32, apply3<F, float>);
@@ -246,8 +256,8 @@ template <class... T> void add_integers(MapTable& table) {
 }  // namespace
 
 void add_special_maps(MapTable& table) {
-  add2<IncompleteGamma>(table, map<"igamma">);
-  add2<UpperIncompleteGamma>(table, map<"igammac">);
+  add2<LowerGamma>(table, map<"igamma">);
+  add2<UpperGamma>(table, map<"igammac">);
   add2<GammaByA>(table, map<"igamma_grad_a">);
   add3<IncompleteBeta>(table, map<"betainc">);
   add3<BetaByA>(table, map<"betainc_grad_a">);
