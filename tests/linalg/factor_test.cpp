@@ -118,6 +118,28 @@ TEST(Factor, cholesky_of_nan_is_nan) {
   }
 }
 
+TEST(Factor, cholesky_of_many_small_matrices_is_that_of_each) {
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::int64_t n : {1, 5, 16, 17}) {
+    std::vector<Array> each;
+    for (std::uint32_t i = 0; i < 19; ++i) each.push_back(positive_definite<double>(n, i).array());
+    each[3] = where(eye(n, float64) == 1, each[3], nan);  // at n = 1 nothing changes
+    each[7] = each[7] * 1e-320;
+    const auto factors = to_vector<double>(linalg::cholesky(device_put(stack(each), mesh, P("x"))));
+    for (std::size_t i = 0; i < each.size(); ++i) {
+      const auto one = to_vector<double>(linalg::cholesky(each[i]));
+      for (std::size_t e = 0; e < one.size(); ++e)
+        ASSERT_TRUE(std::abs(factors[i * one.size() + e] - one[e]) <= 1e-13 * n ||
+                    (std::isnan(factors[i * one.size() + e]) && std::isnan(one[e])))
+            << "matrix " << i << ", n = " << n;
+    }
+    each[11] = -each[11];
+    EXPECT_THAT([&] { eval(linalg::cholesky(device_put(stack(each), mesh, P("x")))); },
+                testing::ThrowsMessage<LinAlgError>(testing::HasSubstr("11")));
+  }
+}
+
 TEST(Factor, cholesky_solve_solves) {
   for (const auto& layout : layouts_of_matrices()) {
     const auto a = positive_definite<std::complex<double>>(23, 3),

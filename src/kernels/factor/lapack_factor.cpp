@@ -1,6 +1,7 @@
 #include "kernels/factor/lapack.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -194,7 +195,15 @@ Breakdown cholesky(Dtype dtype, std::int64_t batch, std::int64_t n64, const void
     using T = decltype(zero);
     breakdown = share_batch(batch, n64 * n64, [&](std::int64_t begin, std::int64_t end) {
       Breakdown first;
+      std::unique_ptr<bool[]> hard;
+      if constexpr (!complex_type<T>)
+        if (n <= largest_small_factor && batch >= least_small_systems && n > 0) {
+          hard = std::make_unique<bool[]>(end - begin);
+          cholesky_of_small(dtype, end - begin, n, as<T>(a) + begin * n64 * n64, as<T>(l) + begin * n64 * n64,
+                            hard.get());
+        }
       for (std::int64_t i = begin; i < end && n > 0; ++i) {
+        if (hard && !hard[i - begin]) continue;
         std::int64_t bad_at = 0;
         if (!cholesky_one(n, as<T>(a) + i * n64 * n64, as<T>(l) + i * n64 * n64, bad_at) && !first.happened())
           first = {i, bad_at};

@@ -126,8 +126,7 @@ template <class T> Breakdown solve_all(std::int64_t batch, std::int64_t n, std::
   std::unique_ptr<bool[]> hard;
   if (rcond != nullptr) std::fill(rcond, rcond + batch, 1.0);
   if constexpr (!complex_type<T>) {
-    constexpr std::int64_t worthwhile = 4;  // systems that make a group of lanes worthwhile
-    if (n <= largest_small_system && k <= largest_small_system && batch >= worthwhile) {
+    if (n <= largest_small_system && k <= largest_small_system && batch >= least_small_systems) {
       hard = std::make_unique<bool[]>(batch);
       solve_small_systems(dtype_of<T>(), batch, n, k, a, b, x, hard.get());
       Magnitude all;

@@ -1,4 +1,4 @@
-// Gaussian elimination with partial pivoting on several small systems at once: system l of a group is in lane
+// Gaussian elimination with partial pivoting, and Cholesky, on several small systems at once: system l of a group is in lane
 // l of every vector.
 //
 //   a[i][j] of systems 0 1 2 ...      =>  lanes[(i * n + j) * width + 0 1 2 ...]
@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <memory>
 
@@ -18,6 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::int64_t line_bytes = 64;  // a group fills a cache line per element
 
@@ -90,6 +93,29 @@ template <class R> struct Group {
     for (int l = 0; l < width; ++l) hard[l] |= !(least[l] > far_apart * most[l]);
   }
 
+  // The factor takes the place of the lower triangle of a; a minor that is not safely positive makes a system hard.
+  void factor_cholesky() {
+    for (std::int64_t j = 0; j < n; ++j) {
+      R root[width];
+      for (int l = 0; l < width; ++l) {
+        const R minor = at(j, j)[l];
+        hard[l] |= !(minor >= std::numeric_limits<R>::min() && minor <= std::numeric_limits<R>::max());
+      }
+      const hn::ScalableTag<R> d;
+      for (int l = 0; l < width; l += static_cast<int>(hn::Lanes(d)))
+        hn::StoreU(hn::Sqrt(hn::LoadU(d, at(j, j) + l)), d, root + l);
+      std::copy_n(root, width, at(j, j));
+      for (std::int64_t i = j + 1; i < n; ++i)
+        for (int l = 0; l < width; ++l) at(i, j)[l] /= root[l];
+      for (std::int64_t i = j + 1; i < n; ++i)
+        for (std::int64_t c = j + 1; c <= i; ++c) {
+          const R *HWY_RESTRICT left = at(i, j), *HWY_RESTRICT right = at(c, j);
+          R* HWY_RESTRICT target = at(i, c);
+          for (int l = 0; l < width; ++l) target[l] -= left[l] * right[l];
+        }
+    }
+  }
+
   void substitute_back() {
     for (std::int64_t i = n; i-- > 0;)
       for (std::int64_t c = 0; c < k; ++c) {
@@ -115,16 +141,29 @@ void interleave(const R* HWY_RESTRICT from, std::int64_t systems, std::int64_t s
   }
 }
 
+// Aligned memory of `elements` groups of lanes.
+template <class R> class Lanes {
+ public:
+  explicit Lanes(std::int64_t elements)
+      : space_(static_cast<std::size_t>(elements + 1) * line_bytes), memory_(new std::byte[space_]) {
+    void* start = memory_.get();
+    data_ = static_cast<R*>(std::align(line_bytes, space_ - line_bytes, start, space_));
+  }
+  R* data() const { return data_; }
+
+ private:
+  std::size_t space_;
+  std::unique_ptr<std::byte[]> memory_;
+  R* data_;
+};
+
 template <class R> void solve_groups(std::int64_t batch, std::int64_t n, std::int64_t k, const R* a,
                                      const R* b, R* x, bool* hard) {
   constexpr int width = Group<R>::width;
-  const auto memory = std::make_unique<R[]>((n * n + n * k + 1) * width);
-  void* start = memory.get();
-  std::size_t space = ((n * n + n * k + 1) * width) * sizeof(R);
-  R* aligned = static_cast<R*>(std::align(line_bytes, ((n * n + n * k) * width) * sizeof(R), start, space));
+  const Lanes<R> lanes(n * n + n * k);
   for (std::int64_t first = 0; first < batch; first += width) {
     const std::int64_t systems = std::min<std::int64_t>(width, batch - first);
-    Group<R> group{n, k, aligned, aligned + n * n * width};
+    Group<R> group{n, k, lanes.data(), lanes.data() + n * n * width};
     interleave(a + first * n * n, systems, n * n, group.a);
     interleave(b + first * n * k, systems, n * k, group.b);
     group.eliminate();
@@ -137,6 +176,30 @@ template <class R> void solve_groups(std::int64_t batch, std::int64_t n, std::in
   }
 }
 
+template <class R>
+void cholesky_groups(std::int64_t batch, std::int64_t n, const R* a, R* factors, bool* hard) {
+  constexpr int width = Group<R>::width;
+  const Lanes<R> lanes(n * n);
+  for (std::int64_t first = 0; first < batch; first += width) {
+    const std::int64_t systems = std::min<std::int64_t>(width, batch - first);
+    Group<R> group{n, 0, lanes.data(), nullptr};
+    interleave(a + first * n * n, systems, n * n, group.a);
+    group.factor_cholesky();
+    for (std::int64_t l = 0; l < systems; ++l) {
+      hard[first + l] = group.hard[l];
+      R* HWY_RESTRICT result = factors + (first + l) * n * n;
+      for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < n; ++j) *result++ = j <= i ? group.at(i, j)[l] : R(0);
+    }
+  }
+}
+
+void CholeskyF32(std::int64_t batch, std::int64_t n, const float* a, float* factors, bool* hard) {
+  cholesky_groups(batch, n, a, factors, hard);
+}
+void CholeskyF64(std::int64_t batch, std::int64_t n, const double* a, double* factors, bool* hard) {
+  cholesky_groups(batch, n, a, factors, hard);
+}
 void SolveF32(std::int64_t batch, std::int64_t n, std::int64_t k, const float* a, const float* b, float* x,
               bool* hard) {
   solve_groups(batch, n, k, a, b, x, hard);
@@ -154,6 +217,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include "kernels/parallel.hpp"
 namespace tessera::kernels {
+HWY_EXPORT(CholeskyF32);
+HWY_EXPORT(CholeskyF64);
 HWY_EXPORT(SolveF32);
 HWY_EXPORT(SolveF64);
 
@@ -171,6 +236,14 @@ void solve_small_systems(Dtype dtype, std::int64_t batch, std::int64_t n, std::i
     else
       solve(double{}, HWY_DYNAMIC_DISPATCH(SolveF64));
   });
+}
+
+void cholesky_of_small(Dtype dtype, std::int64_t batch, std::int64_t n, const void* a, void* factors,
+                       bool* hard) {
+  if (dtype == float32) HWY_DYNAMIC_DISPATCH(CholeskyF32)
+  (batch, n, static_cast<const float*>(a), static_cast<float*>(factors), hard);
+  else HWY_DYNAMIC_DISPATCH(CholeskyF64)(batch, n, static_cast<const double*>(a),
+                                         static_cast<double*>(factors), hard);
 }
 }  // namespace tessera::kernels
 #endif
