@@ -41,8 +41,6 @@ def key_impl(key):
 
 def choice(key, a, shape=(), replace=True, p=None, axis=0):
     """Elements of a, or of range(a), with replacement or without, by probabilities p."""
-    if isinstance(a, int):
-        a = _core.arange_integers(0, a, 1, _core.int32)
     return _r.choice(key, a, shape, replace, p, axis)
 
 
