@@ -138,7 +138,8 @@ template <class T> class VectorSorter {
       std::copy_n(x, n, row);
       std::fill(row + n, row + padded(n), Limits::has_infinity ? Limits::infinity() : Limits::max());
       sort_by_vectors(row, reinterpret_cast<E*>(spare_.data()), padded(n));
-      order_.descending ? std::reverse_copy(row, row + n, out) : std::copy_n(row, n, out);
+      if (order_.descending) std::reverse(row, row + n);
+      std::copy_n(row, n, out);  // bytes: `out` may be of another type of the same size
       return;
     }
     if (out != x) std::memcpy(out, x, static_cast<std::size_t>(n) * sizeof(E));
