@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "base/text.hpp"
 #include "io/fault_point.hpp"
 #include "io/many.hpp"
+#include "types/other_memory.hpp"
 
 namespace tessera::io {
 namespace {
@@ -116,6 +118,26 @@ void File::read(void* out, std::int64_t bytes, std::int64_t offset) const {
            "it was cut short: copy or write it again");
     done += got;
   }
+}
+
+Buffer File::mapped(std::int64_t bytes, std::int64_t offset) const {
+  constexpr std::int64_t worth_it = 256 << 10;
+  if (descriptor_ < 0 || bytes < worth_it || offset + bytes > this->bytes()) return {};
+  const std::int64_t page = ::sysconf(_SC_PAGESIZE), before = offset % page;
+  const auto length = static_cast<std::size_t>(before + bytes);
+  void* const start = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, descriptor_, offset - before);
+  if (start == MAP_FAILED) return {};
+  Buffer buffer = Buffer::borrow(static_cast<std::byte*>(start) + before, static_cast<std::size_t>(bytes),
+                                 [start, length, bytes] {
+                                   ::munmap(start, length);
+                                   count_other_memory(-bytes, 0);
+                                 });
+  count_other_memory(bytes, 0);
+  std::vector<unsigned char> cached((length + static_cast<std::size_t>(page) - 1) /
+                                    static_cast<std::size_t>(page));
+  const bool is_cached = ::mincore(start, length, cached.data()) == 0 &&
+                         std::ranges::all_of(cached, [](unsigned char c) { return (c & 1) != 0; });
+  return is_cached ? buffer : Buffer();
 }
 
 void File::write(const void* in, std::int64_t bytes, std::int64_t offset) {
@@ -290,6 +312,11 @@ void read_box(const File& file, const DenseInFile& dense, const Box& box, std::b
     pending.push_back(offset);
   });
   flush();
+}
+
+Buffer mapped_box(const File& file, const DenseInFile& dense, const Box& box) {
+  const Runs runs = runs_of(dense, box);
+  return runs.count == 1 ? file.mapped(runs.bytes, runs.first) : Buffer();
 }
 
 void write_box(File& file, const DenseInFile& dense, const Box& box, const std::byte* in) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "types/box.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera::io {
 
@@ -45,6 +46,9 @@ class File {
   bool is_there() const { return descriptor_ >= 0; }  // false only after read_if_there
   std::int64_t bytes() const;
   void read(void* out, std::int64_t bytes, std::int64_t offset) const;  // all of it, or IoError
+  // The bytes where the system's cache has them, without a copy; nothing if it has not all of them or a copy
+  // costs as little. The process ends (SIGBUS) if it reads them after the file was cut short.
+  Buffer mapped(std::int64_t bytes, std::int64_t offset) const;
   void write(const void* in, std::int64_t bytes, std::int64_t offset);
   void resize(std::int64_t bytes);
   void sync();        // to the disk; network file systems report a full disk here
@@ -86,6 +90,7 @@ struct DenseInFile {
 // Reads or writes the box from or to dense memory. Neighbouring rows of a narrow box are read in one call,
 // including the gaps, if that is cheaper than a call per row.
 void read_box(const File&, const DenseInFile&, const Box&, std::byte* out);
+Buffer mapped_box(const File&, const DenseInFile&, const Box&);  // nothing if it is not one run
 void write_box(File&, const DenseInFile&, const Box&, const std::byte* in);
 // Whether the box is one run of bytes in the file; an empty box is.
 // The memory that reading a box takes besides the box: short runs are read with the gaps between them.

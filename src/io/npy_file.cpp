@@ -140,6 +140,13 @@ void read_npy_box(const File& file, const NpyHeader& header, const Box& box, std
   finish_npy_values(header, box_elements(box), out);
 }
 
+Buffer mapped_npy_box(const File& file, const NpyHeader& header, const Box& box) {
+  const auto width = static_cast<std::int64_t>(itemsize(header.dtype));
+  const bool is_as_in_memory = !header.swap_bytes && header.dtype != bool_ &&
+                               header.data_offset % width == 0 && (!header.fortran_order || box.size() < 2);
+  return is_as_in_memory ? mapped_box(file, {header.shape, width, header.data_offset}, box) : Buffer();
+}
+
 FileInfo npy_file_info(const NpyHeader& header) {
   return {header.shape, header.dtype,
           "npy " + std::to_string(header.major) + ".0, " +

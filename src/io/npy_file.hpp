@@ -13,6 +13,8 @@ NpyHeader read_npy_header(const File&, std::int64_t start, std::int64_t bytes);
 // Converts bytes from the file into values: this machine's byte order, bools of 0 and 1.
 void finish_npy_values(const NpyHeader&, std::int64_t elements, std::byte* values);
 void read_npy_box(const File&, const NpyHeader&, const Box&, std::byte* out);
+// The box as File::mapped gives it; nothing if its bytes are not the values in memory.
+Buffer mapped_npy_box(const File&, const NpyHeader&, const Box&);
 FileInfo npy_file_info(const NpyHeader&);
 
 }  // namespace tessera::io

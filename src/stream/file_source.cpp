@@ -134,6 +134,12 @@ void read_file(const FileParams& p, const std::string& call, const Box& box, std
   kernels::copy_strided(out, row_major_strides(box_shape(box)), all.data(), strides, box_shape(box), width);
 }
 
+Buffer mapped_file(const FileParams& p, const Box& box) {
+  const io::Selection part{p.start, p.step, p.count};
+  if (!p.source->mapped || is_empty(box) || !part.has_no_steps()) return {};
+  return p.source->mapped(part.span_of(box));
+}
+
 void read_places(const FileParams& p, const std::string& call, int dim, std::span<const std::int64_t> places,
                  const Box& given, std::byte* out) {
   constexpr std::int64_t rows_in_window = 16;

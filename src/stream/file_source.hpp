@@ -13,6 +13,7 @@
 
 #include "graph/op.hpp"
 #include "io/formats/part.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera::stream {
 
@@ -26,6 +27,8 @@ struct FileSource {
   std::function<std::int64_t(const Shape& box)> temporary_bytes;
   // Reads a box into dense memory; throws IoError on this rank alone, beginning with `call`.
   std::function<void(const std::string& call, const Box&, std::byte* out)> read;
+  // The box in the system's cache of files, for a short time; nothing if it has to be read. May be empty.
+  std::function<Buffer(const Box&)> mapped = {};
 };
 using FileSourcePtr = std::shared_ptr<const FileSource>;
 // Opens a file on this rank, the format by its contents: npy, HDF5 or netCDF-4, Zarr.
@@ -52,6 +55,8 @@ bool is_file(const Node&);
 Array record_file(FileParams);
 // Reads a box of the node's array, on this rank.
 void read_file(const FileParams&, const std::string& call, const Box&, std::byte* out);
+// The same without a copy; nothing if it has to be read.
+Buffer mapped_file(const FileParams&, const Box&);
 // Reads a box whose indices along the dim are these places, in any order; zeros for places below 0.
 // Neighbours are read together, with gaps that cost less than a call.
 void read_places(const FileParams&, const std::string& call, int dim, std::span<const std::int64_t> places,

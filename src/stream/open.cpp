@@ -52,6 +52,7 @@ FileSource npy_source(const std::string& call, const std::string& path, const st
   source.read = [file, header](const std::string&, const Box& box, std::byte* out) {
     io::read_npy_box(*file, header, box, out);
   };
+  source.mapped = [file, header](const Box& box) { return io::mapped_npy_box(*file, header, box); };
   return source;
 }
 

@@ -4,6 +4,10 @@
 #include <tessera/array/read.hpp>
 #include <tessera/runtime.hpp>
 
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
 #include "io/fault_point.hpp"
 #include "ops/build.hpp"
 
@@ -44,12 +48,16 @@ void Runner::start_reading(const Range& slab) {
     Box box = layout.local_box(shape, process_index());
     const auto bytes = box_elements(box) * static_cast<std::int64_t>(itemsize(cut.of.dtype()));
     box[dim] = {box[dim].start + slab.start, box[dim].stop + slab.start};
-    incoming_.push_back({cut.of, std::move(shape), layout, std::move(box),
-                         Buffer::allocate(static_cast<std::size_t>(bytes))});
+    Buffer buffer = mapped_file(cut.of.node()->params->as<FileParams>(), box);
+    const bool is_mapped = bool(buffer);
+    if (!is_mapped) buffer = Buffer::allocate(static_cast<std::size_t>(bytes));
+    incoming_.push_back({cut.of, std::move(shape), layout, std::move(box), std::move(buffer), is_mapped});
   }
+  if (std::ranges::all_of(incoming_, &Incoming::is_mapped)) return;
   reader_.start([this] {
     for (auto& part : incoming_)
-      read_file(part.of.node()->params->as<FileParams>(), call_, part.box, part.buffer.data());
+      if (!part.is_mapped)
+        read_file(part.of.node()->params->as<FileParams>(), call_, part.box, part.buffer.data());
   });
 }
 
@@ -57,9 +65,11 @@ std::vector<Array> Runner::leaves(const Range& slab) {
   team_.together([&] { reader_.wait(); });
   std::vector<Array> parts(cut_.size());
   std::size_t file = 0;
+  mapped_.clear();
   for (std::size_t i = 0; i < cut_.size(); ++i) {
     if (is_file(*cut_[i].of.node())) {
       auto& part = incoming_[file++];
+      if (part.is_mapped) mapped_.push_back(part.buffer);
       parts[i] = make_leaf({part.shape, part.of.dtype()}, part.layout, std::move(part.buffer), true);
     } else {
       parts[i] = part_of(cut_[i].of, cut_[i].dim, slab);
@@ -87,7 +97,22 @@ std::vector<Array> Runner::compute_slab(const std::vector<Array>& roots,
       at[static_cast<std::size_t>(target.dim)] = slab.start;
       target.sink->write(part, at);
     }
+  for (auto& value : values)
+    if (value.node()) value = kept(value);
   return values;
+}
+
+// A value that stays must not change with the file that its memory is mapped from.
+Array Runner::kept(const Array& value) const {
+  const auto& stored = *output_of(value).stored;
+  const std::byte* const data = stored.buffer.data();
+  if (std::ranges::none_of(mapped_, [&](const Buffer& file) {
+        return std::less_equal<>()(file.data(), data) && std::less<>()(data, file.data() + file.bytes());
+      }))
+    return value;
+  Buffer copy = Buffer::allocate(stored.buffer.bytes());
+  std::memcpy(copy.data(), data, copy.bytes());
+  return make_leaf(type_of(value), stored.layout, std::move(copy), true);
 }
 
 }  // namespace tessera::stream

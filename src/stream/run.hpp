@@ -35,8 +35,10 @@ class Runner : public Walker {
     Sharding layout;
     Box box;  // of this rank's block, in the file's array
     Buffer buffer;
+    bool is_mapped = false;
   };
   void start_reading(const Range& slab);
+  Array kept(const Array& value) const;
 
   const io::Team& team_;
   std::string call_;
@@ -45,7 +47,8 @@ class Runner : public Walker {
   std::vector<Range> ranges_;
   std::size_t next_ = 0;  // the slab to read next
   std::vector<Incoming> incoming_;
-  Background reader_;  // ends before what it fills
+  std::vector<Buffer> mapped_;  // parts of files of the slab that is computed
+  Background reader_;           // ends before what it fills
 };
 
 }  // namespace tessera::stream

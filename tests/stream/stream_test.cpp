@@ -382,6 +382,34 @@ TEST_F(Stream, a_full_disk_is_one_error_and_leaves_the_old_file) {
   EXPECT_EQ(io::load_npy(path("y.npy")).shape(), (Shape{3}));
 }
 
+// Slabs of a file in the system's cache are mapped, and computed from there.
+TEST_F(Stream, values_stay_when_their_file_changes) {
+  const Array x = numbers({500 * device_count() + 1, 100});
+  io::save_npy(path("x.npy"), x);
+  const auto file = io::open(path("x.npy"));
+  const std::string start(std::size_t{64} << 10, '\1');
+  const auto kept = io::compute({file, reshape(file, {-1, 10, 10}), max(file(slice(), slice(0, 1)), 1)});
+  const Array kept_of_one_slab = io::compute(file.part({slice(0, 500 * device_count())}));
+  comm::barrier(comm::world());
+  if (is_main_process())
+    std::fstream(path("x.npy"), std::ios::in | std::ios::out | std::ios::binary) << start;
+  comm::barrier(comm::world());
+  expect_near(kept[0], x, "the file");
+  expect_near(kept[1], reshape(x, {-1, 10, 10}), "reshaped");
+  expect_near(kept[2], x(slice(), 0), "a column");
+  expect_near(kept_of_one_slab, x(slice(0, 500 * device_count())), "one slab");
+}
+
+TEST_F(Stream, a_file_that_was_cut_short_is_an_error) {
+  io::save_npy(path("x.npy"), numbers({500 * device_count() + 1, 100}));
+  const auto file = io::open(path("x.npy"));
+  comm::barrier(comm::world());
+  if (is_main_process()) std::filesystem::resize_file(path("x.npy"), 300000);
+  comm::barrier(comm::world());
+  EXPECT_THAT(text_of_error<IoError>([&] { io::compute(sum(file)); }),
+              HasSubstr("ends after 300000 bytes, where"));
+}
+
 TEST_F(Stream, ranks_that_ask_for_different_programs_are_told) {
   if (device_count() == 1) return;
   io::save_npy(path("x.npy"), numbers({40, 5}));
