@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <set>
 
 #include "api/memory.hpp"
@@ -230,7 +231,7 @@ void choose_length(Stage& stage, const Room& room) {
     take(usable(room.slab));
     return;
   }
-  std::int64_t per_index = 1, chunk = 1;
+  std::int64_t per_index = 1, chunk = 1, target = 1;
   for (const auto& node : stage.graph.nodes)
     if (is_file(*node) && stage.roles.of.at(node.get()).kind == Role::slab) {
       const int dim = stage.dims->dim_in(stage.roles.dim_class, *node, 0);
@@ -241,11 +242,14 @@ void choose_length(Stage& stage, const Room& room) {
   for (const auto& wanted : stage.wanted) {
     const int dim = stage.dims->dim_in(stage.roles.dim_class, wanted.value);
     if (dim >= 0 && wanted.chunks && !wanted.chunks->extents.empty())
-      chunk = std::max(chunk, wanted.chunks->extents.at(static_cast<std::size_t>(dim)));
+      target = std::max(target, wanted.chunks->extents.at(static_cast<std::size_t>(dim)));
   }
+  const bool is_short =
+      static_cast<double>(chunk) * static_cast<double>(target) <= static_cast<double>(stage.extent);
+  const auto both = is_short ? std::lcm(chunk, target) : std::max(chunk, target);
   const auto ranks = static_cast<std::int64_t>(device_count());
   const auto rounded = [&](std::int64_t length) {
-    for (const auto unit : {chunk * ranks, chunk, ranks})
+    for (const auto unit : {both * ranks, both, target * ranks, target, ranks})
       if (length >= unit) return usable(length / unit * unit);
     return usable(length);
   };

@@ -64,6 +64,10 @@ class Search {
       const Open simple{simplified(open.values, numbers_, how), open.results};
       if (auto stages = in_some(simple, held, depth)) keep_better(best, std::move(*stages));
     }
+    const bool is_simple = best && fits(*best) && best->size() == 1 && !best->front().panels;
+    if (is_simple && depth + 1 < most_stages && moved(*best) > 3 * bytes_of_files(open))
+      if (auto stages = with_copy(open, held, depth); stages && 2 * moved(*stages) < moved(*best))
+        keep_better(best, std::move(*stages));
     return best;
   }
   const std::string& refusals() const { return refusals_; }
@@ -73,6 +77,12 @@ class Search {
  private:
   static bool are_same(const std::vector<Array>& a, const std::vector<Array>& b) {
     return std::ranges::equal(a, b, {}, id_of, id_of);
+  }
+  static std::int64_t bytes_of_files(const Open& open) {
+    std::int64_t bytes = 0;
+    for (const auto& node : collect(open.values, false).nodes)
+      if (is_file(*node)) bytes += Array(node, 0).nbytes();
+    return bytes;
   }
   std::optional<Stages> in_some(const Open& simple, std::int64_t held, int depth) {
     std::optional<Stages> best = in_one(simple, held, depth);
@@ -103,9 +113,20 @@ class Search {
     auto& stage = planned.stage;
     for (std::size_t i = 0; i < stage.wanted.size(); ++i) {
       if (const auto& spill = planned.outcomes[i].spill) stage.facts.bytes_spilled += spill->bytes();
-      if (planned.outcomes[i].result >= 0 && request_.is_stored)
-        stage.facts.bytes_written += stage.wanted[i].value.nbytes();
+      if (planned.outcomes[i].result < 0 || !request_.is_stored) continue;
+      const double bytes = static_cast<double>(stage.wanted[i].value.nbytes());
+      const double again = times_rewritten(stage, stage.wanted[i]);
+      stage.facts.bytes_written += static_cast<std::int64_t>((1 + again) * bytes);
+      stage.facts.bytes_read += static_cast<std::int64_t>(again * bytes);
     }
+  }
+  // How often a chunk is read and written again, for the slabs that share it with the first one.
+  static double times_rewritten(const Stage& stage, const Wanted& wanted) {
+    const int dim = stage.dims->dim_in(stage.roles.dim_class, wanted.value);
+    if (dim < 0 || !wanted.chunks || wanted.chunks->extents.empty() || stage.length >= stage.extent) return 0;
+    const auto chunk = std::min(wanted.chunks->extents[static_cast<std::size_t>(dim)], stage.extent);
+    const double slabs = static_cast<double>(chunk) / static_cast<double>(stage.length);
+    return stage.length % chunk == 0 ? 0 : chunk % stage.length == 0 ? slabs - 1 : slabs;
   }
 
   // A single stage for all of the values.
@@ -142,6 +163,11 @@ class Search {
 
   Room with(std::int64_t held) const { return {room_.bytes, room_.slab, held}; }
 
+  // The values that a stage leaves: results, and operands of further stages.
+  struct Frontier {
+    std::vector<Wanted> wanted;
+    std::vector<Outcome> outcomes;
+  };
   // A stage along the dim, and further ones for what is left.
   std::optional<Stages> in_several(const Open& open, const Graph& graph, const DimClasses& dims,
                                    const StreamableDim& candidate, std::int64_t held, int depth) {
@@ -151,6 +177,12 @@ class Search {
     const Roles roles = roles_in(part, own, own.of(*candidate.file, 0, candidate.dim));
     Frontier frontier = frontier_of(open, graph, roles);
     if (frontier.wanted.empty()) return std::nullopt;
+    return in_stages(open, graph, std::move(frontier), candidate, held, depth);
+  }
+
+  // A stage along the dim for the frontier, and further ones for the rest.
+  std::optional<Stages> in_stages(const Open& open, const Graph& graph, Frontier frontier,
+                                  const StreamableDim& candidate, std::int64_t held, int depth) {
     Graph first = collect(values_of(frontier.wanted), false);
     const DimClasses first_dims(first);
     if (!std::any_of(first.nodes.begin(), first.nodes.end(),
@@ -160,7 +192,7 @@ class Search {
     if (!first_roles.refusal.empty()) return std::nullopt;
     PlannedStage stage{stage_along(frontier.wanted, std::move(first), first_dims, std::move(first_roles),
                                    candidate.extent, with(held)),
-                       frontier.outcomes};
+                       std::move(frontier.outcomes)};
     if (stage.stage.facts.peak_bytes > room_.bytes) return std::nullopt;
     count_writes(stage);
     const Open rest = rest_of(open, graph, stage, held);
@@ -170,6 +202,23 @@ class Search {
     stages.push_back(std::move(stage));
     for (auto& s : *further) stages.push_back(std::move(s));
     return stages;
+  }
+
+  // A large file is copied first, to tiles of which slabs along any dim are long runs.
+  std::optional<Stages> with_copy(const Open& open, std::int64_t held, int depth) {
+    const Graph graph = collect(open.values, false);
+    std::optional<Stages> best;
+    for (const auto& node : graph.nodes) {
+      const Array file(node, 0);
+      if (!is_file(*node) || file.nbytes() <= room_.bytes) continue;
+      for (int d = 0; d < file.ndim(); ++d) {
+        const StreamableDim along{node.get(), d, file.shape()[static_cast<std::size_t>(d)]};
+        if (auto stages =
+                in_stages(open, graph, {{{file, true}}, {{-1, spill_of(file)}}}, along, held, depth))
+          keep_better(best, std::move(*stages));
+      }
+    }
+    return best;
   }
 
   // The result in panels, or a product below it, which is then in a temporary file.
@@ -245,10 +294,6 @@ class Search {
     });
   }
 
-  struct Frontier {
-    std::vector<Wanted> wanted;
-    std::vector<Outcome> outcomes;
-  };
   Frontier frontier_of(const Open& open, const Graph& graph, const Roles& roles) const {
     Frontier frontier;
     std::set<ValueId> known;

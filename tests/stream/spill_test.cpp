@@ -248,6 +248,26 @@ TEST_F(Spill, a_full_disk_is_one_error) {
   EXPECT_THAT(entries(), ElementsAre("x.npy"));
 }
 
+TEST_F(Spill, a_file_is_copied_to_tiles_where_slabs_would_read_it_many_times) {
+  const Array x = mixed({1201, 700});
+  const auto file = file_of(x);
+  const io::ComputeOptions options{.memory_limit = 900000};
+  const auto plan = io::explain_compute({median(file, 0)}, options);
+  EXPECT_EQ(plan.stages, 2) << to_string(plan);
+  EXPECT_EQ(plan.bytes_spilled, x.nbytes());
+  EXPECT_LE(plan.bytes_read, 2 * x.nbytes() + x.nbytes() / 4);
+  setenv("TMPDIR", folder_.c_str(), 1);
+  expect_near(io::compute(median(file, 0), options), median(x, 0), "median of columns");
+  unsetenv("TMPDIR");
+  const io::StoreOptions columns{.memory_limit = 900000, .chunks = {1201, 7}};
+  const auto stored = io::explain_store(path("y.zarr"), file * 2, columns);
+  EXPECT_EQ(stored.stages, 2) << to_string(stored);
+  EXPECT_EQ(stored.bytes_written, x.nbytes());
+  io::store(path("y.zarr"), file * 2, columns);
+  expect_near(io::load_zarr(path("y.zarr")), x * 2, "chunks of columns");
+  EXPECT_THAT(entries(), ElementsAre("x.npy", "y.zarr"));
+}
+
 TEST_F(Spill, tall_matrices_are_factored_by_blocks_of_rows) {
   const Array x = mixed({523, 5}) + sin(astype(reshape(arange(523 * 5), {523, 5}), float64));
   const auto file = file_of(x);
