@@ -55,8 +55,8 @@ std::vector<Array> host_call(const py::function& f, const std::vector<Value>& va
     const py::gil_scoped_acquire locked;
     try {
       call_python(*held, types, given, results);
-    } catch (py::error_already_set& error) {  // must not propagate while other locks are held
-      throw UserError(error.what());
+    } catch (const std::exception& error) {  // Python's must not propagate while other locks are held
+      throw UserError(error.what());  // a kind that every rank raises alike, after which the job goes on
     }
   };
   return record_host_call(std::make_shared<const HostFunction>(std::move(function)), arrays_of(values), types,

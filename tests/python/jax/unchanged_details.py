@@ -50,6 +50,46 @@ jax.jit(lambda a, b, c, d, unread: (a + c, (b.sum() + d)), donate_argnums=range(
 jax.jit(lambda x: x.sum(), donate_argnums=0)(given[1])
 print("donated what no result takes", [x.is_deleted() for x in given])
 
+# ---- places ----
+from jax.experimental.layout import Format, Layout
+from jax.experimental.shard_alike import shard_alike
+
+placed = jax.device_put(numbers, split)
+print("alike", [x.sharding for x in shard_alike(placed, numbers + 1)], [x.sharding for x in jax.jit(lambda x: shard_alike(x, jnp.arange(24.0)))(placed)])
+columns = jax.device_put(np.ones((24, 2)), Format(Layout((1, 0)), NamedSharding(mesh, P("x"))))
+print("layouts", columns.format.layout.major_to_minor, (columns + 1).format.layout.major_to_minor, jax.jit(lambda x: x * 2, out_shardings=columns.format)(columns).format == columns.format)
+print("layouts that do not fit", [told(f)[0].split()[0] for f in (lambda: jax.device_put(numbers, columns.format), lambda: jax.device_put(numbers, Format(Layout.AUTO, split)))])
+inner = jax.jit(lambda x: x * 2, out_shardings=split)
+print("nested", jax.jit(lambda x: inner(x))(numbers).sharding, jax.jit(lambda x: inner(x) + 1)(numbers).sharding)
+print("gradients go back", [x.devices() for x in jax.value_and_grad(lambda x: jax.device_put(x, jax.devices()[-1]))(jax.device_put(2.0, jax.devices()[0]))])
+print("shards", [s.data.committed for s in numbers.addressable_shards], {s.data.committed for s in placed.addressable_shards})
+print("wrong blocks", [told(f) for f in (lambda: jax.make_array_from_single_device_arrays((24,), split, [s.data for s in placed.addressable_shards], dtype="int32"),
+                                         lambda: jax.make_array_from_process_local_data(split, np.ones(24), (48,)))])
+if hasattr(jax, "set_mesh"):
+    with jax.set_mesh(mesh):
+        print("specs alone", [x.sharding for x in jax.jit(lambda x: (x, x.sum()), in_shardings=P("x"), out_shardings=(P("x"), P()))(np.ones(24, "f"))])
+
+
+# ---- functions of the program that fail ----
+def failing(x):
+    raise ValueError("no such number")
+
+
+for function in (failing, lambda x: np.ones(3)):  # the program goes on after each
+    for call in (lambda: jax.jit(lambda x: jax.pure_callback(function, x, x))(1.0), lambda: jax.pure_callback(function, jax.ShapeDtypeStruct((), "f"), 1.0),
+                 lambda: io_callback(function, jax.ShapeDtypeStruct((), "f"), 1.0, ordered=True)):
+        try:
+            jax.block_until_ready(call())
+        except jax.errors.JaxRuntimeError as error:
+            print("failed", function is not failing or "no such number" in str(error), jnp.sum(placed))
+
+def asked(x):
+    jax.debug.print("asked {}", x)
+    return x < 2
+
+
+print("conditions that print", told(lambda: lax.while_loop(asked, lambda x: x + 1, 0)), told(jax.jit(lambda x: lax.while_loop(asked, lambda x: x + 1, x)), 1))
+
 # ---- keys ----
 keys, others, chosen = jax.random.split(jax.random.key(0), 4), jax.random.split(jax.random.key(1), 4), jnp.arange(4) % 2 == 0
 print("equal keys", keys[0] == keys[0], keys == keys[1], keys != others)

@@ -2,7 +2,7 @@
 import jax
 from jax.tree_util import tree_flatten, tree_map, tree_structure
 
-from ._layouts import jax_sharding, results_shardings, spread
+from ._layouts import jax_sharding, of_format, results_shardings, spread
 from ._versions import row_major
 
 
@@ -56,12 +56,13 @@ class Compiled:
         self._types, self._tree = _types_of(args, kwargs), tree_structure((args, kwargs))
 
     def __call__(self, *args, **kwargs):
+        """Errors are worded as JAX's."""
         tree = tree_structure((args, kwargs))
         if tree != self._tree:
-            raise TypeError(f"a compiled function is called with the tree of arguments {tree}, and was compiled for {self._tree}")
-        for n, (found, wanted) in enumerate(zip(_types_of(args, kwargs), self._types)):
-            if found != wanted:
-                raise TypeError(f"leaf {n} of a compiled function's arguments is {_text(found)}, and the function was compiled for {_text(wanted)}")
+            raise TypeError(f"Function compiled with input pytree does not match the input pytree it was called with: {self._tree}, and now {tree}")
+        differ = [f"Argument {n} compiled with {_text(wanted)} and called with {_text(found)}" for n, (found, wanted) in enumerate(zip(_types_of(args, kwargs), self._types)) if found != wanted]
+        if differ:
+            raise TypeError("Argument types differ from the types for which this computation was compiled. The mismatches are:\n" + "\n".join(differ))
         return self._call(args, kwargs)
 
     @property
@@ -69,7 +70,7 @@ class Compiled:
         return self._tree
 
     def __getattr__(self, name):
-        return getattr(self._compiled, name)
+        return getattr(self._compiled if hasattr(self._compiled, name) else self._of_jax(), name)
 
 
 class CompiledOfJax(Compiled):
@@ -83,7 +84,7 @@ class CompiledOfJax(Compiled):
         avals, tree = tree_flatten(self._of_jax().out_info)
         inputs, found = self._compiled.input_shardings, self._compiled.output_shardings
         first, ndim = (inputs[0], len(self._types[0][0])) if inputs else (None, 0)
-        return tree.unflatten(results_shardings(found, avals, first, ndim, spread(self._out_shardings, self._of_jax().out_info)))
+        return tree.unflatten(results_shardings(found, avals, first, ndim, map(of_format, spread(self._out_shardings, self._of_jax().out_info))))
 
     output_formats = property(lambda self: tree_map(lambda a, s: row_major(len(a.shape), s), self._of_jax().out_info, self.output_shardings))
 
@@ -97,4 +98,4 @@ def _type_of(leaf):
 
 
 def _text(of):
-    return f"{of[1]}{list(of[0])}"
+    return f"{of[1]}[{','.join(map(str, of[0]))}]"

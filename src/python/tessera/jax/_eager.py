@@ -10,11 +10,12 @@ import types
 import weakref
 
 import jax
-from jax._src import core, dispatch, pjit
+from jax._src import api, core, dispatch, pjit
 from jax._src.lax import lax as lax_module
 
 from .. import _core
 from . import _layouts, _nans, _references as references, _values
+from ._arrays import _put
 from ._expand import described_beside
 from ._garbage import passed
 from ._interpret import Equation, apply, evaluate, has_rule
@@ -67,15 +68,15 @@ def run(primitive, args, params):
     described = described_beside(primitive)
     if described is not None:  # its results' types may depend on values
         return described(*[wrapped(_values.array_of(a), _aval(a)) for a in args], **params)
+    if primitive.name == "device_put":
+        results = _put_all(args, params)
+        return results if primitive.multiple_results else results[0]
     avals = [_aval(a) for a in args]
     operands = [_values.array_of(a) for a in args]
     place = calling_place()
     out_avals = _out_avals(primitive, avals, params)
     if primitive.name in ("jit", "pjit"):
         results = _call(params["jaxpr"], operands, place)
-    elif primitive.name == "device_put":
-        from ._arrays import _put
-        results = call_at(place, lambda: [_put(x, s) for x, s in zip(operands, _targets(params, len(operands)))], (), {})
     elif primitive.name in _callbacks or primitive.name in _callers and any(j.effects for j in core.jaxprs_in_params(params)):
         results = _now(lambda *operands: apply(primitive, operands, params, Equation(primitive.name, avals, out_avals, place)), operands, place)
     elif primitive.name in _loops:
@@ -96,8 +97,6 @@ def _own(result, operands):
 
 def _specs(name, params, args, results, avals):
     """The results' specs as they were written, each or None."""
-    if name == "device_put":
-        return map(_layouts.written_spec, _targets(params, len(results)))
     if name == "sharding_constraint":
         return [_layouts.written_spec(params["sharding"])]
     if name == "host_local_array_to_global_array":
@@ -108,9 +107,19 @@ def _specs(name, params, args, results, avals):
     return [_layouts.spec_of_first(first._spec, first.ndim, getattr(r, "sharding", None), a) for r, a in zip(results, avals)]
 
 
-def _targets(params, count):
-    given = params.get("devices", [params.get("device")] * count)
-    return [getattr(d, "sharding", d) for d in given]
+def _put_all(args, params):
+    place, operands = calling_place(), [_values.array_of(a) for a in args]
+    return [_put_there(place, x, _aval(a), given, operands) for x, a, given in zip(operands, args, params.get("devices", [params.get("device")] * len(args)))]
+
+
+def _put_there(place, x, aval, given, operands):
+    """One array where a sharding, a device or a Format says. What a Format says of the blocks' memory is shown again, and changes nothing."""
+    _layouts.check_concrete(given, f"input {aval.str_short()}")
+    target = _layouts.of_format(given)
+    put = wrapped(_own(call_at(place, _put, (x, target), {}), operands), _layouts.typed(aval, target), spec=_layouts.written_spec(target))
+    if type(put) is ShardedArray:
+        put._layout = _layouts.layout_of(given, x.ndim)
+    return put
 
 
 def _size_of(jaxpr):
@@ -125,7 +134,7 @@ def _size_of(jaxpr):
 def _call(jaxpr, operands, place):
     jaxpr = closed(jaxpr)
     if _size_of(jaxpr.jaxpr) <= _small:
-        return evaluate(jaxpr, *operands)
+        return call_at(place, evaluate, (jaxpr, *operands), {})
     return _run_program(id(jaxpr), jaxpr, lambda *leaves: tuple(evaluate(jaxpr, *leaves)), operands, place)
 
 
@@ -139,7 +148,7 @@ def _program_of(primitive, params, operands, avals, out_avals, place):
 def _now(function, operands, place):
     """A function that acts on more than its results: evaluated at once, whether these are asked for or not."""
     program = _core.JitFunction(lambda _, *leaves: tuple(function(*leaves)), None, None, [], [], set())
-    return list(call_at(place, program, [_core.zeros((), "int32"), *operands], {}))
+    return list(call_at(place, _values.evaluated, [program, _core.zeros((), "int32"), *operands], {}))
 
 
 def _run_program(key, kept, function, operands, place):
@@ -151,7 +160,7 @@ def _run_program(key, kept, function, operands, place):
     program = _programs[key][0]
     if not operands:
         return _now(function, [], place) if getattr(kept, "effects", None) else list(function())
-    return list(call_at(place, program, operands, {}))
+    return list(call_at(place, _values.evaluated, (program, *operands), {}))
 
 
 def _is_for_jax(primitive):
@@ -174,10 +183,7 @@ def _pjit_call(*args, **params):
 def _device_put(*args, **params):
     if not _takes(args):
         return _originals["device_put"](*args, **params)
-    place, targets = calling_place(), _targets(params, len(args))
-    from ._arrays import _put
-    arrays = [_values.array_of(x) for x in args]
-    return [wrapped(_own(call_at(place, _put, (x, s), {}), arrays), _layouts.typed(_aval(a), s), spec=_layouts.written_spec(s)) for x, a, s in zip(arrays, args, targets)]
+    return _put_all(args, params)
 
 
 def install():
@@ -191,8 +197,18 @@ def install():
     if hasattr(dispatch, "_batched_device_put_impl"):
         _originals["device_put"] = dispatch._batched_device_put_impl
         dispatch._batched_device_put_impl = _device_put
+    if hasattr(api, "_infer_src_sharding"):
+        api._infer_src_sharding = _infer_source(api._infer_src_sharding)
     lax_module.full = jax.lax.full = _full_there(lax_module.full)
     _install_shard_map()
+
+
+def _infer_source(original):
+    """From where device_put takes an array, which the gradient goes back to: JAX asks for the class of its own arrays there."""
+    def infer(src, x, *types):
+        value = x.to_concrete_value() if src is None and isinstance(x, core.Tracer) else x
+        return value.sharding if src is None and type(value) is ShardedArray and value.committed else original(src, x, *types)
+    return infer
 
 
 def _with_specs(results, specs):

@@ -18,6 +18,7 @@ from ._interpret import evaluate
 from ._nans import asked, check_call
 from ._references import HoldsReferences, is_reference
 from ._sharded import ShardedArray, wrapped
+from ._values import evaluated
 from ._versions import jax_jit, trace_context, trace_of
 
 Array = _core.Array
@@ -25,13 +26,15 @@ Array = _core.Array
 
 class _Results:
     """The tree of a program's results, and what else is known of them: part of the program."""
-    __slots__ = ("tree", "avals", "unflatten", "wrap", "are_plain", "kept", "first", "known")
+    __slots__ = ("tree", "avals", "unflatten", "wrap", "are_plain", "kept", "first", "known", "layouts")
 
-    def __init__(self, tree, avals, kept=(), written=None, first=None):
+    def __init__(self, tree, avals, kept=(), given=None, first=None):
         self.tree, self.avals, self.unflatten, self.kept = tree, avals, tree.unflatten, set(kept)
         self.wrap = wrapped if any(_values.is_key(a) for a in avals) else ShardedArray
         self.first = first
-        self.known = {None: written or [None] * len(avals)}  # spec of that argument -> the results'
+        self.known = {None: [None] * len(avals) if given is None else list(map(_layouts.written_spec, given))}  # spec of that argument -> the results'
+        layouts = [] if given is None else [_layouts.layout_of(g, len(a.shape)) for g, a in zip(given, avals)]
+        self.layouts = [(n, layout) for n, layout in enumerate(layouts) if layout is not None]
         self.are_plain = [not _values.is_key(a) and _note_of_type(a) is None and _layouts.typed_sharding_of(a) is None for a in avals]
 
     def specs(self, leaves, found):
@@ -60,6 +63,7 @@ class Jit:
         self._inlines = False  # a function that holds mutable references is JAX's own jit, whose call is evaluated here
         # A donated array's memory is overwritten, so that no copy is kept.
         self._array_of = _values.array_of if self._donated or self._donated_names else _values.array_of_argument
+        self._of_jax = None  # JAX's own jit of the function, and what that has traced
         self._wraps = wraps  # whether results are JAX's arrays: in programs that the runner runs
         functools.update_wrapper(self, fun, updated=())
 
@@ -72,7 +76,7 @@ class Jit:
             if program is None:
                 return self._inline(args, kwargs)
             try:
-                found = program.call_leaves(plain)
+                found = evaluated(program.call_leaves, plain)
             except HoldsReferences:
                 self._inlines = True
                 self.clear_cache()
@@ -81,7 +85,10 @@ class Jit:
         if not self._wraps:
             return results.unflatten(found[:-1])
         passed()
-        results = results.unflatten(map(results.wrap, found, results.avals, results.are_plain, results.specs(leaves, found)))
+        arrays = list(map(results.wrap, found, results.avals, results.are_plain, results.specs(leaves, found)))
+        for n, layout in results.layouts:
+            arrays[n]._layout = layout
+        results = results.unflatten(arrays)
         return check_call(self._fun, args, kwargs, results) if asked() else results
 
     def _called_again(self, args, kwargs):
@@ -91,9 +98,9 @@ class Jit:
         if program is None:
             return None, leaves
         try:
-            return program.call_leaves([leaf._plain for leaf in leaves]), leaves
+            return evaluated(program.call_leaves, [leaf._plain for leaf in leaves]), leaves
         except AttributeError:
-            return program.call_leaves(leaves), leaves
+            return evaluated(program.call_leaves, leaves), leaves
 
     def lower(self, *args, **kwargs):
         """The ops that are recorded for these arguments, or their types: as_text(), compile()."""
@@ -112,7 +119,10 @@ class Jit:
         return self._as_jax().eval_shape(*args, **kwargs)
 
     def _as_jax(self):
-        return jax_jit(self._fun, static_argnums=self._static_numbers or None, static_argnames=self._static_names or None)
+        if self._of_jax is None:
+            given = {"in_shardings": self._in_shardings, "out_shardings": self._out_shardings}
+            self._of_jax = jax_jit(self._fun, static_argnums=self._static_numbers or None, static_argnames=self._static_names or None, **{n: s for n, s in given.items() if s is not None})
+        return self._of_jax
 
     def _without_statics(self, args, kwargs):
         """The arguments that a compiled function takes."""
@@ -135,9 +145,7 @@ class Jit:
 
     # ---- inside of a trace of JAX, and with mutable references: JAX's own jit ----
     def _inline(self, args, kwargs):
-        if not hasattr(self, "_inner"):
-            self._inner = self._as_jax()
-        return self._inner(*args, **kwargs)
+        return self._as_jax()(*args, **kwargs)
 
     def _program(self, args, kwargs):
         if self._inlines or self._wraps and jax.config.jax_disable_jit:
@@ -191,15 +199,15 @@ class Jit:
                 raise HoldsReferences
             results = evaluate(jaxpr, *leaves)
             results = [_layouts.as_typed(r, a) for r, a in zip(results, jaxpr.out_avals)]
-            out_avals, written = jaxpr.out_avals, None
+            out_avals, spread = jaxpr.out_avals, None
             if out_shardings is not None:
                 spread = _layouts.spread(out_shardings, tree_unflatten(out_tree, list(range(len(results)))))
-                results, written = _constrained(results, spread), list(map(_layouts.written_spec, spread))
+                results = _constrained(results, spread)
                 out_avals = [_layouts.in_memory(a, s) for a, s in zip(out_avals, spread)]
-            first = _first_placed(jaxpr, leaves) if wraps and written is None else None
+            first = _first_placed(jaxpr, leaves) if wraps and spread is None else None
             if first is not None:
                 results = [_layouts.placed_by(r, leaves[first]) for r in results]
-            return (*results, _Results(out_tree, out_avals, _kept(jaxpr, donated) if wraps else (), written, first))
+            return (*results, _Results(out_tree, out_avals, _kept(jaxpr, donated) if wraps else (), spread, first))
 
         donated, wraps = self._leaf_numbers(args, kwargs), self._wraps
         return _core.JitFunction(program, self._leaf_shardings(args, kwargs), None, donated, [], set())

@@ -75,6 +75,40 @@ def _sharding(sharding):
     raise NotImplementedError(f"the sharding {sharding}: use a NamedSharding")
 
 
+def _is_format(given):
+    return type(given).__name__ == "Format"
+
+
+def of_format(given):
+    """The sharding of a Format of JAX, or what else was given: how a block lies in memory is tessera's, and the Format is only shown again."""
+    return given.sharding if _is_format(given) else given
+
+
+def in_the_mesh(given):
+    """A spec alone, as in the options of a jitted function, is one of the program's mesh; other shardings are what they are."""
+    if not isinstance(given, PartitionSpec):
+        return given
+    mesh = mesh_module.get_concrete_mesh()
+    if mesh is None or mesh.empty:
+        raise RuntimeError(f"jit requires a non-empty mesh in context for the spec {given}: set one by jax.set_mesh(mesh), or give a NamedSharding")
+    return NamedSharding(mesh, given)
+
+
+def layout_of(given, ndim):
+    """The layout that a Format names, for arrays to show; None where it leaves that to the compiler, or names no Format."""
+    layout = given.layout if _is_format(given) else None
+    if not hasattr(layout, "check_compatible_aval"):
+        return None
+    layout.check_compatible_aval((0,) * ndim)
+    return layout
+
+
+def check_concrete(given, what):
+    """JAX's error of a Format that leaves to the compiler how or where blocks lie, where there is no compiler to choose."""
+    if _is_format(given) and (given.layout is not None or given.sharding is not None) and (given.sharding is None or type(given.layout).__name__ == "AutoLayoutSingleton"):
+        raise ValueError(f"sharding and layout in `Layout` instance should be concrete. Got layout: {given} for {what}")
+
+
 def sharding_of(sharding):
     """A sharding, or device, of JAX or of tessera; None stays None."""
     if sharding is None or isinstance(sharding, _core.Sharding):
@@ -83,15 +117,17 @@ def sharding_of(sharding):
         return _core.SingleDeviceSharding(_core.devices()[sharding.id])
     if _space is not None and isinstance(sharding, _space):
         return None
-    if type(sharding).__name__ == "Format":  # how a block lies in memory is tessera's
+    if _is_format(sharding):
         return sharding_of(sharding.sharding)
+    if isinstance(sharding, PartitionSpec):
+        return _sharding(in_the_mesh(sharding))
     if isinstance(getattr(sharding, "mesh", None), jax.sharding.AbstractMesh):  # what it stands for depends on the program's mesh
         return _sharding.__wrapped__(sharding)
     return _sharding(sharding)
 
 
 def _is_sharding(s):
-    return s is None or isinstance(s, (jax.sharding.Sharding, _core.Sharding, jax.Device)) or type(s).__name__ == "Format"
+    return s is None or isinstance(s, (jax.sharding.Sharding, _core.Sharding, jax.Device, PartitionSpec)) or _is_format(s)
 
 
 def spread(given, tree):
@@ -135,7 +171,7 @@ def _brief(sharding, spec=None):
 
 def written_spec(sharding):
     """The spec of a sharding of JAX, as it was written; None of all others, and where it leaves a dim free."""
-    sharding = sharding.sharding if type(sharding).__name__ == "Format" else sharding
+    sharding = in_the_mesh(of_format(sharding))
     return sharding.spec if isinstance(sharding, NamedSharding) and not has_free_dims(sharding) else None
 
 

@@ -23,6 +23,7 @@ class ShardedArray(jax.Array):
         self.__tessera_array__, self.aval = x, aval
         self._plain = x if is_plain else None  # where x says all of it: neither weakly typed nor of a type with a sharding
         self._spec = spec  # as the program has written it
+        self._layout = None  # likewise: of a Format
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -36,7 +37,7 @@ class ShardedArray(jax.Array):
     is_fully_replicated = property(lambda self: not self.committed or self.__tessera_array__.is_fully_replicated and not _layouts.unreduced_axes(_layouts.typed_sharding_of(self.aval)))
     is_fully_addressable = property(lambda self: True)
     device = property(lambda self: self.sharding if len(self.sharding.device_set) > 1 else next(iter(self.sharding.device_set)))
-    format = property(lambda self: row_major(self.ndim, self.sharding))
+    format = property(lambda self: row_major(self.ndim, self.sharding, self._layout))
     __numpy_dtype__ = property(lambda self: self.dtype)
 
     @property
@@ -54,6 +55,8 @@ class ShardedArray(jax.Array):
             shown, whole = self.sharding, ShardedArray(x, aval_of(x))
             zeros = ShardedArray(_core.device_put_leaf(_core.zeros(x.shape, x.dtype), x.sharding), whole.aval)
             return [_Shard(s._device, s.index, s.replica_id, whole if _layouts.is_first_along(shown, axes, s.device) else zeros) for s in whole.addressable_shards]
+        if _layouts.is_one_process["yes"] and not self.committed:
+            return [_Shard(_core.devices()[0], (slice(None),) * self.ndim, 0, self)]
         if _layouts.is_one_process["yes"]:
             return [_Shard(device, index_of(index, x.shape), x.sharding.replica_id(x.shape, device), self)
                     for device, index in x.sharding.devices_indices_map(x.shape).items()]
@@ -65,7 +68,7 @@ class ShardedArray(jax.Array):
         return self.addressable_shards[index].data
 
     def block_until_ready(self):
-        _values.alive(self.__tessera_array__, self.aval).block_until_ready()
+        _values.evaluated(_values.alive(self.__tessera_array__, self.aval).block_until_ready)
         return self
 
     def is_ready(self):
@@ -187,6 +190,8 @@ class _Shard:
 
     @property
     def data(self):
+        if not self._array.committed:
+            return self._array
         if self._data is None:  # a block of the array, on that device
             self._data = _core.device_put_leaf(self._array.__tessera_array__[tuple(self.index)], _core.SingleDeviceSharding(self._device))
         return wrapped(self._data, None)

@@ -169,7 +169,14 @@ def stand_in(leaf):
     return _core.device_put_leaf(zeros, _layouts.sharding_of(sharding)) if of_mesh else zeros
 
 
+def evaluated(compute, *args):
+    """compute(*args); where a callback of the program has failed in it, JAX's error, which packages wait for."""
+    try:
+        return compute(*args)
+    except _core.errors.UserError as error:
+        raise jax.errors.JaxRuntimeError(str(error)) if type(error) is _core.errors.UserError else error from None
+
+
 def to_numpy(x):
     """The whole value on every rank. Collective."""
-    host = _create._as_numpy(x._host())
-    return host
+    return _create._as_numpy(evaluated(x._host))

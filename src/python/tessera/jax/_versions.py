@@ -75,12 +75,12 @@ def allow_uneven():
         pjit.pjit_check_aval_sharding = lambda *args, **options: check(*args, **{**options, "allow_uneven_sharding": True})
 
 
-def row_major(ndim, sharding):
-    """JAX's words for an array whose blocks lie row by row; None in versions that have none."""
+def row_major(ndim, sharding, written=None):
+    """JAX's words for an array whose blocks lie row by row, or as the program has written it; None in versions that have none."""
     from jax.experimental import layout
     if not hasattr(layout, "Format"):
         return None
-    return layout.Format(layout.Layout(tuple(range(ndim)), tiling=()), sharding)
+    return layout.Format(layout.Layout(tuple(range(ndim)), tiling=()) if written is None else written, sharding)
 
 
 def is_literal(variable):

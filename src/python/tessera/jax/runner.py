@@ -35,6 +35,7 @@ def _jit_replaced(fun=None, /, **options):
 
 def _make_array_from_callback(shape, sharding, data_callback, dtype=None, **_):
     """Every rank's block by the callback. Blocks that are arrays of all ranks are asked for by all of them, block by block."""
+    _layouts.check_concrete(sharding, "jax.make_array_from_callback")
     shape, layout = tuple(shape), _layouts.sharding_of(sharding)
     of_block = lambda index: data_callback(_sharded.index_of(index, shape))  # noqa: E731
     if _layouts.is_one_process["yes"]:
@@ -57,20 +58,35 @@ def _host(block, dtype=None):
     return block.astype(jax.dtypes.canonicalize_dtype(dtype or block.dtype), copy=False)
 
 
+_of_one_process = jax.make_array_from_process_local_data
+
+
 def _make_array_from_process_local_data(sharding, local_data, global_shape=None):
     if _layouts.is_one_process["yes"]:  # one process: its data are all of the array
-        return jax.device_put(local_data, sharding)
+        return _of_one_process(sharding, local_data, global_shape)
     return _sharded.wrapped(_core.make_array_from_process_local_data(_layouts.sharding_of(sharding), _host(local_data), global_shape), None, spec=_layouts.written_spec(sharding))
 
 
-def _make_array_from_single_device_arrays(shape, sharding, arrays, **_):
+def _make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None):
     """One block per device: this rank gives the one that stands at its own. Blocks of one place that are partial sums are added."""
+    _check_blocks(arrays, dtype)
     by_index, plain = {}, _layouts.without_unreduced(sharding)
     for array, (_, index) in zip(arrays, plain.addressable_devices_indices_map(tuple(shape)).items()):
         at = _bounds(index, shape)
         by_index[at] = _host(by_index[at]) + _host(array) if plain is not sharding and at in by_index else array
     made = _make_array_from_callback(shape, plain, lambda index: by_index[_bounds(index, shape)])
     return made if plain is sharding else jax.device_put(made, sharding)
+
+
+def _check_blocks(arrays, dtype):
+    """JAX's errors of blocks that cannot be one device's."""
+    for array in arrays:
+        if isinstance(array, jax.Array) and len(array.sharding.device_set) > 1:
+            raise ValueError("When making an array from single-device arrays the input arrays must have one shard each. An argument array had "
+                             f"{len(array.sharding.device_set)} shard(s).")
+        if dtype is not None and array.dtype != dtype:
+            raise ValueError("If `dtype` is provided to `jax.make_array_from_single_device_arrays`, it must match the dtype of the addressable shards. "
+                             f"Got dtype={dtype} and a block of {array.dtype}.")
 
 
 def _bounds(index, shape):
@@ -95,7 +111,7 @@ def _device_get(tree):
 
 
 def _block_until_ready(tree):
-    _core.eval_leaves([_values.array_of(x) for x in jax.tree_util.tree_leaves(tree) if _sharded.is_ours(x)])
+    _values.evaluated(_core.eval_leaves, [_values.array_of(x) for x in jax.tree_util.tree_leaves(tree) if _sharded.is_ours(x)])
     return tree
 
 

@@ -131,7 +131,7 @@ def convert_element_type(x, new_dtype, eqn, **_):
     return c.astype(x, to)
 
 
-@rule("copy", "copy_p", "optimization_barrier", "stop_gradient", "pvary", "pbroadcast_invariant", "reduced_vary_cast", "reduced_vary_cast_p", "xla_metadata_value", "shard_alike", "name", "tie_in", "tie", "layout_constraint")
+@rule("copy", "copy_p", "optimization_barrier", "stop_gradient", "pvary", "pbroadcast_invariant", "reduced_vary_cast", "reduced_vary_cast_p", "xla_metadata_value", "name", "tie_in", "tie", "layout_constraint")
 def same(*operands, **_):
     return list(operands)
 

@@ -5,14 +5,27 @@ from jax._src.interpreters import mlir
 from ... import _core as c
 from .._interpret import evaluate, rule
 from .._versions import jax_jit
+from .place import placed
 
 
 def _call(*operands, jaxpr=None, call_jaxpr=None, fun_jaxpr=None, call=None, **_):
     return evaluate(next(j for j in (jaxpr, call_jaxpr, fun_jaxpr, call) if j is not None), *operands)
 
 
-rule("jit", "pjit", "closed_call", "core_call", "xla_call", "custom_vjp_call_jaxpr", "core_closed_call", "custom_jvp_call_jaxpr", "call",
+rule("closed_call", "core_call", "xla_call", "custom_vjp_call_jaxpr", "core_closed_call", "custom_jvp_call_jaxpr", "call",
      "composite", "remat_opt", "custom_vmap_call", "compute_on", "eval_jaxpr", "custom_dce_call")(_call)
+
+
+@rule("jit", "pjit")
+def jit(*operands, jaxpr, in_shardings=(), out_shardings=(), **_):
+    """A jitted function within another. Its own shardings hold there, too."""
+    return _placed(evaluate(jaxpr, *_placed(operands, in_shardings)), out_shardings)
+
+
+def _placed(arrays, shardings):
+    if not any(hasattr(s, "spec") for s in shardings):
+        return list(arrays)
+    return [placed(x, s) if hasattr(s, "spec") else x for x, s in zip(arrays, shardings)]
 
 
 @rule("checkpoint", "remat", "remat2")

@@ -31,14 +31,19 @@ def while_(*operands, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, **_):
         return []
     condition = lambda state: evaluate(cond_jaxpr, *for_cond, *state)[0]  # noqa: E731
     body = lambda state: tuple(evaluate(body_jaxpr, *for_body, *state))  # noqa: E731
-    if not closed(cond_jaxpr).jaxpr.outvars[0].aval.shape:
+    is_mapped, acts = bool(closed(cond_jaxpr).jaxpr.outvars[0].aval.shape), bool(closed(cond_jaxpr).jaxpr.effects)
+    if not is_mapped and not acts:
         return list(c.control.while_loop(condition, body, tuple(init), in_program=True))
 
-    def of_those_that_go_on(state):
-        goes_on = condition(state)
-        return tuple(c.where(_as_wide(goes_on, new), new, old) for new, old in zip(body(state), state))
+    def step(state):
+        """The condition of the next step is a part of the state: it prints once, and says which examples go on."""
+        goes_on, *old = state
+        new = body(old)
+        if is_mapped:
+            new = tuple(c.where(_as_wide(goes_on, n), n, o) for n, o in zip(new, old))
+        return (condition(new), *new)
 
-    return list(c.control.while_loop(lambda state: c.any(condition(state)), of_those_that_go_on, tuple(init), in_program=True))
+    return list(c.control.while_loop(lambda state: c.any(state[0]), step, (condition(init), *init), in_program=True))[1:]
 
 
 def _as_wide(flags, x):

@@ -1,4 +1,6 @@
 """Primitives that say where arrays are."""
+import math
+
 from jax.sharding import NamedSharding
 
 from ... import _core as c
@@ -8,19 +10,29 @@ from .._interpret import rule
 
 @rule("sharding_constraint", "mesh_cast")
 def sharding_constraint(x, sharding=None, dst_sharding=None, **_):
-    return _placed(x, sharding if sharding is not None else dst_sharding)
+    return placed(x, sharding if sharding is not None else dst_sharding)
 
 
 @rule("reshard")
 def reshard(x, dst_sharding, concrete_mesh=None, **_):
     """To axes none of which is explicit, as at the end of explicit_axes, it says nothing."""
-    return _placed(x, dst_sharding) if _layouts.has_explicit_axes(dst_sharding.mesh) else x
+    return placed(x, dst_sharding) if _layouts.has_explicit_axes(dst_sharding.mesh) else x
 
 
-def _placed(x, sharding):
+def placed(x, sharding):
     if sharding is None or _layouts.has_free_dims(sharding):
         return x  # what a free dim has to be is left to the planner
     return c.with_sharding_constraint_leaf(x, _layouts.sharding_of(sharding))
+
+
+@rule("shard_alike")
+def shard_alike(x, y, **_):
+    """Both as the one of them lies that has the smaller blocks."""
+    placed = [v.sharding for v in (x, y) if v.committed]
+    if not placed:
+        return [x, y]
+    sharding = min(placed, key=lambda s: math.prod(s.shard_shape(x.shape)))
+    return [c.with_sharding_constraint_leaf(v, sharding) for v in (x, y)]
 
 
 @rule("device_put")
@@ -40,7 +52,7 @@ def _put(x, target):
 @rule("host_local_array_to_global_array")
 def host_local_array_to_global_array(x, global_mesh, pspec):
     """In one process all of the array is local."""
-    return _placed(x, NamedSharding(global_mesh, pspec))
+    return placed(x, NamedSharding(global_mesh, pspec))
 
 
 @rule("copy_to_host_async", "global_array_to_host_local_array", "stage")
