@@ -35,7 +35,8 @@ modules = ("lax_test", "lax_numpy_test", "lax_numpy_operators_test", "lax_numpy_
            "custom_linear_solve_test", "polynomial_test", "sparse_bcoo_bcsr_test", "ode_test", "lobpcg_test")
 # Files whose tests call jax.jit and the like themselves: only the runner stands behind those.
 modules_of_the_runner = ("jet_test", "stax_test", "optimizers_test", "custom_root_test", "cholesky_update_test", "experimental_rnn_test", "batching_test", "sparsify_test",
-                         "generated_fun_test", "random_impl_test", "qdwh_test", "scaled_dot_test")
+                         "generated_fun_test", "random_impl_test", "qdwh_test", "scaled_dot_test", "checkify_test", "tree_util_test", "custom_api_test", "api_test", "python_callback_test",
+                         "array_test", "layout_test", "linalg_sharding_test", "multi_device_test", "pjit_test", "pmap_test", "shard_alike_test", "shard_map_test")
 
 
 def whole(tree):

@@ -139,7 +139,8 @@ if hasattr(jax, "shard_map"):
     sums = []
     print("blocks", told(lambda: sums.append(of_blocks(numbers))), sums)
     looks = jax.shard_map(lambda block: (print("block", block), lax.psum(block, "x"))[1], mesh=mesh, in_specs=P("x"), out_specs=P())
-    print("a body that prints", told(looks, numbers), looks(numbers))
+    print("named", jax.shard_map(failing, mesh=mesh, in_specs=P(), out_specs=P()).__name__ if hasattr(jax, "shard_map") else failing.__name__)
+print("a body that prints", told(looks, numbers), looks(numbers))
 print("examples", told(jax.pmap(lambda x: jax.debug.print("example {}", x)), jnp.arange(float(jax.device_count()))))
 
 

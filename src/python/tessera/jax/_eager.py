@@ -242,6 +242,7 @@ def _install_shard_map():
         jitted = jax.jit(mapped)
         looks = []
 
+        @functools.wraps(f, updated=())
         def call(*args):
             if looks or not core.trace_state_clean() or not _takes(jax.tree_util.tree_leaves(args)):
                 return mapped(*args)

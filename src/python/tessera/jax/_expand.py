@@ -5,12 +5,12 @@ import sys
 import jax
 
 from .. import _core
-from ._interpret import evaluate
 from ._versions import jax_jit
 
 
 @functools.lru_cache(maxsize=512)
-def _jaxpr(function, avals, x64):
+def jaxpr_of(function, avals, x64):
+    """A function of JAX, traced for these types. The function must be the same object for the same meaning."""
     types = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in avals]
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         return jax.make_jaxpr(function)(*types)
@@ -62,10 +62,3 @@ def described_beside(primitive):
         if hasattr(module, f"_{primitive.name}_impl"):
             return getattr(module, f"_{primitive.name}_impl")
     return None
-
-
-def expand(function, avals, operands):
-    """The results of a function of JAX on arrays: traced for these types, which evaluate as any other program. The function must be
-    the same object for the same meaning."""
-    key = tuple((tuple(a.shape), a.dtype) for a in avals)
-    return evaluate(_jaxpr(function, key, jax.config.jax_enable_x64), *operands)

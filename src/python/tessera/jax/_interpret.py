@@ -5,16 +5,16 @@ several results. It records ops; nothing is computed here.
 """
 import inspect
 
+import jax
+
 from . import _values
+from ._expand import jaxpr_of, lowering_of, meaning_of
 from ._lines import call_at, text_of
 from ._systems import solved, systems
+from ._values import NotCarried, refuse  # noqa: F401  rules refuse
 from ._versions import closed, is_literal, lowered, makes_references, user_frame, without_references
 
 _rules = {}
-
-
-class NotCarried(NotImplementedError):
-    """A primitive, or one of its options, that has no counterpart."""
 
 
 def rule(*names):
@@ -36,11 +36,6 @@ def has_rule(name):
     """Whether a primitive has a rule, or a reason not to have one."""
     from .rules.left_out import reasons
     return name in _rules or name in reasons
-
-
-def refuse(what):
-    """Raises the error of what cannot be carried; the line is added where the equation is known."""
-    raise NotCarried(what)
 
 
 class Equation:
@@ -69,8 +64,6 @@ def apply(primitive, operands, params, equation):
 
 def _by_its_own_function(primitive, equation):
     """A package's own primitive, by the function of jax.numpy that it says is its meaning, or by its lowering to StableHLO."""
-    from ._expand import lowering_of, meaning_of
-
     def run(*operands, **params):
         jaxpr = meaning_of(primitive, equation.in_avals, params)
         program = None if jaxpr is not None else lowering_of(primitive, equation.in_avals, params)
@@ -95,6 +88,11 @@ def evaluate(jaxpr, *operands):
     """The results of a closed jaxpr on arrays, as a list."""
     jaxpr = without_high(jaxpr)
     return evaluate_equations(jaxpr.jaxpr, jaxpr.consts, *operands)
+
+
+def expand(function, avals, operands):
+    """The results of a function of JAX on arrays of these types; the same object for the same meaning."""
+    return evaluate(jaxpr_of(function, tuple((tuple(a.shape), a.dtype) for a in avals), jax.config.jax_enable_x64), *operands)
 
 
 def evaluate_equations(jaxpr, consts, *operands):

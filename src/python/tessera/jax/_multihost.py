@@ -52,8 +52,7 @@ def assert_equal(in_tree, fail_message=""):
 
 
 def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
-    from .runner import _make_array_from_process_local_data
-    return _by_spec(lambda x, sharding: x if _is_global(x) else _make_array_from_process_local_data(sharding, _host(x)), local_inputs, global_mesh, pspecs)
+    return _by_spec(lambda x, sharding: x if _is_global(x) else jax.make_array_from_process_local_data(sharding, _host(x)), local_inputs, global_mesh, pspecs)
 
 
 def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):

@@ -55,8 +55,8 @@ class ShardedArray(jax.Array):
             shown, whole = self.sharding, ShardedArray(x, aval_of(x))
             zeros = ShardedArray(_core.device_put_leaf(_core.zeros(x.shape, x.dtype), x.sharding), whole.aval)
             return [_Shard(s._device, s.index, s.replica_id, whole if _layouts.is_first_along(shown, axes, s.device) else zeros) for s in whole.addressable_shards]
-        if _layouts.is_one_process["yes"] and not self.committed:
-            return [_Shard(_core.devices()[0], (slice(None),) * self.ndim, 0, self)]
+        if _layouts.is_one_process["yes"] and not x.committed and x.is_fully_replicated:  # on JAX's first device, and free to go elsewhere
+            return [_Shard(_core.devices()[0], (slice(None),) * self.ndim, 0, self, x)]
         if _layouts.is_one_process["yes"]:
             return [_Shard(device, index_of(index, x.shape), x.sharding.replica_id(x.shape, device), self)
                     for device, index in x.sharding.devices_indices_map(x.shape).items()]
@@ -190,8 +190,6 @@ class _Shard:
 
     @property
     def data(self):
-        if not self._array.committed:
-            return self._array
         if self._data is None:  # a block of the array, on that device
             self._data = _core.device_put_leaf(self._array.__tessera_array__[tuple(self.index)], _core.SingleDeviceSharding(self._device))
         return wrapped(self._data, None)

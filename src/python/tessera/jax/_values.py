@@ -7,7 +7,17 @@ import numpy as np
 from jax._src import core, dtypes
 
 from .. import _core, _create
+from . import _layouts
 from .._primitives import like as number_like  # noqa: F401
+
+
+class NotCarried(NotImplementedError):
+    """A primitive, or one of its options, that has no counterpart."""
+
+
+def refuse(what):
+    """Raises the error of what cannot be carried; the line is added where the equation is known."""
+    raise NotCarried(what)
 
 
 @functools.lru_cache(maxsize=None)
@@ -22,7 +32,6 @@ def dtype(of):
     """NumPy's dtype as tessera's."""
     name = np.dtype(of).name
     if name in _accelerators_only or name.startswith(("float8_", "float6_", "float4_")):
-        from ._interpret import refuse
         refuse(f"the dtype {name}, which serves accelerators")
     return _dtype_named(name)
 
@@ -162,7 +171,6 @@ def stand_in(leaf):
     """An array of the type that a leaf only names: zeros, which nobody computes."""
     if not isinstance(leaf, (jax.ShapeDtypeStruct, core.ShapedArray)):
         return leaf
-    from . import _layouts
     zeros = _core.zeros(shape_of(leaf), dtype_of(leaf))
     sharding = getattr(leaf, "sharding", None)
     of_mesh = isinstance(sharding, jax.sharding.NamedSharding) and not isinstance(sharding.mesh, jax.sharding.AbstractMesh)

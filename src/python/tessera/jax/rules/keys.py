@@ -6,8 +6,7 @@ import jax
 import numpy as np
 
 from ... import _core as c
-from .._expand import expand
-from .._interpret import evaluate, refuse, rule
+from .._interpret import evaluate, expand, refuse, rule
 from .._values import number_like
 
 

@@ -5,8 +5,7 @@ import jax
 
 from ... import _core as c
 from ...fft import fftn, ifftn, irfftn, rfftn
-from .._expand import expand
-from .._interpret import refuse, rule
+from .._interpret import expand, refuse, rule
 from .._values import number_like
 from .arithmetic import is_complex
 

@@ -6,8 +6,7 @@ import jax
 
 from ... import _core as c
 from ..._primitives import contract
-from .._expand import expand
-from .._interpret import refuse, rule
+from .._interpret import expand, refuse, rule
 from .._values import dtype
 
 

@@ -4,8 +4,7 @@ import functools
 from jax._src.lax import special
 
 from ... import _core as c
-from .._expand import expand
-from .._interpret import rule
+from .._interpret import expand, rule
 
 
 def _register(name, op):
