@@ -50,8 +50,8 @@ Breakdown svd(Dtype, std::int64_t batch, std::int64_t m, std::int64_t n, bool fu
 inline constexpr std::int64_t largest_small_system = 32, largest_small_factor = 16, least_small_systems = 4;
 void solve_small_systems(Dtype, std::int64_t batch, std::int64_t n, std::int64_t k, const void* a,
                          const void* b, void* x, bool* hard);
-// The lower factors of small real matrices, on one thread. `hard` marks those that are not finite or not safely
-// positive: their factors are not set.
+// The lower factors of small real matrices, on one thread. `hard` marks those that are not finite or not
+// safely positive: their factors are not set.
 void cholesky_of_small(Dtype, std::int64_t batch, std::int64_t n, const void* a, void* factors, bool* hard);
 
 }  // namespace tessera::kernels

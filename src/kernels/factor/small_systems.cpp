@@ -1,5 +1,5 @@
-// Gaussian elimination with partial pivoting, and Cholesky, on several small systems at once: system l of a group is in lane
-// l of every vector.
+// Gaussian elimination with partial pivoting, and Cholesky, on several small systems at once: system l of a
+// group is in lane l of every vector.
 //
 //   a[i][j] of systems 0 1 2 ...      =>  lanes[(i * n + j) * width + 0 1 2 ...]
 #include "kernels/targets.hpp"
@@ -93,7 +93,8 @@ template <class R> struct Group {
     for (int l = 0; l < width; ++l) hard[l] |= !(least[l] > far_apart * most[l]);
   }
 
-  // The factor takes the place of the lower triangle of a; a minor that is not safely positive makes a system hard.
+  // The factor takes the place of the lower triangle of a; a minor that is not safely positive makes a system
+  // hard.
   void factor_cholesky() {
     for (std::int64_t j = 0; j < n; ++j) {
       R root[width];

@@ -30,7 +30,7 @@ void read_keys(Dtype, const void* row, std::int64_t n, SortOrder, void* keys);
 // from another: all become 0 and the same NaN.
 void write_elements(Dtype, const void* keys, std::int64_t n, SortOrder, void* row);
 
-// Elements of a row that are equal in order but may differ in bits, as they lie in the row: its zeros and NaNs.
+// Elements of a row that are equal in order but may differ in bits, as they lie in the row: zeros and NaNs.
 template <class T> struct Alike { std::vector<T> zeros, nans; };
 // Whether NaN, -0 or an infinity is among n elements.
 template <class T> bool has_alike_or_infinity(const T* x, std::int64_t n) {
@@ -58,7 +58,7 @@ template <class T> Alike<T> alike_of(const T* x, std::int64_t n) {
   }
   return alike;
 }
-// Writes them to their places in the sorted row, of which the first `count` elements are those that are not NaN.
+// Writes them to their places in the sorted row, whose first `count` elements are those that are not NaN.
 template <class T> void put_alike(const Alike<T>& alike, SortOrder order, std::int64_t count, T* row) {
   if (!alike.zeros.empty()) {
     T* const first = order.descending ? std::lower_bound(row, row + count, T(0), std::greater<T>())

@@ -96,7 +96,7 @@ template <class Work> void for_rows(std::int64_t rows, std::size_t row_bytes, Wo
     share(rows, worth_a_thread(static_cast<std::int64_t>(row_bytes)), work);
 }
 
-// Up to it merges are quicker than Highway's sort, which takes as long for a few numbers as for 1 KiB of them.
+// Up to it merges are quicker than Highway's sort, which takes as long for a few numbers as for 1 KiB.
 template <class T> constexpr std::int64_t short_row = sizeof(T) == 4 ? 512 : 96;
 
 // Whether rows of n elements are sorted by vectors. A row for several threads is sorted by digits.
