@@ -8,9 +8,10 @@ namespace {
 
 using A = const Array&;
 
+double value(const Array& x) { return item<double>(x); }
+Array d(double x) { return full({}, x, float64); }
+
 TEST(Special, outside_of_their_domains) {
-  const auto value = [](const Array& x) { return item<double>(x); };
-  const auto d = [](double x) { return full({}, x, float64); };
   EXPECT_TRUE(std::isnan(value(igamma(d(-1), 2.0))));
   EXPECT_EQ(value(igamma(d(2), INFINITY)), 1);
   EXPECT_EQ(value(igammac(d(2), 0.0)), 1);
@@ -24,6 +25,17 @@ TEST(Special, outside_of_their_domains) {
   EXPECT_TRUE(std::isnan(value(polygamma(d(1.5), 2.0))));
   EXPECT_EQ(value(i0(d(800))), INFINITY);
   EXPECT_EQ(value(grad([](const Array& x) { return i1(x); })(d(0))), 0.5);
+}
+// Values by mpmath with 60 digits: 20,000 terms of the series, or of the continued fraction, do not reach them.
+TEST(Special, incomplete_gamma_of_large_a) {
+  EXPECT_NEAR(value(igamma(d(1e8), 1e8)), 0.50001329807601411987, 1e-15);
+  EXPECT_NEAR(value(igammac(d(1e8), 1.0001e8)), 0.15865525352820118643, 1e-15);
+  EXPECT_NEAR(value(igamma(d(1e8), 9.9945e7)) / 1.8884803860431212051e-8, 1, 1e-13);
+  EXPECT_NEAR(value(igammac(d(20000.5), 20500.)) / 2.2802542822277472013e-4, 1, 1e-14);
+  EXPECT_DOUBLE_EQ(value(igamma(d(1e30), 1e30)), 0.5);
+  EXPECT_NEAR(item<float>(igamma(full({}, 1e8, float32), 1e8f)), 0.50001329f, 1e-7f);
+  const double by_a = value(grad([](const Array& a) { return igamma(a, 1e8); })(d(1e8)));
+  EXPECT_NEAR(by_a / -3.98942280733884579e-5, 1, 1e-10);
 }
 
 TEST(Parts, of_numbers) { EXPECT_TRUE(item<bool>(signbit(full({}, -0.0)))); }
