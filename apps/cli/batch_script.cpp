@@ -91,30 +91,27 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 // The signal is sent to this shell only (B:), which forwards it; launchers send it to every rank. A trap
-// interrupts `wait`; a further `wait` for an ended process returns 127.
+// interrupts `wait`; bash keeps the status of an ended process for further ones.
 std::string command(const BatchOrder& order, const JobEnvironment& place) {
   return joined(place.launcher) + " " + joined(order.words) +
          " &\nranks=$!\n"
          "trap 'warned=1; kill -USR1 $ranks 2>/dev/null' USR1   # every rank: save, and end with status " +
          std::to_string(tessera::status_preempted) +
          "\n"
-         "trap 'kill -TERM $ranks 2>/dev/null' TERM\n"
-         "wait $ranks; status=$?\n"
-         "while [ $status -gt 128 ]; do   # a trap cuts a wait short\n"
-         "  wait $ranks 2>/dev/null; again=$?\n"
-         "  [ $again = 127 ] && break\n"
-         "  status=$again\n"
-         "done\n";
+         "trap 'warned=; kill -TERM $ranks 2>/dev/null' TERM   # scancel: the end\n"
+         "while kill -0 $ranks 2>/dev/null; do wait $ranks; done   # a trap cuts a wait short\n"
+         "wait $ranks; status=$?\n";
 }
 
 std::string ending(const BatchOrder& order) {
   if (order.no_requeue) return "exit $status\n";
-  return "if [ $status = " + std::to_string(tessera::status_preempted) +
-         " ] && [ -n \"${warned:-}\" ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 100 ]; then   # not after "
-         "scancel\n"
-         "  echo \"saved before the end of its time; job $SLURM_JOB_ID goes back into the queue\"\n"
-         "  scontrol requeue \"$SLURM_JOB_ID\" && exit 0\n"
-         "fi\n"
+  return "case $status in " + std::to_string(tessera::status_preempted) +
+         "|143)   # 143: srun ended a rank that had saved and left after the others\n"
+         "  if [ -n \"${warned:-}\" ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 100 ]; then\n"
+         "    echo \"saved before the end of its time; job $SLURM_JOB_ID goes back into the queue\"\n"
+         "    scontrol requeue \"$SLURM_JOB_ID\" && exit 0\n"
+         "  fi\n"
+         "esac\n"
          "exit $status\n";
 }
 

@@ -115,7 +115,7 @@ TEST(batch_script, quotes_words_and_settings_for_the_shell) {
 }
 
 TEST(batch_script, starts_a_job_again_that_saved) {
-  EXPECT_THAT(batch_script(heat(), here), HasSubstr("if [ $status = 85 ]"));
+  EXPECT_THAT(batch_script(heat(), here), HasSubstr("case $status in 85|143)"));
   auto once = heat();
   once.no_requeue = true;
   EXPECT_THAT(batch_script(once, here), AllOf(Not(HasSubstr("scontrol")), HasSubstr("--no-requeue\n")));

@@ -117,6 +117,10 @@ def a_job_that_fails(_):
     job = submit("-n", 2, "--time", "5", "sh", "-c", "exit 74")
     wait_for_state(job, "FAILED")
     expect(fact(job, "ExitCode") == "74:0" and fact(job, "Restarts") == "0", "the program's status is lost")
+    for signal in (9, 11, 15):
+        job = submit("-n", 2, "--time", "5", "sh", "-c", f"kill -{signal} $$")
+        wait_for_state(job, "FAILED", 30)
+        expect(fact(job, "Restarts") == "0", "a job that a signal ended began again")
 
 
 @scenario
