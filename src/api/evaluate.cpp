@@ -11,7 +11,7 @@
 
 #include <tessera/runtime.hpp>
 #include "api/failures.hpp"
-#include "api/known_values.hpp"
+#include "api/learned_values.hpp"
 #include "api/memory.hpp"
 #include "api/preemption.hpp"
 #include "base/log.hpp"

@@ -1,4 +1,4 @@
-#include "api/known_values.hpp"
+#include "api/learned_values.hpp"
 
 #include <algorithm>
 #include <map>

@@ -30,7 +30,7 @@ std::vector<float> counted(std::int64_t n, float by = 1, float plus = 0) {
 }
 Array on_part(std::int64_t n) { return device_put(arange(n, float32), part(), P("x")); }
 
-TEST(KnownValues, evaluated_by_its_own_ranks_alone_is_read_by_all) {
+TEST(LearnedValues, evaluated_by_its_own_ranks_alone_is_read_by_all) {
   for (const std::int64_t n : {8, 7}) {
     const Array y = on_part(n) * 2;
     eval_on_part(y);
@@ -39,7 +39,7 @@ TEST(KnownValues, evaluated_by_its_own_ranks_alone_is_read_by_all) {
   }
 }
 
-TEST(KnownValues, whatever_else_is_read_and_whoever_has_evaluated_it) {
+TEST(LearnedValues, whatever_else_is_read_and_whoever_has_evaluated_it) {
   const Array x = on_part(7), y = x * 2, z = y + 1, other = x * 3;
   eval_on_part(y);
   eval(other);
@@ -50,7 +50,7 @@ TEST(KnownValues, whatever_else_is_read_and_whoever_has_evaluated_it) {
   EXPECT_EQ(to_vector<float>(z), counted(7, 2, 1));
 }
 
-TEST(KnownValues, requested_together_with_a_value_of_all_ranks) {
+TEST(LearnedValues, requested_together_with_a_value_of_all_ranks) {
   const Array y = on_part(6) * 2, w = device_put(arange(5, float32), everybody(), P("w")) + 1;
   eval_on_part(y);
   eval(y, w);
@@ -58,7 +58,7 @@ TEST(KnownValues, requested_together_with_a_value_of_all_ranks) {
   EXPECT_EQ(to_vector<float>(y), counted(6, 2));
 }
 
-TEST(KnownValues, of_several_parts_are_learned_in_one_exchange) {
+TEST(LearnedValues, of_several_parts_are_learned_in_one_exchange) {
   auto rest = devices();
   if (rest.size() > 1) rest.erase(rest.begin());
   const Mesh first({devices()[0].id}, {"x"});
@@ -73,7 +73,7 @@ TEST(KnownValues, of_several_parts_are_learned_in_one_exchange) {
   EXPECT_EQ(to_vector<float>(joined), counted(7, 3, 1));
 }
 
-TEST(KnownValues, in_a_loop_of_steps_on_the_part) {
+TEST(LearnedValues, in_a_loop_of_steps_on_the_part) {
   Array x = on_part(7);
   for (int step = 0; step < 12; ++step) {
     x = x + 1;
@@ -84,7 +84,7 @@ TEST(KnownValues, in_a_loop_of_steps_on_the_part) {
   }
 }
 
-TEST(KnownValues, as_arguments_of_compiled_functions) {
+TEST(LearnedValues, as_arguments_of_compiled_functions) {
   const Array y = on_part(7) * 2;
   eval_on_part(y);
   const auto f = jit([](const Array& a, const Array& b) { return device_put(a, everybody(), P("w")) + b; });
@@ -92,13 +92,13 @@ TEST(KnownValues, as_arguments_of_compiled_functions) {
   EXPECT_EQ(to_vector<float>(f(y + 1, arange(7, float32) * 2)), counted(7, 4, 1));
 }
 
-TEST(KnownValues, that_have_failed_raise_on_all_ranks) {
+TEST(LearnedValues, that_have_failed_raise_on_all_ranks) {
   const Array bad = linalg::cholesky(device_put(eye(8) * -1, part(), P("x")));
   EXPECT_EQ(test::error_or<LinAlgError>("", [&] { eval_on_part(bad); }).empty(), !is_member());
   EXPECT_THAT(test::error_or<LinAlgError>("", [&] { to_host(bad); }), testing::HasSubstr("cholesky"));
 }
 
-TEST(KnownValues, that_a_compiled_function_captures_are_to_be_arguments) {
+TEST(LearnedValues, that_a_compiled_function_captures_are_to_be_arguments) {
   if (device_count() == 1) GTEST_SKIP() << "one rank agrees with itself";
   const Array y = on_part(7) * 2;
   eval_on_part(y);
@@ -109,7 +109,7 @@ TEST(KnownValues, that_a_compiled_function_captures_are_to_be_arguments) {
   EXPECT_EQ(to_vector<float>(jit(f)(arange(7, float32) + 1)), counted(7, 3, 1)) << "all ranks know it now";
 }
 
-TEST(KnownValues, do_not_hide_that_ranks_do_different_things) {
+TEST(LearnedValues, do_not_hide_that_ranks_do_different_things) {
   if (device_count() == 1) GTEST_SKIP() << "one rank agrees with itself";
   const Array y = on_part(7) * 2;
   eval_on_part(y);
