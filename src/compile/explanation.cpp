@@ -56,7 +56,7 @@ struct SameBitsShare {
   double seconds = 0;
 
   void count(const Instruction& i) {
-    if (i.as<KernelCall>() == nullptr && i.as<CommunicatingCall>() == nullptr) return;
+    if (!i.is<KernelCall>() && !i.is<CommunicatingCall>() && !i.is<FusedChain>()) return;
     const TreeStep step = tree_step(*i.op);
     if (step == TreeStep::root) return;  // its nodes are counted
     ++(step == TreeStep::none ? others : trees);

@@ -247,8 +247,9 @@ class Fuser {
   void end_in_reduction(int n) {
     const auto& instruction = program_.instructions[n];
     const auto* kernel = instruction.as<KernelCall>();
-    if (kernel == nullptr || !reduction_of(*instruction.op, *kernel->params)) return;
+    if (kernel == nullptr || instruction.inputs.empty()) return;
     const int v = instruction.inputs[0];
+    if (!reduction_of(*instruction.op, *kernel->params, value(v).type.shape)) return;
     const int p = uses_.producer[v];
     if (p < 0 || owner_[p] != p || uses_.is_output[v]) return;
     const auto& readers = uses_.consumers[v];
@@ -260,8 +261,9 @@ class Fuser {
   Instruction reduced_chain(int n, int root) const {
     const auto& reduce = program_.instructions[n];
     Instruction fused = chain_of(root);
-    const auto reduction = *reduction_of(*reduce.op, *reduce.as<KernelCall>()->params);
-    fused.as<FusedChain>()->reduction = {reduce.inputs[0], reduction.dims, reduction.kind};
+    const int v = reduce.inputs[0];
+    const auto reduction = *reduction_of(*reduce.op, *reduce.as<KernelCall>()->params, value(v).type.shape);
+    fused.as<FusedChain>()->reduction = {v, reduction.dims, reduction.kind, reduction.tree};
     fused.outputs = reduce.outputs;
     fused.op = reduce.op;
     fused.where = reduce.where;

@@ -55,6 +55,7 @@ struct FusedChain {
     int value;  // the chain's result
     std::vector<int> dims;
     ReduceKind kind;
+    std::optional<TreePart> tree = {};  // over the one dim
   };
   // An operand, or a view's source, produced by a RemapMove with `leaves_own`: elements on this rank are read
   // from the sources, all others from the received data.

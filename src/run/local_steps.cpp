@@ -98,7 +98,10 @@ class FusedStep final : public Step {
         output_(i.outputs[0]),
         local_(context.local(output_)),
         reduction_(chain.reduction) {
-    shape_ = (reduction_ ? context.local(reduction_->value) : local_).tile.shape();
+    const Tile& chain_tile = (reduction_ ? context.local(reduction_->value) : local_).tile;
+    shape_ = chain_tile.shape();
+    if (reduction_ && reduction_->tree && shape_.elements() > 0)
+      first_of_line_ = chain_tile.box[reduction_->dims[0]].start;
     inputs_.resize(inputs_.size() - chain.sources);
     std::vector<Dtype> operands;
     for (const int v : inputs_) operands.push_back(add_input(context.local(v).tile));
@@ -125,6 +128,10 @@ class FusedStep final : public Step {
     if (!reduction_) return kernels::run_fused(program_, shape_, operands_, std::span(&out, 1));
     if (shape_.elements() == 0)
       return kernels::fill_identity(reduction_->kind, local_.tile.dtype, out, local_.tile.elements());
+    if (reduction_->tree)
+      return kernels::run_fused_tree(
+          program_, shape_, operands_,
+          {reduction_->kind, reduction_->dims[0], first_of_line_, *reduction_->tree}, out);
     kernels::run_fused_reduce(program_, shape_, operands_, reduction_->kind, reduction_->dims, out);
   }
 
@@ -165,6 +172,7 @@ class FusedStep final : public Step {
   };
   std::vector<View> views_;
   std::optional<FusedChain::Reduction> reduction_;
+  std::int64_t first_of_line_ = 0;  // position of this rank's block in the dim of a tree
 };
 
 }  // namespace

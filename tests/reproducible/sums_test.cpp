@@ -24,6 +24,33 @@ void expect_layout_free(const F& f, const Array& x, const std::string& what, int
   }
 }
 
+// A chain's results are summed while they are in the cache, in blocks.
+TEST(Sums, of_a_chain_are_those_of_its_stored_result) {
+  std::mt19937 random(7);
+  const std::vector<Shape> large{{300001},   {3, 100003},   {100003, 3},
+                                 {70, 5000}, {7, 900, 133}, {2, 2, 1100, 70}};
+  for (const Shape& shape : large)
+    for (const Dtype dtype : {float32, complex128}) {
+      const Array x = astype(random::normal(random::key(3), shape), dtype);
+      const auto chain = [](const Array& a) { return a * a * 0.5f + a; };
+      for (int d = 0; d < shape.ndim(); ++d) {
+        const auto expected = [&] {
+          const ReproducibleScope scope;
+          const Array stored = chain(x);
+          eval(stored);
+          return bits_of(sum(stored, {d}));
+        }();
+        for (int round = 0; round < 3; ++round) {
+          const Array placed = device_put(x, random_sharding(random, random_mesh(random), x.ndim()));
+          const ReproducibleScope scope;
+          EXPECT_SAME_BITS(
+              bits_of(sum(chain(placed), {d})), expected,
+              to_string(shape) + " along " + std::to_string(d) + " " + text_of(placed.sharding()));
+        }
+      }
+    }
+}
+
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all{
       {1},      {2},        {7},         {1000},     {4099},     {3, 5}, {64, 64}, {1001, 3}, {3, 1001},

@@ -74,4 +74,16 @@ class FusedBlock {
 void run_fused_reduce(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs,
                       ReduceKind kind, const std::vector<int>& axes, std::byte* out);
 
+// The same with a sum or product as a tree over positions of one dim (kernels/reduce/tree.hpp), of a block
+// that begins at position `first`. The result has the block's shape with part.rows in this dim, or is without
+// it.
+struct FusedTree {
+  ReduceKind kind;
+  int dim;
+  std::int64_t first;
+  TreePart part;
+};
+void run_fused_tree(const FusedProgram&, const Shape& shape, std::span<const FusedOperand> inputs,
+                    const FusedTree&, std::byte* out);
+
 }  // namespace tessera::kernels

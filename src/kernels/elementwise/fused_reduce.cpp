@@ -4,6 +4,7 @@
 
 #include "base/thresholds.hpp"
 #include "kernels/elementwise/fused.hpp"
+#include "kernels/elementwise/fused/blocks.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/reduce/pairwise_cascade.hpp"
@@ -30,12 +31,9 @@ class FusedReduce {
         out_(out),
         reduced_(shape.size(), false) {
     for (const int axis : axes) reduced_[axis] = true;
-    const auto n = static_cast<int>(program.inputs.size());
-    const int r = program.outputs.at(0);
-    chain_dtype_ = r < n ? program.inputs[r].dtype : program.steps[r - n].out;
+    chain_dtype_ = output_dtype(program);
     result_dtype_ = reduce_result(kind, chain_dtype_);
-    dense_.assign(shape.size(), 1);
-    for (std::size_t d = shape.size(); d-- > 1;) dense_[d - 1] = dense_[d] * shape[d];
+    dense_ = dense_strides(shape);
     choose_block();
     shortcut_ = sums_squares()              ? Shortcut::squares
                 : is_extreme_without_nan()  ? Shortcut::numbers
@@ -266,23 +264,8 @@ class FusedReduce {
 
   void reduce_block(const Extents& at, std::byte* block_values, std::byte* partial) const {
     if (shortcut_ != Shortcut::none) return reduce_directly(at, partial);
-    std::vector<FusedOperand> operands;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (!inputs_[i].parts.empty()) {
-        operands.push_back({nullptr, {}, inputs_[i].parts, at});
-        continue;
-      }
-      const std::span<const std::int64_t> strides =
-          inputs_[i].strides.empty() ? std::span<const std::int64_t>(dense_) : inputs_[i].strides;
-      std::int64_t offset = 0;
-      for (std::size_t d = 0; d < at.size(); ++d) offset += at[d] * strides[d];
-      operands.push_back(
-          {inputs_[i].data + offset * static_cast<std::int64_t>(itemsize(program_.inputs[i].dtype)),
-           strides});
-    }
     const Shape extents(block_at(at));
-    std::byte* values[] = {block_values};
-    run_fused(program_, extents, operands, values);
+    run_block(program_, inputs_, dense_, at, extents, block_values);
     reduce(kind_, chain_dtype_, block_values, extents, axes_, partial);
   }
 
@@ -306,12 +289,7 @@ class FusedReduce {
 void run_fused_reduce(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs,
                       ReduceKind kind, const std::vector<int>& axes, std::byte* out) {
   // An empty operand has no blocks; reduce() returns the identity.
-  if (shape.elements() == 0) {
-    const auto n = program.inputs.size();
-    const auto r = static_cast<std::size_t>(program.outputs.at(0));
-    return reduce(kind, r < n ? program.inputs[r].dtype : program.steps[r - n].out, nullptr, shape, axes,
-                  out);
-  }
+  if (shape.elements() == 0) return reduce(kind, output_dtype(program), nullptr, shape, axes, out);
   FusedReduce(program, shape, inputs, kind, axes, out).run();
 }
 

@@ -181,8 +181,8 @@ Array extremum(const OpDef& op, const Operand& x, const Axes& axes, bool keepdim
 
 }  // namespace
 
-std::optional<Reduction> reduction_of(const OpDef& op, const Params& params) {
-  if (kernel_of(op) != kernel) return std::nullopt;
+std::optional<Reduction> reduction_of(const OpDef& op, const Params& params, const Shape& whole) {
+  if (kernel_of(op) != kernel) return tree_reduction_of(op, params, whole);
   return Reduction{kind_of(op), params.as<ReduceParams>().dims};
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "graph/op.hpp"
+#include "types/reduce_kind.hpp"
 
 namespace tessera {
 
@@ -19,8 +20,10 @@ struct ReduceParams {
 struct Reduction {
   ReduceKind kind;
   std::vector<int> dims;
+  std::optional<TreePart> tree = {};
 };
-// nullopt unless the record is one of sum, prod, max, min, any, all.
-std::optional<Reduction> reduction_of(const OpDef&, const Params&);
+// Of an operand of shape `whole`. nullopt unless the record is one of sum, prod, max, min, any, all, or a part
+// of a tree that reads the operand.
+std::optional<Reduction> reduction_of(const OpDef&, const Params&, const Shape& whole);
 
 }  // namespace tessera

@@ -180,6 +180,18 @@ TreeStep tree_step(const OpDef& op) {
   return rule != nullptr && rule->place == place_tree ? TreeStep::whole : TreeStep::none;
 }
 
+std::optional<Reduction> tree_reduction_of(const OpDef& op, const Params& params, const Shape& whole) {
+  if (&op == &nodes_op) {
+    const auto& p = params.as<TreeParams>();
+    return Reduction{p.kind, {p.dim}, TreePart{p.end_of_leaves, p.rows}};
+  }
+  if (tree_step(op) != TreeStep::whole) return std::nullopt;
+  const bool is_product = std::get<PlacementRule>(op.sharding).rule == &product_rule;
+  return Reduction{is_product ? ReduceKind::prod : ReduceKind::sum,
+                   {dim_of(params)},
+                   TreePart{end_of_leaves(params, whole)}};
+}
+
 std::vector<Array> tree_instead(const OpDef& tree, const ReduceParams& p, const Array& x) {
   if (!is_inexact(x.dtype()) || p.dims.empty()) return {};
   auto order = p.dims;
