@@ -22,8 +22,8 @@ struct Reduction {
   std::vector<int> dims;
   std::optional<TreePart> tree = {};
 };
-// Of an operand of shape `whole`. nullopt unless the record is one of sum, prod, max, min, any, all, or a part
-// of a tree that reads the operand.
+// The reduction of an operand of shape `whole`. nullopt unless the record is one of sum, prod, max, min, any,
+// all, or a part of a tree that reads the operand.
 std::optional<Reduction> reduction_of(const OpDef&, const Params&, const Shape& whole);
 
 }  // namespace tessera

@@ -15,7 +15,7 @@ OpDef tree_record(OpDef own, const char* name, ReduceKind);
 // everything on one rank.
 enum class TreeStep { none, nodes, root, whole };
 TreeStep tree_step(const OpDef&);
-// Of the nodes of a block or of everything on one rank; nullopt for other ops.
+// The reduction of steps `nodes` and `whole`; nullopt for other ops.
 std::optional<Reduction> tree_reduction_of(const OpDef&, const Params&, const Shape& whole);
 
 }  // namespace tessera
