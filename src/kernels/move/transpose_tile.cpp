@@ -43,6 +43,20 @@ template <> inline constexpr std::int64_t item_bytes<Item16> = 16;
 template <class T, bool streaming>
 HWY_INLINE void turn_block(const Plane& plane, std::int64_t i, std::int64_t j) {
   constexpr std::int64_t item = item_bytes<T>, lanes = 16 / item, side = line_bytes / item;
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  if constexpr (item == 4 || item == 8) {  // without the square
+    std::byte* const to = plane.dst + i * plane.dst_stride + j * item;
+    const auto store = [&](std::int64_t row, auto line) HWY_ATTR {
+      T* const at = reinterpret_cast<T*>(to + row * plane.dst_stride);
+      if constexpr (streaming)
+        hn::Stream(line, hn::Full512<T>(), at);
+      else
+        hn::StoreU(line, hn::Full512<T>(), at);
+    };
+    return turn_lines<T, static_cast<std::size_t>(side)>(plane.src + j * plane.src_stride + i * item,
+                                                         plane.src_stride, store);
+  }
+#endif
   alignas(64) std::byte square[side * line_bytes];
   const std::byte* src = plane.src + j * plane.src_stride + i * item;
   for (std::int64_t row = 0; row < side; row += lanes)
@@ -77,6 +91,7 @@ template <class T> HWY_INLINE void copy_rest(const Plane& plane, std::int64_t i0
                   item);
 }
 
+// The last blocks of rows and columns overlap those before.
 template <class T, bool streaming>
 void turn_plane(const Plane& plane, std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t side = line_bytes / item_bytes<T>;
@@ -85,11 +100,18 @@ void turn_plane(const Plane& plane, std::int64_t rows, std::int64_t columns) {
   const std::int64_t whole_rows = rows / side * side;
   for (std::int64_t j0 = 0; j0 < columns; j0 += strip) {
     const std::int64_t j1 = std::min(j0 + strip, columns), whole = j0 + (j1 - j0) / side * side;
-    for (std::int64_t i = 0; i < whole_rows; i += side) {
+    const auto turn_rows = [&](std::int64_t i) HWY_ATTR {
       for (std::int64_t j = j0; j < whole; j += side) turn_block<T, streaming>(plane, i, j);
-      copy_rest<T>(plane, i, i + side, whole, j1);
-    }
-    copy_rest<T>(plane, whole_rows, rows, j0, j1);
+      if (whole < j1 && !streaming && j1 >= side)
+        turn_block<T, streaming>(plane, i, j1 - side);
+      else
+        copy_rest<T>(plane, i, i + side, whole, j1);
+    };
+    for (std::int64_t i = 0; i < whole_rows; i += side) turn_rows(i);
+    if (whole_rows < rows && rows >= side)
+      turn_rows(rows - side);
+    else
+      copy_rest<T>(plane, whole_rows, rows, j0, j1);
   }
 }
 

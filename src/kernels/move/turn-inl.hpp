@@ -47,6 +47,38 @@ HWY_INLINE void turn(const std::byte* src, std::int64_t src_stride, std::byte* d
 }
 #endif
 
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+// The same for items of 4 or 8 bytes, N of them to 64 bytes; `store` takes row i of the result.
+template <class T, std::size_t N, class Store>
+HWY_INLINE void turn_lines(const std::byte* src, std::int64_t src_stride, Store&& store) {
+  static_assert(N * sizeof(T) == 64 && sizeof(T) >= 4);
+  const hn::Full512<T> d;
+  alignas(64) T lower[N], upper[N];
+  for (std::size_t i = 0; i < N; ++i) {
+    lower[i] = static_cast<T>(i / 2 + i % 2 * N);
+    upper[i] = static_cast<T>(lower[i] + N / 2);
+  }
+  const auto interleave = [](auto a, auto b, auto at) HWY_ATTR {
+    if constexpr (sizeof(T) == 4)
+      return hn::Vec<hn::Full512<T> >{_mm512_permutex2var_epi32(a.raw, at.raw, b.raw)};
+    else
+      return hn::Vec<hn::Full512<T> >{_mm512_permutex2var_epi64(a.raw, at.raw, b.raw)};
+  };
+  const auto at_lower = hn::Load(d, lower), at_upper = hn::Load(d, upper);
+  hn::Vec<hn::Full512<T> > v[N], w[N];
+  for (std::size_t i = 0; i < N; ++i)
+    v[i] = hn::LoadU(d, reinterpret_cast<const T*>(src + static_cast<std::int64_t>(i) * src_stride));
+  for (std::size_t stage = 1; stage < N; stage *= 2) {
+    for (std::size_t i = 0; i < N / 2; ++i) {
+      w[2 * i] = interleave(v[i], v[i + N / 2], at_lower);
+      w[2 * i + 1] = interleave(v[i], v[i + N / 2], at_upper);
+    }
+    for (std::size_t i = 0; i < N; ++i) v[i] = w[i];
+  }
+  for (std::size_t i = 0; i < N; ++i) store(static_cast<std::int64_t>(i), v[i]);
+}
+#endif
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::kernels
 HWY_AFTER_NAMESPACE();
