@@ -15,6 +15,7 @@
 #include "kernels/random/lanes.hpp"
 #include "kernels/random/rejection.hpp"
 #include "kernels/random/share_draw.hpp"
+#include "kernels/random/squeeze.hpp"
 
 namespace tessera::kernels {
 namespace {
@@ -60,50 +61,88 @@ template <class F> void for_each_batch(const DrawBlock& draw, F&& use) {
   }
 }
 
-// The number of rounds until all lanes have accepted once. A Test belongs to one element: test(u, v, k) says
-// whether k, computed from the uniforms u and v, is accepted.
-template <class T, class Test>
-std::int32_t rounds_until_accepted(const std::vector<Test>& tests, const Row<std::uint64_t>& position,
-                                   std::int64_t n, std::int64_t total, Threefry mode, RoundKeys& keys) {
-  Row<std::uint64_t> at = position;
-  Row<std::int32_t> lane;
-  Row<T> u, v;
-  for (std::int64_t i = 0; i < n; ++i) lane[i] = static_cast<std::int32_t>(i);
-  std::int32_t round = 0;
-  for (std::int64_t left = n; left > 0; ++round) {
-    const auto [key_u, key_v] = keys.at(round);
-    uniform_at(key_u, at.at, left, total, mode, u.at);
-    uniform_at(key_v, at.at, left, total, mode, v.at);
-    T k;
-    left = compact(
-        left, [&](std::int64_t i) { return !tests[lane[i]](u[i], v[i], k); }, lane, at);
+// The tests of a batch's elements. Elements with the parameters of the one before share its test.
+template <class Test> struct Trials {
+  using T = typename Test::Real;
+  std::vector<Test> tests;
+  Row<std::int32_t> test_of;
+  Row<T> twice_a, b, c, v_r;  // what the first step of a test reads, by lane
+
+  // is_as_before(i): whether element i has the parameters of element i - 1.
+  template <class Same, class Make> Trials(std::int64_t n, Same&& is_as_before, Make&& make) {
+    for (std::int64_t first = 0, end; first < n; first = end) {
+      for (end = first + 1; end < n && is_as_before(end);) ++end;
+      const Test& test = tests.emplace_back(make(first));
+      const auto fill = [&](auto& row, auto value) { std::fill(row.at + first, row.at + end, value); };
+      fill(test_of, static_cast<std::int32_t>(tests.size() - 1));
+      fill(twice_a, 2 * test.a), fill(b, test.b), fill(c, test.c), fill(v_r, test.v_r);
+    }
   }
+  const Test& of(std::int64_t i) const { return tests[test_of[i]]; }
+};
+
+// The lanes that go through rounds together, and a round of theirs.
+template <class Test> class Rounds {
+  using T = typename Test::Real;
+
+ public:
+  Row<std::int32_t> lane;
+  std::int64_t left;
+
+  Rounds(const Trials<Test>& trials, const Row<std::uint64_t>& position, std::int64_t n, std::int64_t total,
+         Threefry mode, RoundKeys& keys)
+      : left(n), trials_(trials), total_(total), mode_(mode), keys_(keys) {
+    for (std::int64_t i = 0; i < n; ++i) lane[i] = static_cast<std::int32_t>(i);
+    const auto copy = [n](const auto& from, auto& to) { std::copy_n(from.at, n, to.at); };
+    copy(position, at_), copy(trials.twice_a, twice_a_), copy(trials.b, b_), copy(trials.c, c_),
+        copy(trials.v_r, v_r_);
+  }
+
+  template <class Keep> void keep(Keep&& is_kept) {
+    left = compact(left, is_kept, lane, at_, twice_a_, b_, c_, v_r_);
+  }
+  // Keeps the lanes that reject in a round; accept(lane, k) is called for the others.
+  template <class Accept> void run(std::int32_t round, Accept&& accept) {
+    const auto [key_u, key_v] = keys_.at(round);
+    uniform_at(key_u, at_.at, left, total_, mode_, u_.at);
+    uniform_at(key_v, at_.at, left, total_, mode_, v_.at);
+    squeeze({twice_a_.at, b_.at, c_.at, v_r_.at}, Test::shift, u_.at, v_.at, left, k_.at, is_sure_.at);
+    keep([&](std::int64_t i) {
+      if (is_sure_[i] == 0 && !trials_.of(lane[i]).accepts(u_[i], v_[i], k_[i])) return true;
+      accept(lane[i], k_[i]);
+      return false;
+    });
+  }
+
+ private:
+  const Trials<Test>& trials_;
+  std::int64_t total_;
+  Threefry mode_;
+  RoundKeys& keys_;
+  Row<std::uint64_t> at_;
+  Row<T> twice_a_, b_, c_, v_r_, u_, v_, k_, is_sure_;
+};
+
+// The number of rounds until all lanes have accepted once.
+template <class Test> std::int32_t rounds_until_accepted(const Trials<Test>& trials,
+                                                         const Row<std::uint64_t>& position, std::int64_t n,
+                                                         std::int64_t total, Threefry mode, RoundKeys& keys) {
+  Rounds<Test> rounds(trials, position, n, total, mode, keys);
+  std::int32_t round = 0;
+  for (; rounds.left > 0; ++round) rounds.run(round, [](auto, auto) {});
   return round;
 }
 
-// Each wanted lane's value of the last accepting round before `rounds`. Rounds run backwards, so that most
+// Each wanted lane's value of the last accepting round before `count`. Rounds run backwards, so that most
 // lanes are done after one.
-template <class T, class Test, class Wanted>
-void last_accepted(const std::vector<Test>& tests, Wanted&& is_wanted, const Row<std::uint64_t>& position,
-                   std::int64_t n, std::int64_t total, Threefry mode, RoundKeys& keys, std::int32_t rounds,
-                   Row<T>& result) {
-  Row<std::uint64_t> at = position;
-  Row<std::int32_t> lane;
-  Row<T> u, v;
-  for (std::int64_t i = 0; i < n; ++i) lane[i] = static_cast<std::int32_t>(i), result[i] = -1;
-  std::int64_t left = compact(n, is_wanted, lane, at);
-  while (left > 0 && rounds > 0) {
-    const auto [key_u, key_v] = keys.at(--rounds);
-    uniform_at(key_u, at.at, left, total, mode, u.at);
-    uniform_at(key_v, at.at, left, total, mode, v.at);
-    T k;
-    const auto rejected = [&](std::int64_t i) {
-      if (!tests[lane[i]](u[i], v[i], k)) return true;
-      result[lane[i]] = k;
-      return false;
-    };
-    left = compact(left, rejected, lane, at);
-  }
+template <class Test, class Wanted> void last_accepted(const Trials<Test>& trials, Wanted&& is_wanted,
+                                                       const Row<std::uint64_t>& position, std::int64_t n,
+                                                       std::int64_t total, Threefry mode, RoundKeys& keys,
+                                                       std::int32_t count, Row<typename Test::Real>& result) {
+  Rounds<Test> rounds(trials, position, n, total, mode, keys);
+  std::fill_n(result.at, n, -1);
+  rounds.keep(is_wanted);
+  while (rounds.left > 0 && count > 0) rounds.run(--count, [&](auto lane, auto k) { result[lane] = k; });
 }
 
 // ---- poisson ----
@@ -134,39 +173,31 @@ float log_factorial(float k) {
 }
 
 struct PoissonTest {
-  float lambda, log_lambda, a, b, inverse_alpha, v_r;
+  using Real = float;
+  static constexpr float shift = 0.43f;
+  float log_lambda, a, b, c, inverse_alpha, v_r;
   explicit PoissonTest(float given) {
     // Elements drawn by Knuth's method take part in the rounds with a large lambda: they affect the number of
     // rounds.
-    lambda = std::isnan(given) || given < 10 ? 1e5f : given;
+    const float lambda = std::isnan(given) || given < 10 ? 1e5f : given;
+    c = lambda;
     log_lambda = std::log(lambda);
     b = 0.931f + 2.53f * std::sqrt(lambda);
     a = -0.059f + 0.02483f * b;
     inverse_alpha = 1.1239f + 1.1328f / (b - 3.4f);
     v_r = 0.9277f - 3.6224f / (b - 2);
   }
-  bool operator()(float uniform, float v, float& k) const {
-    const float u = uniform - 0.5f, u_shifted = 0.5f - std::abs(u);
-    k = std::floor((2 * a / u_shifted + b) * u + lambda + 0.43f);
-    if (u_shifted >= 0.07f && v <= v_r) return true;
+  bool accepts(float u, float v, float k) const {
+    const float u_shifted = 0.5f - std::abs(u - 0.5f);
     if (k < 0 || (u_shifted < 0.013f && v > u_shifted)) return false;
     const float s = std::log(v * inverse_alpha / (a / (u_shifted * u_shifted) + b));
-    return s <= -lambda + k * log_lambda - log_factorial(k);
+    return s <= -c + k * log_lambda - log_factorial(k);
   }
 };
 
-// Makes one test per element; consecutive equal parameters share the work.
-template <class Test, class Parameters>
-std::vector<Test> tests_of(const Parameters* parameters, std::int64_t n) {
-  std::vector<Test> tests;
-  tests.reserve(n);
-  for (std::int64_t i = 0; i < n; ++i) {
-    if (i > 0 && parameters[i] == parameters[i - 1])
-      tests.push_back(tests.back());
-    else
-      tests.emplace_back(parameters[i]);
-  }
-  return tests;
+Trials<PoissonTest> poisson_trials(const float* lambda, std::int64_t n) {
+  return {n, [&](std::int64_t i) { return lambda[i] == lambda[i - 1]; },
+          [&](std::int64_t i) { return PoissonTest(lambda[i]); }};
 }
 
 // k = the number of uniforms until their product falls to exp(-lambda), minus one.
@@ -208,7 +239,6 @@ template <class T> T stirling_tail(T k) {
 template <class T> struct BinomialPair {
   T count, q;  // q: min(p, 1 - p), in range
   bool is_swapped, is_invalid, is_infinite, by_jumps, is_count_invalid, is_p_nan;
-  friend bool operator==(const BinomialPair&, const BinomialPair&) = default;
   BinomialPair(T given, T p) {
     is_swapped = !(p < T(0.5));
     q = is_swapped ? T(1) - p : p;
@@ -232,8 +262,13 @@ template <class T> struct BinomialPair {
 };
 
 template <class T> struct BinomialTest {
+  using Real = T;
+  static constexpr T shift = 0;
+  BinomialPair<T> pair;
+  T log_miss;  // for jumps
   T count, b, a, c, v_r, r, alpha, m;
-  explicit BinomialTest(const BinomialPair<T>& pair) {
+  BinomialTest(T given, T given_p)
+      : pair(given, given_p), log_miss(pair.by_jumps ? std::log1p(-pair.q) : T(0)) {
     // Elements drawn by jumps take part in the rounds too: they affect the number of rounds.
     const bool is_dummy = pair.by_jumps || pair.is_infinite;
     count = is_dummy ? T(1e4) : pair.count;
@@ -246,10 +281,8 @@ template <class T> struct BinomialTest {
     alpha = (T(2.83) + T(5.1) / b) * deviation;
     m = std::floor((count + 1) * p);
   }
-  bool operator()(T uniform, T v, T& k) const {
-    const T u = uniform - T(0.5), us = T(0.5) - std::abs(u);
-    k = std::floor((2 * a / us + b) * u + c);
-    if (us >= T(0.07) && v <= v_r) return true;
+  bool accepts(T u, T v, T k) const {
+    const T us = T(0.5) - std::abs(u - T(0.5));
     if (k < 0 || k > count) return false;
     const T log_v = std::log(v * alpha / (a / (us * us) + b));
     const T bound = (m + T(0.5)) * std::log((m + 1) / (r * (count - m + 1))) +
@@ -260,38 +293,37 @@ template <class T> struct BinomialTest {
   }
 };
 
+template <class T> Trials<BinomialTest<T>> binomial_trials(const T* count, const T* p, std::int64_t n) {
+  return {n, [&](std::int64_t i) { return count[i] == count[i - 1] && p[i] == p[i - 1]; },
+          [&](std::int64_t i) { return BinomialTest<T>(count[i], p[i]); }};
+}
+
 // k = the number of geometric jumps that fit into count.
-template <class T> void jumps(Words key, const std::vector<BinomialPair<T>>& pairs,
-                              const Row<std::uint64_t>& position, std::int64_t total, Threefry mode,
-                              Row<T>& k) {
+template <class T> void jumps(Words key, const Trials<BinomialTest<T>>& trials,
+                              const Row<std::uint64_t>& position, std::int64_t n, std::int64_t total,
+                              Threefry mode, Row<T>& k) {
   Row<std::uint64_t> at = position;
   Row<std::int32_t> lane;
-  Row<T> sum, u, log_u;
+  Row<T> sum, count, log_miss, u, log_u;
   std::int64_t left = 0;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    if (!pairs[i].by_jumps) continue;
-    lane[left] = static_cast<std::int32_t>(i), at[left] = position[static_cast<std::int64_t>(i)],
-    sum[left] = 0, k[static_cast<std::int64_t>(i)] = -1;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto& test = trials.of(i);
+    if (!test.pair.by_jumps) continue;
+    lane[left] = static_cast<std::int32_t>(i), at[left] = position[i], sum[left] = 0, k[i] = -1;
+    count[left] = test.pair.count, log_miss[left] = test.log_miss;
     ++left;
   }
-  const auto pair_of = [&](std::int64_t i) -> const BinomialPair<T>& { return pairs[lane[i]]; };
-  const auto unfinished = [&](std::int64_t i) { return sum[i] <= pair_of(i).count; };
-  left = compact(left, unfinished, lane, at, sum);
+  const auto unfinished = [&](std::int64_t i) { return sum[i] <= count[i]; };
+  left = compact(left, unfinished, lane, at, sum, count, log_miss);
   while (left > 0) {
     const Words drawing = split_key(key, 0, 2, mode);
     key = split_key(key, 1, 2, mode);
     uniform_at(drawing, at.at, left, total, mode, u.at);
     apply_map(map<"log">, u.at, log_u.at, left);
-    for (std::int64_t i = 0; i < left; ++i)
-      k[lane[i]] += 1, sum[i] += std::ceil(log_u[i] / std::log1p(-pair_of(i).q));
-    left = compact(left, unfinished, lane, at, sum);
+    add_jumps(log_u.at, log_miss.at, left, sum.at);
+    for (std::int64_t i = 0; i < left; ++i) k[lane[i]] += 1;
+    left = compact(left, unfinished, lane, at, sum, count, log_miss);
   }
-}
-
-template <class T> std::vector<BinomialPair<T>> binomial_pairs(const T* count, const T* p, std::int64_t n) {
-  std::vector<BinomialPair<T>> pairs;
-  for (std::int64_t i = 0; i < n; ++i) pairs.emplace_back(count[i], p[i]);
-  return pairs;
 }
 
 std::vector<RoundKeys> round_keys(const DrawBlock& draw) {
@@ -303,12 +335,12 @@ std::vector<RoundKeys> round_keys(const DrawBlock& draw) {
 template <class T>
 void binomial_rounds(const DrawBlock& draw, const T* count, const T* p, std::int32_t* rounds) {
   auto keys = round_keys(draw);
-  for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done,
-                           std::int64_t n) {
-    const auto tests = tests_of<BinomialTest<T>>(binomial_pairs(count + done, p + done, n).data(), n);
-    rounds[key] = std::max(rounds[key], rounds_until_accepted<T>(tests, position, n, draw.global.elements(),
-                                                                 draw.mode, keys[key]));
-  });
+  for_each_batch(
+      draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
+        const auto trials = binomial_trials(count + done, p + done, n);
+        rounds[key] = std::max(rounds[key], rounds_until_accepted(trials, position, n, draw.global.elements(),
+                                                                  draw.mode, keys[key]));
+      });
 }
 
 template <class T>
@@ -316,28 +348,27 @@ void binomial(const DrawBlock& draw, const T* count, const T* p, const std::int3
   auto keys = round_keys(draw);
   const auto total = draw.global.elements();
   Row<T> by_rounds, by_jumps;
-  for_each_batch(
-      draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
-        const auto pairs = binomial_pairs(count + done, p + done, n);
-        last_accepted<T>(
-            tests_of<BinomialTest<T>>(pairs.data(), n), [&](std::int64_t i) { return !pairs[i].by_jumps; },
-            position, n, total, draw.mode, keys[key], rounds[key], by_rounds);
-        jumps(draw.keys[key], pairs, position, total, draw.mode, by_jumps);
-        for (std::int64_t i = 0; i < n; ++i) {
-          const auto& pair = pairs[i];
-          out[done + i] = pair.finish(pair.by_jumps ? by_jumps[i] : by_rounds[i]);
-        }
-      });
+  for_each_batch(draw,
+                 [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
+                   const auto trials = binomial_trials(count + done, p + done, n);
+                   last_accepted(
+                       trials, [&](std::int64_t i) { return !trials.of(i).pair.by_jumps; }, position, n,
+                       total, draw.mode, keys[key], rounds[key], by_rounds);
+                   jumps(draw.keys[key], trials, position, n, total, draw.mode, by_jumps);
+                   for (std::int64_t i = 0; i < n; ++i) {
+                     const auto& pair = trials.of(i).pair;
+                     out[done + i] = pair.finish(pair.by_jumps ? by_jumps[i] : by_rounds[i]);
+                   }
+                 });
 }
 
 void poisson_rounds(const DrawBlock& draw, const float* lambda, std::int32_t* rounds) {
   auto keys = round_keys(draw);
-  for_each_batch(
-      draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
-        rounds[key] = std::max(
-            rounds[key], rounds_until_accepted<float>(tests_of<PoissonTest>(lambda + done, n), position, n,
-                                                      draw.global.elements(), draw.mode, keys[key]));
-      });
+  for_each_batch(draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done,
+                           std::int64_t n) {
+    rounds[key] = std::max(rounds[key], rounds_until_accepted(poisson_trials(lambda + done, n), position, n,
+                                                              draw.global.elements(), draw.mode, keys[key]));
+  });
 }
 
 void poisson(const DrawBlock& draw, const float* lambda, const std::int32_t* rounds, Dtype dtype, void* out) {
@@ -348,8 +379,8 @@ void poisson(const DrawBlock& draw, const float* lambda, const std::int32_t* rou
   for_each_batch(
       draw, [&](std::size_t key, const Row<std::uint64_t>& position, std::int64_t done, std::int64_t n) {
         const float* lam = lambda + done;
-        last_accepted<float>(
-            tests_of<PoissonTest>(lam, n), [&](std::int64_t i) { return lam[i] >= 10; }, position, n, total,
+        last_accepted(
+            poisson_trials(lam, n), [&](std::int64_t i) { return lam[i] >= 10; }, position, n, total,
             draw.mode, keys[key], rounds[key], k);
         knuth(draw.keys[key], lam, position, n, total, draw.mode, by_knuth);
         for (std::int64_t i = 0; i < n; ++i) {
@@ -379,9 +410,20 @@ template <class Count> void most_rounds(const DrawBlock& draw, std::int32_t* rou
   });
 }
 
+// Whether no element of the array keeps the value of a round, so that their number affects none.
+template <class Needs> bool needs_no_rounds(const DrawBlock& draw, Needs&& needs_rounds) {
+  const std::int64_t elements = box_elements(draw.box);
+  if (elements != draw.global.elements()) return false;
+  for (std::int64_t i = 0; i < elements * std::ssize(draw.keys); ++i)
+    if (needs_rounds(i)) return false;
+  return true;
+}
+
 }  // namespace
 
 void count_rounds_poisson(const DrawBlock& draw, const float* lambda, std::int32_t* rounds) {
+  if (needs_no_rounds(draw, [&](std::int64_t i) { return lambda[i] >= 10; }))
+    return void(std::fill_n(rounds, draw.keys.size(), 0));
   most_rounds(draw, rounds, [&](const DrawBlock& part, std::int64_t first, std::int32_t* own) {
     poisson_rounds(part, lambda + first, own);
   });
@@ -397,6 +439,12 @@ void draw_poisson(const DrawBlock& draw, const float* lambda, const std::int32_t
 
 void count_rounds_binomial(const DrawBlock& draw, Dtype dtype, const void* count, const void* p,
                            std::int32_t* rounds) {
+  const auto no_rounds = [&]<class T>(const T* n, const T* q) {
+    return needs_no_rounds(draw, [&](std::int64_t i) { return !BinomialPair<T>(n[i], q[i]).by_jumps; });
+  };
+  if (dtype == float32 ? no_rounds(static_cast<const float*>(count), static_cast<const float*>(p))
+                       : no_rounds(static_cast<const double*>(count), static_cast<const double*>(p)))
+    return void(std::fill_n(rounds, draw.keys.size(), 0));
   most_rounds(draw, rounds, [&](const DrawBlock& part, std::int64_t first, std::int32_t* own) {
     if (dtype == float32)
       binomial_rounds(part, static_cast<const float*>(count) + first, static_cast<const float*>(p) + first,
