@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/sort/lane_sort.hpp"
 #include "kernels/sort/order_key.hpp"
 #include "kernels/sort/sort.hpp"
 
@@ -34,14 +35,7 @@ void write_elements(Dtype, const void* keys, std::int64_t n, SortOrder, void* ro
 template <class T> struct Alike { std::vector<T> zeros, nans; };
 // Whether NaN, -0 or an infinity is among n elements.
 template <class T> bool has_alike_or_infinity(const T* x, std::int64_t n) {
-  if constexpr (std::is_floating_point_v<T>) {
-    using K = OrderKey<T>;
-    constexpr K minus_zero = static_cast<K>(K(1) << (8 * sizeof(T) - 1));
-    K found = 0;  // as wide as an element, so that the loop runs in vectors
-    for (std::int64_t i = 0; i < n; ++i)
-      found |= (x[i] - x[i] != 0 ? K(1) : K(0)) | (std::bit_cast<K>(x[i]) == minus_zero ? K(1) : K(0));
-    return found != 0;
-  }
+  if constexpr (std::is_floating_point_v<T>) return has_odd_floats(x, n);
   return false;
 }
 template <class T> Alike<T> alike_of(const T* x, std::int64_t n) {

@@ -3,16 +3,21 @@
 #include <hwy/contrib/sort/vqsort.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "base/thresholds.hpp"
+#include "kernels/move/transpose_tile.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/sort/keys_of_row.hpp"
+#include "kernels/sort/lane_sort.hpp"
 #include "kernels/sort/merge_vectors.hpp"
 #include "kernels/sort/radix_sort.hpp"
 #include "types/pooled.hpp"
@@ -108,18 +113,30 @@ template <class T> bool goes_by_vectors(std::int64_t rows, std::int64_t n) {
   return false;
 }
 
-// Sorts rows of numbers one after the other, a vector at a time.
+// Whether so many rows of n elements are sorted side by side, one per vector lane.
+template <class T> bool goes_by_lanes(std::int64_t rows, std::int64_t n) {
+  return has_vector_merge<T> && rows >= sorted_lanes<T> && n > 1 && n <= longest_lane_sort();
+}
+
+// Sorts rows of numbers a vector at a time: side by side, or one after the other.
 template <class T> class VectorSorter {
  public:
-  VectorSorter(std::int64_t n, SortOrder order)
-      : order_(order), row_(padded(std::min(n, short_row<T>))), spare_(row_.size()) {}
+  VectorSorter(std::int64_t rows, std::int64_t n, SortOrder order)
+      : order_(order),
+        row_(padded(std::min(n, short_row<T>))),
+        spare_(row_.size()),
+        columns_(goes_by_lanes<T>(rows, n) ? n * sorted_lanes<T> : 0) {}
 
   void sort(const T* data, std::int64_t rows, std::int64_t n, T* out) {
     constexpr std::int64_t piece = 4096;  // elements that are searched for odd ones together
-    const std::int64_t together = std::max<std::int64_t>(piece / n, 1);
+    const std::int64_t together = columns_.empty() ? std::max<std::int64_t>(piece / n, 1) : sorted_lanes<T>;
     for (std::int64_t first = 0; first < rows; first += together) {
       const std::int64_t last = std::min(rows, first + together);
       const bool has_odd = has_alike_or_infinity(data + first * n, (last - first) * n);
+      if (!has_odd && columns_.size() == (last - first) * n) {
+        sort_columns(data + first * n, n, out + first * n);
+        continue;
+      }
       for (std::int64_t r = first; r < last; ++r)
         has_odd ? sort_odd(data + r * n, n, out + r * n) : sort_plain(data + r * n, n, out + r * n);
     }
@@ -128,6 +145,17 @@ template <class T> class VectorSorter {
  private:
   static std::int64_t padded(std::int64_t n) {
     return (n + vector_sort_step - 1) / vector_sort_step * vector_sort_step;
+  }
+
+  void sort_columns(const T* rows, std::int64_t n, T* out) {
+    constexpr std::int64_t lanes = sorted_lanes<T>;
+    T* const columns = columns_.data();
+    transpose_plane(reinterpret_cast<std::byte*>(columns), lanes, reinterpret_cast<const std::byte*>(rows), n,
+                    n, lanes, sizeof(T));
+    sort_lanes(columns, n);
+    const T* const first = order_.descending ? columns + (n - 1) * lanes : columns;
+    transpose_plane(reinterpret_cast<std::byte*>(out), n, reinterpret_cast<const std::byte*>(first),
+                    order_.descending ? -lanes : lanes, lanes, n, sizeof(T));
   }
 
   // No element is NaN; zeros get any sign. E: T or an integer of its size.
@@ -178,7 +206,7 @@ template <class T> class VectorSorter {
   }
 
   SortOrder order_;
-  Pooled<T> row_, spare_;
+  Pooled<T> row_, spare_, columns_;
   hwy::Sorter sorter_;
 };
 
@@ -208,9 +236,9 @@ void sort_by_keys(const T* data, std::int64_t rows, std::int64_t n, SortOrder or
 template <class T>
 void sort_numbers(const T* data, std::int64_t rows, std::int64_t n, SortOrder order, T* out) {
   for_rows(rows, n * sizeof(T), [&](std::int64_t first, std::int64_t last) {
-    if (goes_by_vectors<T>(rows, n)) {
+    if (goes_by_lanes<T>(rows, n) || goes_by_vectors<T>(rows, n)) {
       if constexpr (has_vector_merge<T>)
-        VectorSorter<T>(n, order).sort(data + first * n, last - first, n, out + first * n);
+        VectorSorter<T>(rows, n, order).sort(data + first * n, last - first, n, out + first * n);
     } else {
       sort_by_keys(data + first * n, last - first, n, order, out + first * n);
     }
@@ -274,12 +302,42 @@ void sort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n,
   });
 }
 
-void argsort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder order,
-                  std::int64_t* out) {
+// Counts each byte, then puts each position to its place: one digit needs no keys to be moved.
+template <class P>
+void argsort_bytes(Dtype dtype, const std::byte* row, std::int64_t n, SortOrder order, P* out) {
+  constexpr std::int64_t shared_from = 1 << 15;  // elements for each thread
+  const auto turn =
+      static_cast<std::uint8_t>((is_signed_integer(dtype) ? 0x80 : 0) ^ (order.descending ? 0xff : 0));
+  const auto key = [&](std::int64_t i) { return static_cast<std::uint8_t>(row[i]) ^ turn; };
+  const std::int64_t parts = std::clamp<std::int64_t>(n / threshold(shared_from), 1, threads());
+  std::vector<std::array<std::int64_t, 256>> places(static_cast<std::size_t>(parts));
+  const auto for_parts = [&](auto&& work) {
+    share(parts, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t p = first; p < last; ++p) work(places[p], n * p / parts, n * (p + 1) / parts);
+    });
+  };
+  for_parts([&](auto& place, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) ++place[key(i)];
+  });
+  std::int64_t total = 0;
+  for (std::size_t b = 0; b < 256; ++b)
+    for (auto& place : places) total += std::exchange(place[b], total);
+  for_parts([&](auto& place, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) out[place[key(i)]++] = static_cast<P>(i);
+  });
+}
+
+template <class P>
+void argsort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder order, P* out) {
   if (rows == 0 || n == 0) return;
   const auto* from = static_cast<const std::byte*>(data);
   const std::size_t row_bytes = n * itemsize(dtype);
   for_rows(rows, row_bytes, [&](std::int64_t first, std::int64_t last) {
+    if (itemsize(dtype) == 1 && n >= radix_from) {
+      for (std::int64_t r = first; r < last; ++r)
+        argsort_bytes(dtype, from + r * row_bytes, n, order, out + r * n);
+      return;
+    }
     with_sorter(dtype, n, order, [&](auto& sorter) {
       for (std::int64_t r = first; r < last; ++r) {
         const auto* at = sorter.argsort(from + r * row_bytes);
@@ -290,6 +348,8 @@ void argsort_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t
     });
   });
 }
+template void argsort_rows(Dtype, const void*, std::int64_t, std::int64_t, SortOrder, std::int32_t*);
+template void argsort_rows(Dtype, const void*, std::int64_t, std::int64_t, SortOrder, std::int64_t*);
 
 Dtype dtype_of_keys(Dtype dtype) {
   switch (itemsize(dtype)) {

@@ -15,7 +15,9 @@ struct SortOrder {
 
 void sort_rows(Dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder,
                void* out);  // out may be data
-void argsort_rows(Dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder, std::int64_t* out);
+// P: std::int32_t, if n fits it, or std::int64_t.
+template <class P>
+void argsort_rows(Dtype, const void* data, std::int64_t rows, std::int64_t n, SortOrder, P* out);
 
 // Each row's argsort, with positions counted from `first`, and its sorted keys: unsigned numbers of
 // dtype_of_keys(dtype) in the elements' order. Not for complex numbers.
