@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -123,6 +124,37 @@ template <class K, class P> void sort_few(const Piece<K, P>& x, bool to_spare) {
   }
 }
 
+// Spreads few elements over as many places by the highest bits in which they differ, then sorts by insertion:
+// keys that are spread evenly need one pass instead of one for each digit. False, and nothing done, if many
+// share places.
+template <class K, class P> bool sort_by_places(const Piece<K, P>& x, bool to_spare) {
+  constexpr int most_bits = 12;
+  constexpr std::int64_t most_elements = 2 << most_bits, most_shared = 4;
+  if (x.n > most_elements) return false;
+  K differing = 0;
+  for (std::int64_t i = 1; i < x.n; ++i) differing |= x.keys[i] ^ x.keys[0];
+  const int bits_left = std::bit_width(differing),
+            bits = std::min({bits_left, most_bits, static_cast<int>(std::bit_width(static_cast<K>(x.n)))}),
+            shift = bits_left - bits;
+  const auto mask = (std::uint32_t{1} << bits) - 1;
+  const auto place_of = [&](std::int64_t i) { return static_cast<std::uint32_t>(x.keys[i] >> shift) & mask; };
+  std::uint32_t places[1 << most_bits];
+  std::fill_n(places, mask + 1, 0U);
+  for (std::int64_t i = 0; i < x.n; ++i) ++places[place_of(i)];
+  std::uint64_t pairs = 0;
+  for (std::uint32_t p = 0; p <= mask; ++p) pairs += std::uint64_t{places[p]} * places[p];
+  if (pairs > static_cast<std::uint64_t>(most_shared * x.n)) return false;
+  std::uint32_t total = 0;
+  for (std::uint32_t p = 0; p <= mask; ++p) total += std::exchange(places[p], total);
+  for (std::int64_t i = 0; i < x.n; ++i) {
+    const std::uint32_t at = places[place_of(i)]++;
+    x.spare_keys[at] = x.keys[i];
+    if constexpr (Piece<K, P>::has_payload) x.spare_payload[at] = x.payload[i];
+  }
+  sort_few(x.turned(), !to_spare);
+  return true;
+}
+
 // Sorts from the lowest digit to digit `top`; a digit that all keys share needs no pass.
 template <class K, class P> void sort_from_lowest(Piece<K, P> x, int top, bool to_spare) {
   std::array<DigitCounts, lowest_digits> places{};
@@ -145,6 +177,7 @@ template <class K, class P> void sort_from_lowest(Piece<K, P> x, int top, bool t
 // for each digit. 8-bit digits: 256 write streams still fit the TLB.
 template <class K, class P> void sort_from_highest(const Piece<K, P>& x, int top, bool to_spare) {
   if (x.n <= few_elements) return sort_few(x, to_spare);
+  if (sort_by_places(x, to_spare)) return;
   if (top < lowest_digits && x.n * x.item <= cached_bytes) return sort_from_lowest(x, top, to_spare);
   DigitCounts place = count_digits(x.keys, x.n, top);
   if (place[(x.keys[0] >> (8 * top)) & 0xFF] == x.n) {
