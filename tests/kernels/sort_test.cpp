@@ -57,22 +57,27 @@ template <class F> void for_each_case(F f) {
 // Compares bits, so that a misplaced NaN or -0 is found.
 template <class T> bool same_bits(const T& a, const T& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
+// Long rows, and many short ones, which may be sorted side by side.
 TEST(sort, rows_of_every_dtype_are_stable_with_nan_last) {
   for_each_case([]<class T>(T, std::int64_t n, SortOrder order) {
+    const std::int64_t rows = n < 600 ? 35 : 3;
     std::vector<Stored<T>> data, expected;
     std::vector<std::int64_t> expected_at;
-    for (std::uint32_t row = 0; row < 3; ++row) {
-      const auto x = awkward<T>(n, row + 1);
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      const auto x = row < 16 ? awkward<T>(n, row + 1) : testing::stored(testing::random_values<T>(n, row));
       for (const std::int64_t i : stable_positions<T>(x, order))
         expected.push_back(x[i]), expected_at.push_back(i);
       data.insert(data.end(), x.begin(), x.end());
     }
     std::vector<std::int64_t> at(expected.size());
-    argsort_rows(dtype_of<T>(), data.data(), 3, n, order, at.data());
+    argsort_rows(dtype_of<T>(), data.data(), rows, n, order, at.data());
     ASSERT_EQ(at, expected_at) << name(dtype_of<T>()) << " n=" << n << " descending=" << order.descending;
+    std::vector<std::int32_t> narrow(expected.size());
+    argsort_rows(dtype_of<T>(), data.data(), rows, n, order, narrow.data());
+    ASSERT_TRUE(std::equal(at.begin(), at.end(), narrow.begin())) << name(dtype_of<T>()) << " n=" << n;
     std::vector<Stored<T>> out(data.size());
-    sort_rows(dtype_of<T>(), data.data(), 3, n, order, out.data());
-    sort_rows(dtype_of<T>(), data.data(), 3, n, order, data.data());
+    sort_rows(dtype_of<T>(), data.data(), rows, n, order, out.data());
+    sort_rows(dtype_of<T>(), data.data(), rows, n, order, data.data());
     for (std::size_t i = 0; i < out.size(); ++i) {
       ASSERT_TRUE(same_bits(out[i], expected[i])) << name(dtype_of<T>()) << " n=" << n << " at " << i;
       ASSERT_TRUE(same_bits(data[i], expected[i])) << "in place " << name(dtype_of<T>());
@@ -180,21 +185,21 @@ template <class T> void expect_sorted_rows() {
   std::vector<std::int64_t> lengths{511, 512, 1000, 1023, 2047, 2048, 2049};
   for (std::int64_t n = 1; n <= 260; ++n) lengths.push_back(n);
   for (const std::int64_t n : lengths)
-    for (const bool descending : {false, true}) {
-      std::vector<T> x(static_cast<std::size_t>(3 * n));
+    for (const auto& [rows, descending] : {std::pair(3, false), {3, true}, {37, false}, {37, true}}) {
+      std::vector<T> x(static_cast<std::size_t>(rows * n));
       for (auto& value : x)
         value = static_cast<T>(static_cast<double>(bits() % 2000) - (std::is_signed_v<T> ? 1000.0 : 0.0));
       x[x.size() / 2] = std::numeric_limits<T>::max(), x.back() = std::numeric_limits<T>::lowest();
       auto expected = x;
-      for (std::int64_t r = 0; r < 3; ++r) {
+      for (std::int64_t r = 0; r < rows; ++r) {
         const auto first = expected.begin() + r * n;
         descending ? std::sort(first, first + n, std::greater<>()) : std::sort(first, first + n);
       }
       std::vector<T> out(x.size() + 1, T(77));
-      sort_rows(dtype_of<T>(), x.data(), 3, n, {descending}, out.data());
+      sort_rows(dtype_of<T>(), x.data(), rows, n, {descending}, out.data());
       EXPECT_EQ(out.back(), T(77)) << "nothing is written past the end";
       out.pop_back();
-      ASSERT_EQ(out, expected) << n << " descending " << descending;
+      ASSERT_EQ(out, expected) << rows << " of " << n << " descending " << descending;
     }
 }
 TEST(vectors, sort_short_rows) {
@@ -288,6 +293,39 @@ TEST(count_bins, counts_as_a_search_of_each_value_does) {
   check_counts_of<double>();
 }
 
+template <class P> void expect_divided() {
+  for (const int team : {1, 3})
+    for (const std::int64_t n : {0, 1, 2, 15, 16, 17, 1000, 70'001, 200'003}) {
+      set_threads(team);
+      std::vector<std::uint8_t> sides(static_cast<std::size_t>(n));
+      std::vector<P> payload(sides.size()), out(sides.size() + 1, P(77)), expected;
+      std::mt19937 bits(8);
+      for (std::size_t i = 0; i < sides.size(); ++i)
+        sides[i] = static_cast<std::uint8_t>(bits() % 8 < 5 ? 0 : bits() % 3), payload[i] = bits();
+      for (const int side : {0, 1, 2})
+        for (std::size_t i = 0; i < sides.size(); ++i)
+          if (sides[i] == side) expected.push_back(payload[i]);
+      divide_by_sides(sides.data(), payload.data(), n, out.data());
+      EXPECT_EQ(out.back(), P(77)) << "nothing is written past the end";
+      out.pop_back();
+      ASSERT_EQ(out, expected) << n << " elements, " << team << " threads";
+    }
+  set_threads(1);
+}
+TEST(divide_by_sides, keeps_the_order_of_each_side) {
+  expect_divided<std::uint32_t>();
+  expect_divided<std::uint64_t>();
+}
+TEST(sort, threads_share_the_positions_of_bytes) {
+  const auto x = testing::random_values<std::int8_t>(200'003, 9);
+  std::vector<std::int64_t> one(x.size()), three(x.size());
+  argsort_rows(int8, x.data(), 1, std::ssize(x), {}, one.data());
+  set_threads(3);
+  argsort_rows(int8, x.data(), 1, std::ssize(x), {}, three.data());
+  set_threads(1);
+  EXPECT_EQ(one, three);
+}
+
 // Searches each part of the row in a thread of its own; add_up is a barrier of the threads.
 template <class T> std::vector<T> selected_by_parts(const std::vector<T>& row,
                                                     std::span<const std::int64_t> positions, int parts) {
@@ -346,6 +384,8 @@ template <class T> void check_select_of() {
     auto values = testing::random_values<T>(n, 7);
     check_selected<T>({values.begin(), values.end()});
     for (T& x : values) x = static_cast<T>(1 + std::abs(x) / 1e6);  // one digit for all
+    check_selected<T>({values.begin(), values.end()});
+    for (std::int64_t i = 0; i < n; ++i) values[i] = static_cast<T>(i % 256);  // no sample tells the row
     check_selected<T>({values.begin(), values.end()});
     for (std::int64_t i = 0; i < n; ++i) values[i] = i % 5 == 0 ? T(-0.0) : i % 2 == 0 ? T(0) : T(i % 3 - 1);
     check_selected<T>({values.begin(), values.end()});

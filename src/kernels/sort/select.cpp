@@ -7,8 +7,10 @@
 #include <tessera/error.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "kernels/parallel.hpp"
@@ -116,6 +118,7 @@ template <class T> class RowSelect {
   void run(T* out) {
     const bool is_alone = parts_.parts == 1;
     int left = 8 * static_cast<int>(sizeof(K));
+    if (is_alone && narrow()) finish(), left = 0;
     for (bool is_first = true; left > 0; is_first = false) {
       const int bits = std::min(select_bits, left);
       left -= bits;
@@ -135,6 +138,64 @@ template <class T> class RowSelect {
 
   void add_up(Numbers& numbers) const {
     if (parts_.parts > 1) parts_.add_up(numbers.data(), std::ssize(numbers));
+  }
+
+  // Keeps the keys between two of a sample's that lie around each position; false if they do not.
+  bool narrow() {
+    const auto before = searches_;
+    for (std::int64_t s = 0; s < count(); ++s) {
+      if ((s % each_ > 0 && keep_with_last(s)) || keep_around(s)) continue;
+      searches_ = before;
+      return false;
+    }
+    return true;
+  }
+  // The keys that were kept for the last position may be around this one, too.
+  bool keep_with_last(std::int64_t s) {
+    const std::int64_t below = below_;
+    if (searches_[s].rank < below || searches_[s].rank >= below + kept_counts_[s - 1]) return false;
+    keep_copy(s);
+    searches_[s].rank -= below;
+    return true;
+  }
+  bool keep_around(std::int64_t s) {
+    const std::int64_t rank = searches_[s].rank;
+    const auto [least, most] = bounds_around(row(s), rank);
+    constexpr std::int64_t piece = 1 << 14, vector = 64 / sizeof(K);
+    KeysBetween found;
+    for (std::int64_t i = 0; i < n_; i += piece) {
+      const std::int64_t some = std::min(piece, n_ - i);
+      if (std::ssize(kept_[s]) < found.kept + some + vector)
+        kept_[s].resize(2 * (found.kept + some + vector));
+      const auto more = keys_between(row(s) + i, some, least, most, kept_[s].data() + found.kept);
+      found.kept += more.kept, found.below += more.below;
+    }
+    if (rank < found.below || rank >= found.below + found.kept) return false;
+    kept_counts_[s] = found.kept;
+    below_ = found.below;
+    searches_[s].rank -= found.below;
+    return true;
+  }
+  // Three deviations below and above the place that the element has in a sample, if the row is large enough
+  // for a sample to tell. The places are irregular: rows may be periodic.
+  std::pair<K, K> bounds_around(const T* x, std::int64_t rank) const {
+    const auto sampled = static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(n_))),
+               step = std::max<std::int64_t>(n_ / sampled, 1);
+    std::vector<K> sample(static_cast<std::size_t>(std::min(sampled, n_)));
+    std::uint64_t at = 1;
+    for (std::int64_t i = 0; i < std::ssize(sample); ++i, at *= 0x9e3779b97f4a7c15u)
+      sample[i] = order_key(x[i * step + static_cast<std::int64_t>((at >> 40) % step)]);
+    const double part = static_cast<double>(rank) / static_cast<double>(n_),
+                 middle = part * static_cast<double>(std::ssize(sample)),
+                 margin = 3 * std::sqrt(middle * (1 - part)) + 1;
+    const auto first = static_cast<std::int64_t>(middle - margin),
+               last = static_cast<std::int64_t>(middle + margin);
+    if (last < std::ssize(sample)) std::nth_element(sample.begin(), sample.begin() + last, sample.end());
+    const K most = last < std::ssize(sample) ? sample[last] : static_cast<K>(~K(0));
+    if (middle < margin) return {K(0), most};
+    std::nth_element(sample.begin(), sample.begin() + first,
+                     sample.begin() + std::min(last, std::ssize(sample)));
+    return {sample[first], most};
   }
 
   // In the first round the positions of a row share its counts.
@@ -267,6 +328,7 @@ template <class T> class RowSelect {
   std::vector<PlaceSearch<K>> searches_;
   std::vector<std::vector<K>> kept_;
   Numbers kept_counts_;
+  std::int64_t below_ = 0;  // of the keys last kept by narrow()
 };
 
 template <class T> void select_of(const T* data, std::int64_t rows, std::int64_t n,

@@ -2,6 +2,7 @@
 #pragma once
 #include <tessera/dtype.hpp>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -26,5 +27,20 @@ struct SelectSums {
   std::int64_t bytes, calls;
 };
 SelectSums select_sums(Dtype, std::int64_t rows, std::int64_t positions, std::int64_t parts);
+
+// Writes the keys (order_key.hpp) of n elements that lie in [least, most] to `out`, in their order; `out` has
+// room for 64 bytes more than they take.
+struct KeysBetween {
+  std::int64_t kept = 0, below = 0;  // of the elements: written, and those whose keys are less
+};
+KeysBetween keys_between(const float* x, std::int64_t n, std::uint32_t least, std::uint32_t most,
+                         std::uint32_t* out);
+KeysBetween keys_between(const double* x, std::int64_t n, std::uint64_t least, std::uint64_t most,
+                         std::uint64_t* out);
+
+// out: the payload of elements whose side is 0, then of those on side 1, then on side 2, each in its order.
+// Returns their numbers. P: std::uint32_t or std::uint64_t.
+template <class P> std::array<std::int64_t, 3> divide_by_sides(const std::uint8_t* sides, const P* payload,
+                                                               std::int64_t n, P* out);
 
 }  // namespace tessera::kernels

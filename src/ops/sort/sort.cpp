@@ -5,6 +5,7 @@
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/copy.hpp"
+#include "kernels/sort/select.hpp"
 #include "kernels/sort/sort.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -180,9 +181,11 @@ const OpDef argsort_op{
                   .kernel =
                       [](const KernelArgs& a) {
                         const Lines l = lines_of(a.in[0]);
-                        Payload places(l.lines * l.own);
-                        kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places.data());
-                        narrow_into(a.out[0], places);
+                        const auto write = [&](auto* places) {
+                          kernels::argsort_rows(a.in[0].dtype, a.in[0].data, l.lines, l.own, {}, places);
+                        };
+                        a.out[0].dtype == int32 ? write(a.out[0].as<std::int32_t>())
+                                                : write(a.out[0].as<std::int64_t>());
                       },
                   .communicate =
                       [](const CommunicationArgs& args) {
@@ -199,6 +202,17 @@ const OpDef argsort_op{
 };
 
 // ---- sort_by_key: keys and a payload of at most 8 bytes ----
+// The keys are sides, which need no sort.
+template <class P> void divide_lines(const KernelArgs& a, const Lines& l) {
+  const auto* const sides = a.in[0].as<const std::uint8_t>();
+  const P* const payload = a.in[1].as<const P>();
+  auto* const sorted = a.out[0].as<std::uint8_t>();
+  for (std::int64_t at = 0; at < l.lines * l.own; at += l.own) {
+    const auto counts = kernels::divide_by_sides(sides + at, payload + at, l.own, a.out[1].as<P>() + at);
+    std::uint8_t* next = sorted + at;
+    for (std::uint8_t s = 0; s < 3; ++s) next = std::fill_n(next, counts[s], s);
+  }
+}
 const OpDef sort_by_key_op{
     .name = "sort_by_key",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
@@ -210,6 +224,9 @@ const OpDef sort_by_key_op{
                       [](const KernelArgs& a) {
                         const Lines l = lines_of(a.in[0]);
                         const Tile &in = a.in[1], &out = a.out[1];
+                        if (a.params.as<SortByKeyParams>().keys == Keys::sides)
+                          return itemsize(in.dtype) == 4 ? divide_lines<std::uint32_t>(a, l)
+                                                         : divide_lines<std::uint64_t>(a, l);
                         const auto in_place = [&](auto* payload) {
                           if (out.data != in.data && in.bytes() > 0)
                             std::memcpy(out.data, in.data, in.bytes());

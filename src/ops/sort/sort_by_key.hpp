@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// The meaning of the keys. `sides`: 0, 1, 2 for payload before, equal to and after one of its own elements,
-// in any order within a side, so that the sorted payload is a result, too.
+// The meaning of the keys. `sides`: uint8 of 0, 1, 2 for payload of 4 or 8 bytes before, equal to and after
+// one of its own elements, in any order within a side, so that the sorted payload is a result, too.
 enum class Keys { any, sides };
 struct SortByKeyParams {
   Keys keys = Keys::any;
