@@ -20,6 +20,12 @@ def _cut(full, shape, other, mode):
     return full[tuple(slice(s, s + e) for s, e in zip(starts, extents))]
 
 
+def _quick_length(n):
+    """The least product of twos, threes and fives that is at least n: transforms of it take few steps."""
+    odd = [3**i * 5**j for i in range(n.bit_length()) for j in range(n.bit_length()) if 3**i * 5**j < 2 * n]
+    return min((k << max(-(-n // k) - 1, 0).bit_length() for k in odd), default=n)
+
+
 def fftconvolve(in1, in2, mode="full", axes=None):
     """The convolution by transforms, over all dims or these axes, which both arrays have."""
     _checked("fftconvolve", mode)
@@ -28,7 +34,9 @@ def fftconvolve(in1, in2, mode="full", axes=None):
     lengths = [a.shape[d] + b.shape[d] - 1 for d in over]
     is_complex = "c" in (a.dtype.kind, b.dtype.kind)
     forward, back = (_fft.fftn, _fft.ifftn) if is_complex else (_fft.rfftn, _fft.irfftn)
-    full = back(_core.multiply(forward(a, s=lengths, axes=over), forward(b, s=lengths, axes=over)), s=lengths, axes=over)
+    quick = [_quick_length(n) for n in lengths]
+    full = back(_core.multiply(forward(a, s=quick, axes=over), forward(b, s=quick, axes=over)), s=quick, axes=over)
+    full = full[tuple(slice(lengths[over.index(d)]) if d in over else slice(None) for d in range(full.ndim))]
     keep = lambda shape: [n if d in over else full.shape[d] for d, n in enumerate(shape)]  # noqa: E731
     return _cut(full, keep(a.shape), [n if d in over else 1 for d, n in enumerate(b.shape)], mode)
 
