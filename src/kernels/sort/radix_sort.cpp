@@ -197,10 +197,20 @@ template <class K, class P> void sort_from_highest(const Piece<K, P>& x, int top
     if (place[b] > begin) sort_from_highest(moved.part(begin, place[b]), top - 1, !to_spare);
 }
 
+// Keys of which many are equal, without a payload, are counted and written again.
+template <class K> void sort_by_counts(K* keys, std::int64_t n) {
+  std::vector<std::int64_t> counts(std::size_t{1} << (8 * sizeof(K)));
+  for (std::int64_t i = 0; i < n; ++i) ++counts[keys[i]];
+  for (std::size_t key = 0; key < counts.size(); ++key)
+    keys = std::fill_n(keys, counts[key], static_cast<K>(key));
+}
+
 template <class K, class P>
 void sort_digits(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n) {
   const int parts = static_cast<int>(std::clamp<std::int64_t>(n / threshold(shared_from), 1, threads()));
   if (parts > 1) return sort_digits_in_parts(keys, payload, spare_keys, spare_payload, n, parts);
+  if constexpr (sizeof(K) <= 2 && std::is_same_v<P, Nothing>)
+    if (n >= std::int64_t{1} << (8 * sizeof(K))) return sort_by_counts(keys, n);
   sort_from_highest<K, P>({keys, payload, spare_keys, spare_payload, n}, sizeof(K) - 1, false);
 }
 
