@@ -1,10 +1,10 @@
-// The vector loops of draw_counts.cpp, on short arrays in the cache; they write up to `padding` elements more.
+// The vector loops of draw_counts.cpp; they write up to `padding` elements past the end.
 #pragma once
 #include <cstdint>
 
 namespace tessera::kernels {
 
-// What the hat of each lane's transformed rejection is made of.
+// The hat of each lane's transformed rejection.
 template <class T> struct Hats { const T *twice_a, *b, *c, *v_r; };
 // k = floor((twice_a / s + b) * (u - 1/2) + c + shift) with s = 1/2 - |u - 1/2|; is_sure: 1 where
 // s >= 0.07 and v <= v_r, which accepts k without a logarithm, else 0.
