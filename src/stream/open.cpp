@@ -60,11 +60,10 @@ FileSource hdf5_source(const std::string& path, const io::Hdf5Dataset& dataset) 
   FileSource source;
   source.path = path, source.name = dataset.name, source.info = io::info_of_dataset(dataset);
   source.chunks = io::chunks_of_dataset(dataset);
-  // The library's buffers, of which one holds a chunk.
   const std::int64_t chunk = source.chunks.empty() ? 0 : Shape(source.chunks).elements();
-  source.temporary_bytes = [bytes = (std::int64_t{2} << 20) +
-                                    2 * chunk * static_cast<std::int64_t>(itemsize(source.info.dtype))](
-                               const Shape&) { return bytes; };
+  source.temporary_bytes =
+      [bytes = io::dataset_reading_bytes(chunk * static_cast<std::int64_t>(itemsize(source.info.dtype)))](
+          const Shape&) { return bytes; };
   source.read = [dataset, info = source.info](const std::string& call, const Box& box, std::byte* out) {
     auto again = dataset;
     again.call = call;

@@ -8,6 +8,8 @@
 #include <algorithm>
 
 #include "kernels/move/copy.hpp"
+#include "kernels/parallel.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera::io {
 namespace {
@@ -41,10 +43,9 @@ void write_part(File& file, const Box& block, const std::byte* data, const Box& 
 }
 
 // HDF5's shuffle filter: byte 0 of all elements, byte 1 of all, ...
-std::vector<std::byte> shuffled(const std::byte* in, std::size_t elements, std::size_t width) {
-  std::vector<std::byte> out(elements * width);
-  for (std::size_t i = 0; i < elements; ++i)
-    for (std::size_t b = 0; b < width; ++b) out[b * elements + i] = in[i * width + b];
+Buffer shuffled(const std::byte* in, std::int64_t elements, std::size_t width) {
+  Buffer out = Buffer::allocate(static_cast<std::size_t>(elements) * width);
+  kernels::transpose(out.data(), in, {elements, static_cast<std::int64_t>(width)}, std::vector<int>{1, 0}, 1);
   return out;
 }
 
@@ -97,16 +98,17 @@ StoredChunks compressed_rows(const Array& rows, const Hdf5Chunks& plan) {
   StoredChunks stored;
   if (!own.writes || is_empty(own.box)) return stored;
   stored.first = own.box[0].start;
-  const std::size_t width = itemsize(rows.dtype()), elements = static_cast<std::size_t>(rows.shape()[1]);
-  for (std::int64_t row = 0; row < own.box[0].size(); ++row) {
-    const std::byte* data = own.data + static_cast<std::size_t>(row) * elements * width;
-    if (plan.is_shuffled != 0) {
-      const auto turned = shuffled(data, elements, width);
-      stored.bytes.push_back(deflated(turned.data(), turned.size(), plan.compression));
-    } else {
-      stored.bytes.push_back(deflated(data, elements * width, plan.compression));
+  const std::size_t width = itemsize(rows.dtype());
+  const std::int64_t elements = rows.shape()[1];
+  const auto bytes = static_cast<std::size_t>(elements) * width;
+  stored.bytes.resize(static_cast<std::size_t>(own.box[0].size()));
+  kernels::share(own.box[0].size(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto row = static_cast<std::size_t>(begin); row < static_cast<std::size_t>(end); ++row) {
+      const std::byte* data = own.data + row * bytes;
+      const Buffer turned = plan.is_shuffled != 0 ? shuffled(data, elements, width) : Buffer();
+      stored.bytes[row] = deflated(turned ? turned.data() : data, bytes, plan.compression);
     }
-  }
+  });
   return stored;
 }
 

@@ -19,11 +19,7 @@ void write_parts(File&, const Array& x, std::int64_t first_row, const Hdf5Chunks
 // The array as a matrix with one chunk per row, in the order of chunks_of, each row on one rank. The array
 // must begin at a chunk's start; elements of the last chunks beyond the array are zero.
 Array chunk_rows(const Array& x, const Shape& chunk);
-// The rows that this rank writes: the index of the first, and each row's stored bytes.
-struct StoredChunks {
-  std::int64_t first = 0;
-  std::vector<std::vector<std::byte>> bytes;
-};
+// The rows that this rank writes.
 StoredChunks compressed_rows(const Array& rows, const Hdf5Chunks&);
 
 }  // namespace tessera::io

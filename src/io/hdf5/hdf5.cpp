@@ -19,6 +19,7 @@
 #include "io/file.hpp"
 #include "io/formats/part.hpp"
 #include "io/hdf5/attributes.hpp"
+#include "io/hdf5/chunk_read.hpp"
 #include "io/hdf5/dataset.hpp"
 #include "io/hdf5/library.hpp"
 #include "io/save_target.hpp"
@@ -125,28 +126,51 @@ std::optional<std::string> raw_file_of(hid_t dataset) {
          ", which is looked for in the working directory: start there, or copy the file with h5repack there";
 }
 
+// A selection of a dataspace of these extents. A space in memory has the dims of that in the file: the library
+// goes through elements one by one where they differ.
+Handle selected(Handle space, const std::vector<hsize_t>& start, const std::vector<hsize_t>& step,
+                const std::vector<hsize_t>& count) {
+  if (!count.empty())
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), step.data(), count.data(), nullptr);
+  return space;
+}
+
+// Reads a part of the box, which lies in dense memory.
+void read_by_library(const Source& source, hid_t dataset, hid_t memory_type, const Selection& selection,
+                     const Box& box, const Box& part, std::byte* out) {
+  std::vector<hsize_t> start, step, count, extents, first;
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    start.push_back(static_cast<hsize_t>(selection.start[d] + part[d].start * selection.step[d]));
+    step.push_back(static_cast<hsize_t>(selection.step[d]));
+    count.push_back(static_cast<hsize_t>(part[d].size()));
+    extents.push_back(static_cast<hsize_t>(box[d].size()));
+    first.push_back(static_cast<hsize_t>(part[d].start - box[d].start));
+  }
+  const Handle in_file = selected({H5Dget_space(dataset), H5Sclose}, start, step, count);
+  const Handle in_memory =
+      selected({box.empty() ? H5Screate(H5S_SCALAR)
+                            : H5Screate_simple(static_cast<int>(box.size()), extents.data(), nullptr),
+                H5Sclose},
+               first, std::vector<hsize_t>(box.size(), 1), count);
+  if (H5Dread(dataset, memory_type, in_memory, in_file, H5P_DEFAULT, out) < 0)
+    source.fail("cannot be read at " + to_string(box) + " of its dataset " + in_quotes(source.dataset) +
+                    ": " + hdf5_reason(),
+                raw_file_of(dataset).value_or("it may be damaged: write it again"));
+}
+
 void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, std::byte* out) {
   const Quiet quiet;
   if (is_empty(box)) return;
   const Handle file = open_file(source, H5F_ACC_RDONLY), dataset = open_dataset(source, file);
-  const Handle in_file(H5Dget_space(dataset), H5Sclose);
   check_filters(source, dataset);
-  const Selection part = selection_of(source, shape_of_dataset(source, dataset));
-  std::vector<hsize_t> start, step, count;
-  for (std::size_t d = 0; d < box.size(); ++d) {
-    start.push_back(static_cast<hsize_t>(part.start[d] + box[d].start * part.step[d]));
-    step.push_back(static_cast<hsize_t>(part.step[d]));
-    count.push_back(static_cast<hsize_t>(box[d].size()));
+  const Handle type = read_type(dataset, info.dtype);
+  const Selection selection = selection_of(source, shape_of_dataset(source, dataset));
+  if (!selection.has_no_steps()) return read_by_library(source, dataset, type, selection, box, box, out);
+  for (Box part : read_deflated(dataset, type, selection.span_of(box), out)) {
+    for (std::size_t d = 0; d < part.size(); ++d)
+      part[d].start -= selection.start[d], part[d].stop -= selection.start[d];
+    read_by_library(source, dataset, type, selection, box, part, out);
   }
-  if (!box.empty())
-    H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start.data(), step.data(), count.data(), nullptr);
-  const hsize_t elements = static_cast<hsize_t>(box_elements(box));
-  const Handle in_memory(box.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &elements, nullptr),
-                         H5Sclose);
-  if (H5Dread(dataset, read_type(dataset, info.dtype), in_memory, in_file, H5P_DEFAULT, out) < 0)
-    source.fail("cannot be read at " + to_string(box) + " of its dataset " + in_quotes(source.dataset) +
-                    ": " + hdf5_reason(),
-                raw_file_of(dataset).value_or("it may be damaged: write it again"));
 }
 
 FileInfo read_info(const Source& source) {

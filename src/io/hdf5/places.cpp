@@ -122,13 +122,16 @@ std::optional<std::int64_t> place_of_chunk(const Hdf5Source& source, hid_t datas
   return static_cast<std::int64_t>(place);
 }
 
-// Allocates a chunk's space by writing placeholder bytes, since the library allocates only on writing.
-std::int64_t new_place(const Hdf5Source& source, hid_t dataset, const Hdf5Chunks& plan, const Chunk& at,
-                       const std::vector<char>& nothing, std::int64_t bytes) {
-  check(source,
-        H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, origin(plan.chunk, at).data(),
-                       static_cast<std::size_t>(bytes), nothing.data()) >= 0,
+void write_chunk(const Hdf5Source& source, hid_t dataset, const Hdf5Chunks& plan, const Chunk& at,
+                 const std::byte* data, std::size_t bytes) {
+  check(source, H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, origin(plan.chunk, at).data(), bytes, data) >= 0,
         "allocation");
+}
+// Allocates a chunk's space by writing zeros, since the library allocates only on writing.
+std::int64_t new_place(const Hdf5Source& source, hid_t dataset, const Hdf5Chunks& plan, const Chunk& at,
+                       std::int64_t bytes) {
+  const std::vector<std::byte> nothing(static_cast<std::size_t>(bytes));
+  write_chunk(source, dataset, plan, at, nothing.data(), nothing.size());
   const auto place = place_of_chunk(source, dataset, plan, at);
   check(source, place.has_value(), "allocation");
   return *place;
@@ -243,23 +246,22 @@ std::int64_t place_of_dense(const Hdf5Source& source, hid_t dataset) {
 std::vector<std::int64_t> places_of(const Hdf5Source& source, hid_t dataset, const Hdf5Chunks& plan,
                                     const std::vector<Chunk>& chunks, std::int64_t chunk_bytes) {
   std::vector<std::int64_t> places;
-  std::vector<char> nothing;
   for (const Chunk& at : chunks) {
     const auto place = place_of_chunk(source, dataset, plan, at);
-    if (!place) nothing.resize(static_cast<std::size_t>(chunk_bytes));
-    places.push_back(place ? *place : new_place(source, dataset, plan, at, nothing, chunk_bytes));
+    places.push_back(place ? *place : new_place(source, dataset, plan, at, chunk_bytes));
   }
   return places;
 }
 
 std::vector<std::int64_t> places_for(const Hdf5Source& source, hid_t dataset, const Hdf5Chunks& plan,
-                                     const std::vector<Chunk>& chunks,
-                                     const std::vector<std::int64_t>& bytes) {
-  std::vector<std::int64_t> places;
-  const std::vector<char> nothing(
-      bytes.empty() ? 0 : static_cast<std::size_t>(*std::max_element(bytes.begin(), bytes.end())));
+                                     const std::vector<Chunk>& chunks, const std::vector<std::int64_t>& bytes,
+                                     const StoredChunks& own) {
+  std::vector<std::int64_t> places(chunks.size(), in_place);
   for (std::size_t i = 0; i < chunks.size(); ++i)
-    places.push_back(new_place(source, dataset, plan, chunks[i], nothing, bytes[i]));
+    if (const auto n = i - static_cast<std::size_t>(own.first); n < own.bytes.size())
+      write_chunk(source, dataset, plan, chunks[i], own.bytes[n].data(), own.bytes[n].size());
+    else
+      places[i] = new_place(source, dataset, plan, chunks[i], bytes[i]);
   return places;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <tessera/io/hdf5_writer.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -49,8 +50,15 @@ std::int64_t place_of_dense(const Hdf5Source&, hid_t dataset);
 // File offsets of uncompressed chunks.
 std::vector<std::int64_t> places_of(const Hdf5Source&, hid_t dataset, const Hdf5Chunks&,
                                     const std::vector<Chunk>&, std::int64_t chunk_bytes);
-// The same for compressed chunks of these sizes, which get new space.
+// Compressed chunks of successive numbers, as they are stored.
+struct StoredChunks {
+  std::int64_t first = 0;
+  std::vector<std::vector<std::byte>> bytes;
+};
+// The same for compressed chunks of these sizes, which get new space. The first rank's own ones are written.
 std::vector<std::int64_t> places_for(const Hdf5Source&, hid_t dataset, const Hdf5Chunks&,
-                                     const std::vector<Chunk>&, const std::vector<std::int64_t>& bytes);
+                                     const std::vector<Chunk>&, const std::vector<std::int64_t>& bytes,
+                                     const StoredChunks& own);
+constexpr std::int64_t in_place = 0;  // no chunk lies there
 
 }  // namespace tessera::io

@@ -125,7 +125,7 @@ std::int64_t Put::compressed(const Array& rows, const std::vector<Chunk>& chunks
                    static_cast<std::int64_t>(bytes.size()));
   Numbers places;
   once_quietly(team_, [&] {
-    places = places_for(source_, dataset_, plan, chunks, bytes);
+    places = places_for(source_, dataset_, plan, chunks, bytes, stored);
     if (spans_hosts()) own_file().sync();  // the metadata must reach the disk before the data
   });
   places = from_first(team_, places);
@@ -138,8 +138,8 @@ std::int64_t Put::compressed(const Array& rows, const std::vector<Chunk>& chunks
 void Put::write(const std::vector<std::vector<std::byte>>& stored, std::int64_t first,
                 const Numbers& places) {
   for (std::size_t i = 0; i < stored.size(); ++i)
-    own_file().write(stored[i].data(), static_cast<std::int64_t>(stored[i].size()),
-                     places[static_cast<std::size_t>(first) + i]);
+    if (const auto place = places[static_cast<std::size_t>(first) + i]; place != in_place)
+      own_file().write(stored[i].data(), static_cast<std::int64_t>(stored[i].size()), place);
   if (!stored.empty() && spans_hosts()) own_file().sync();
   fault_point("written");
 }
