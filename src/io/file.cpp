@@ -7,10 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include <tessera/error.hpp>
@@ -120,6 +124,82 @@ void File::read(void* out, std::int64_t bytes, std::int64_t offset) const {
   }
 }
 
+namespace {
+
+// Pages that a file loses while they are mapped would end the process (SIGBUS) when any of its threads reads
+// them. The handler puts zeros in their place and marks the mapping; its reader asks for the mark.
+struct Mapping {
+  std::atomic<std::byte*> start = nullptr;
+  std::atomic<std::size_t> length = 0;
+  std::atomic<bool> has_lost_bytes = false;
+};
+struct Mappings {
+  std::array<Mapping, 64> all;
+  std::mutex guard;
+  struct sigaction before {};
+  std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+};
+Mappings& mappings() {
+  static auto* const kept = new Mappings;  // never destroyed: a handler may run at any time
+  return *kept;
+}
+Mapping* mapping_at(const void* address) {
+  for (Mapping& mapping : mappings().all) {
+    const std::byte* const start = mapping.start;
+    if (start != nullptr && !std::less<const void*>()(address, start) &&
+        std::less<const void*>()(address, start + mapping.length))
+      return &mapping;
+  }
+  return nullptr;
+}
+
+void on_lost_page(int signal, siginfo_t* info, void*) {
+  Mapping* const mapping = info->si_code > 0 ? mapping_at(info->si_addr) : nullptr;
+  const int error = errno;
+  if (mapping != nullptr) {
+    std::byte* const start = mapping->start;
+    const auto place = static_cast<std::size_t>(static_cast<std::byte*>(info->si_addr) - start);
+    const std::size_t from = place - place % mappings().page;
+    mapping->has_lost_bytes = true;
+    if (::mmap(start + from, mapping->length - from, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+               0) != MAP_FAILED) {
+      errno = error;
+      return;
+    }
+  }
+  sigaction(SIGBUS, &mappings().before, nullptr);  // another page: who handled it before comes next
+  if (info->si_code <= 0) std::raise(signal);
+}
+
+// Nothing if all places are taken.
+Mapping* guarded(void* start, std::size_t length) {
+  const std::scoped_lock lock(mappings().guard);
+  struct sigaction present {};
+  sigaction(SIGBUS, nullptr, &present);
+  if ((present.sa_flags & SA_SIGINFO) == 0 || present.sa_sigaction != on_lost_page) {
+    mappings().before = present;
+    struct sigaction action {};
+    action.sa_sigaction = on_lost_page;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, nullptr);
+  }
+  for (Mapping& mapping : mappings().all)
+    if (mapping.start == nullptr) {
+      mapping.length = length, mapping.has_lost_bytes = false;
+      mapping.start = static_cast<std::byte*>(start);
+      return &mapping;
+    }
+  return nullptr;
+}
+
+}  // namespace
+
+bool has_lost_bytes(const Buffer& mapped) {
+  const Mapping* const mapping = mapping_at(mapped.data());
+  return mapping != nullptr && mapping->has_lost_bytes;
+}
+
 Buffer File::mapped(std::int64_t bytes, std::int64_t offset) const {
   constexpr std::int64_t worth_it = 256 << 10;
   if (descriptor_ < 0 || bytes < worth_it || offset + bytes > this->bytes()) return {};
@@ -127,8 +207,14 @@ Buffer File::mapped(std::int64_t bytes, std::int64_t offset) const {
   const auto length = static_cast<std::size_t>(before + bytes);
   void* const start = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, descriptor_, offset - before);
   if (start == MAP_FAILED) return {};
+  Mapping* const mapping = guarded(start, length);
+  if (mapping == nullptr) {
+    ::munmap(start, length);
+    return {};
+  }
   Buffer buffer = Buffer::borrow(static_cast<std::byte*>(start) + before, static_cast<std::size_t>(bytes),
-                                 [start, length, bytes] {
+                                 [start, length, bytes, mapping] {
+                                   mapping->start = nullptr;
                                    ::munmap(start, length);
                                    count_other_memory(-bytes, 0);
                                  });

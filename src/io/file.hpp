@@ -47,7 +47,7 @@ class File {
   std::int64_t bytes() const;
   void read(void* out, std::int64_t bytes, std::int64_t offset) const;  // all of it, or IoError
   // The bytes where the system's cache has them, without a copy; nothing if it has not all of them or a copy
-  // costs as little. The process ends (SIGBUS) if it reads them after the file was cut short.
+  // costs as little. Bytes that the file loses later read as zeros: see has_lost_bytes.
   Buffer mapped(std::int64_t bytes, std::int64_t offset) const;
   void write(const void* in, std::int64_t bytes, std::int64_t offset);
   void resize(std::int64_t bytes);
@@ -62,6 +62,9 @@ class File {
   std::string call_, path_, content_;
   int descriptor_ = -1;
 };
+
+// Whether a buffer of File::mapped was read where the file had been cut short.
+bool has_lost_bytes(const Buffer& mapped);
 
 // Parsers of headers throw fact and mend; this adds the call and the path in front. `mend` is used for errors
 // without one.

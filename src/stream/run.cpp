@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <utility>
 
+#include "base/text.hpp"
 #include "io/fault_point.hpp"
+#include "io/file.hpp"
 #include "ops/build.hpp"
 
 namespace tessera::stream {
@@ -62,14 +65,16 @@ void Runner::start_reading(const Range& slab) {
 }
 
 std::vector<Array> Runner::leaves(const Range& slab) {
-  team_.together([&] { reader_.wait(); });
+  team_.together([&] {
+    check_mapped();
+    reader_.wait();
+  });
   std::vector<Array> parts(cut_.size());
   std::size_t file = 0;
-  mapped_.clear();
   for (std::size_t i = 0; i < cut_.size(); ++i) {
     if (is_file(*cut_[i].of.node())) {
       auto& part = incoming_[file++];
-      if (part.is_mapped) mapped_.push_back(part.buffer);
+      if (part.is_mapped) mapped_.emplace_back(part.buffer, part.of.node()->params->as<FileParams>().path);
       parts[i] = make_leaf({part.shape, part.of.dtype()}, part.layout, std::move(part.buffer), true);
     } else {
       parts[i] = part_of(cut_[i].of, cut_[i].dim, slab);
@@ -99,14 +104,25 @@ std::vector<Array> Runner::compute_slab(const std::vector<Array>& roots,
     }
   for (auto& value : values)
     if (value.node()) value = kept(value);
+  if (next_ == ranges_.size()) team_.together([&] { check_mapped(); });
   return values;
+}
+
+// The slab before: its values are of no use if a file was cut short meanwhile.
+void Runner::check_mapped() {
+  for (const auto& [buffer, path] : std::exchange(mapped_, {}))
+    if (io::has_lost_bytes(buffer))
+      throw IoError(call_ + ": " + in_quotes(path) +
+                    " was cut short while it was read; copy or write it again, and shorten no file that a "
+                    "program reads");
 }
 
 // A value that stays must not change with the file that its memory is mapped from.
 Array Runner::kept(const Array& value) const {
   const auto& stored = *output_of(value).stored;
   const std::byte* const data = stored.buffer.data();
-  if (std::ranges::none_of(mapped_, [&](const Buffer& file) {
+  if (std::ranges::none_of(mapped_, [&](const auto& mapped) {
+        const Buffer& file = mapped.first;
         return std::less_equal<>()(file.data(), data) && std::less<>()(data, file.data() + file.bytes());
       }))
     return value;

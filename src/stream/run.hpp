@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/team.hpp"
@@ -39,6 +40,7 @@ class Runner : public Walker {
   };
   void start_reading(const Range& slab);
   Array kept(const Array& value) const;
+  void check_mapped();
 
   const io::Team& team_;
   std::string call_;
@@ -47,8 +49,8 @@ class Runner : public Walker {
   std::vector<Range> ranges_;
   std::size_t next_ = 0;  // the slab to read next
   std::vector<Incoming> incoming_;
-  std::vector<Buffer> mapped_;  // parts of files of the slab that is computed
-  Background reader_;           // ends before what it fills
+  std::vector<std::pair<Buffer, std::string>> mapped_;  // parts of files of the slab that is computed
+  Background reader_;                                   // ends before what it fills
 };
 
 }  // namespace tessera::stream

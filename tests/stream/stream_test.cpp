@@ -4,10 +4,13 @@
 
 #include <sys/resource.h>
 
+#include <cstring>
 #include <set>
 
 #include "base/thresholds.hpp"
+#include "io/file.hpp"
 #include "io/folder.hpp"
+#include "stream/file_source.hpp"
 #include "support/compare.hpp"
 #include "types/buffer.hpp"
 
@@ -408,6 +411,40 @@ TEST_F(Stream, a_file_that_was_cut_short_is_an_error) {
   comm::barrier(comm::world());
   EXPECT_THAT(text_of_error<IoError>([&] { io::compute(sum(file)); }),
               HasSubstr("ends after 300000 bytes, where"));
+}
+
+// The second file, when it is read, cuts the first one short, whose slab is mapped by then.
+TEST_F(Stream, a_file_that_is_cut_short_while_its_slab_is_mapped_is_an_error) {
+  const Array x = numbers({500 * device_count() + 1, 100});
+  io::save_npy(path("x.npy"), x);
+  const auto file = io::open(path("x.npy"));
+  auto source = std::make_shared<stream::FileSource>();
+  source->path = "cuts", source->info = {x.shape(), float64, "test"};
+  source->temporary_bytes = [](const Shape&) { return std::int64_t{0}; };
+  source->read = [&](const std::string&, const Box& box, std::byte* out) {
+    std::memset(out, 0, static_cast<std::size_t>(box_elements(box)) * 8);
+    if (is_main_process()) std::filesystem::resize_file(path("x.npy"), 5000);
+  };
+  const Array cuts =
+      stream::record_file({"cuts", "", -1, float64, {0, 0}, {1, 1}, x.shape().vector(), std::move(source)});
+  EXPECT_THAT(text_of_error<IoError>([&] { io::compute(sum(file + cuts)); }), HasSubstr("cut short"));
+}
+
+TEST_F(Stream, bytes_that_a_mapped_file_loses_are_zeros_and_told) {
+  const std::string name = path("x" + std::to_string(process_index()));
+  std::ofstream(name, std::ios::binary) << std::string(std::size_t{1} << 20, 'x');
+  const io::File file("test", name, io::File::Mode::read);
+  const Buffer mapped = file.mapped(std::int64_t{1} << 20, 0);
+  ASSERT_TRUE(mapped);
+  const auto* const bytes = reinterpret_cast<const volatile char*>(mapped.data());
+  EXPECT_EQ(bytes[700000] + 0, 'x');
+  EXPECT_FALSE(io::has_lost_bytes(mapped));
+  std::filesystem::resize_file(name, 100000);
+  EXPECT_EQ(bytes[700000] + 0, 0);
+  EXPECT_EQ(bytes[(1 << 20) - 1] + 0, 0);
+  EXPECT_EQ(bytes[5000] + 0, 'x');
+  EXPECT_TRUE(io::has_lost_bytes(mapped));
+  EXPECT_FALSE(file.mapped(std::int64_t{1} << 20, 0));
 }
 
 TEST_F(Stream, ranks_that_ask_for_different_programs_are_told) {
