@@ -162,6 +162,7 @@ const std::vector<Sample>& samples() {
 
 const std::map<std::string, std::string>& ops_tested_elsewhere() {
   static const std::map<std::string, std::string> ops{
+      {"fft_turn", "between the steps of a long FFT that io::compute plans: tests/stream"},
       {"alias", "what transformations put around their arguments: tests/transforms"},
       {"custom_vjp", "tests/transforms"},
       {"barrier", "what checkpoint puts before a second computation: tests/transforms"},

@@ -183,6 +183,37 @@ TEST_F(Spill, an_fft_of_three_dims_is_stored_within_the_limit) {
             0.5);  // of sums of 69120 numbers up to 11
 }
 
+// As matrices; a chain before, and a part of the line behind, are spilled too.
+TEST_F(Spill, an_fft_of_a_long_line_is_stored_within_the_limit) {
+  const auto check = [&](const char* name, const Array& x, const Function& f, int spills, double most) {
+    SCOPED_TRACE(name);
+    const auto file = file_of(x);
+    const std::int64_t limit = 6 * itemsize(complex_dtype(x.dtype())) * x.shape()[0] / 7 / device_count();
+    const auto plan = io::explain_store(path("y.npy"), f(file), {.memory_limit = limit});
+    EXPECT_LE(plan.peak_bytes, limit) << to_string(plan);
+    EXPECT_LE(plan.bytes_spilled, spills * itemsize(complex_dtype(x.dtype())) * x.shape()[0]);
+    reset_peak_memory();
+    const auto before = memory_use().live_bytes;
+    io::store(path("y.npy"), f(file), {.memory_limit = limit});
+    EXPECT_LE(memory_use().peak_bytes - before, plan.peak_bytes) << to_string(plan);
+    const Array found = io::load_npy(path("y.npy")), expected = f(x);
+    ASSERT_EQ(found.dtype(), expected.dtype());
+    ASSERT_EQ(found.shape(), expected.shape());
+    EXPECT_LT(item<double>(astype(max(abs(found - expected)) / max(abs(expected)), float64)), most);
+  };
+  const std::int64_t n = 240000 * ((device_count() + 3) / 4);
+  const Array x = mixed({n}), z = fft::fft(x);
+  check(
+      "fft", z, [](const Array& v) { return fft::fft(v); }, 2, 1e-14);
+  check(
+      "ifft of a chain", z, [](const Array& v) { return fft::ifft(v * 2 - 1) * 3; }, 3, 1e-14);
+  check(
+      "rfft", x, [](const Array& v) { return fft::rfft(v); }, 3, 1e-14);
+  check(
+      "fft of float32", astype(mixed({n + 75}), float32), [](const Array& v) { return fft::fft(v); }, 3,
+      1e-6);
+}
+
 TEST_F(Spill, a_long_vector_is_sorted_within_the_limit) {
   const Array v = mixed({200000});
   const auto file = file_of(v);

@@ -24,17 +24,20 @@ template <class R> class RootsOfUnity {
     for (std::int64_t e = 0; e <= n >> shift_; ++e) high_.push_back(root(e << shift_));
   }
 
+  // value * w^e, 0 <= e < n
+  std::complex<R> times_power(const std::complex<R>& value, std::int64_t e) const {
+    const auto high = high_[e >> shift_], low = low_[e & ((std::int64_t{1} << shift_) - 1)];
+    const R re = high.real() * low.real() - high.imag() * low.imag(),
+            im = high.real() * low.imag() + high.imag() * low.real();
+    const R x = value.real(), y = value.imag();
+    return {x * re - y * im, x * im + y * re};
+  }
   // values[k] *= w^(k * step), 0 <= step < n
   void multiply_by_powers(std::complex<R>* values, std::int64_t count, std::int64_t step) const {
     if (step == 0) return;
-    const auto mask = (std::int64_t{1} << shift_) - 1;
     std::int64_t e = 0;
     for (std::int64_t k = 0; k < count; ++k) {
-      const auto high = high_[e >> shift_], low = low_[e & mask];
-      const R re = high.real() * low.real() - high.imag() * low.imag(),
-              im = high.real() * low.imag() + high.imag() * low.real();
-      const R x = values[k].real(), y = values[k].imag();
-      values[k] = {x * re - y * im, x * im + y * re};
+      values[k] = times_power(values[k], e);
       e += step;
       if (e >= n_) e -= n_;
     }

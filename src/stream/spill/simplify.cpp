@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/call.hpp"
+#include "graph/same_bits.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/fourier/fft_op.hpp"
 #include "ops/functions.hpp"
@@ -38,6 +39,32 @@ Array dim_by_dim(const Array& given, const FftParams& p) {
   for (std::size_t i = 0; i < halved; ++i) one(p.dims[i], FftKind::c2c, p.kind == FftKind::c2r && i == 0);
   if (p.kind == FftKind::c2r) one(p.dims[halved], p.kind, false);
   return x;
+}
+
+// A line that the ranks cannot hold, as a matrix of R rows (Bailey, 1990); w(n) = exp(-+ 2 pi i / n).
+//
+//   y[k, c] = sum over r of x[C r + c] w(R)^(r k)
+//   result[k + R l] = sum over c of w(N)^(k c) y[k, c] w(C)^(c l)
+//
+// nullopt if N has no two factors of which a line of each fits.
+std::optional<Array> as_matrix(const Array& given, const FftParams& p, std::int64_t room) {
+  constexpr std::int64_t copies = 4;  // of an operand that a transform takes
+  const std::int64_t n = given.shape()[0];
+  const auto bytes = static_cast<std::int64_t>(itemsize(complex_dtype(given.dtype())));
+  std::int64_t rows = 1;
+  for (std::int64_t d = 2; d <= n / d; ++d)
+    if (n % d == 0) rows = d;
+  const std::int64_t columns = n / rows;
+  if (n / device_count() < room / copies / bytes || columns > room / copies / bytes || rows == 1)
+    return std::nullopt;
+  FftParams step = p;
+  step.kind = FftKind::c2c, step.dims = {0}, step.out_sharding = fft::OutSharding::keep;
+  const Array x = cast_to(reshape(given, {rows, columns}), complex_dtype(given.dtype()));
+  const auto places = [](std::int64_t count) { return cast_to(arange(count), int64); };
+  const Array y = record_fft_turn(record_fft(x, step), places(rows), places(columns), n, p.sign);
+  step.dims = {1}, step.scale = 1;
+  const Array line = reshape(transpose(record_fft(y, step)), {n});
+  return p.kind == FftKind::r2c ? line(slice(0, n / 2 + 1)) : line;
 }
 
 // The elements of a sorted vector, which is merged from sorted runs.
@@ -121,6 +148,7 @@ std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Ar
   }
   if (const auto running = running_of(node); running && running->reverse) {
     const OnBehalfOf call(node.called());
+    const AsRecorded bits(node);
     return std::vector<Array>{from_start(inputs[0], *running)};
   }
   if (is_given && is_tall_factorization(node) && !node.same_bits) {
@@ -133,9 +161,13 @@ std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Ar
     const Array position = position_of_extreme(inputs[0], p.dim, p.max);
     return std::vector<Array>{astype(position, node.outputs[0].type.dtype)};
   }
-  if (node.op->name != "fft" || node.params->as<FftParams>().dims.size() < 2) return std::nullopt;
+  if (node.op->name != "fft") return std::nullopt;
+  const auto& p = node.params->as<FftParams>();
   const OnBehalfOf call(node.called());
-  return std::vector<Array>{dim_by_dim(inputs[0], node.params->as<FftParams>())};
+  if (p.dims.size() > 1) return std::vector<Array>{dim_by_dim(inputs[0], p)};
+  if (inputs[0].ndim() > 1 || p.kind == FftKind::c2r || node.same_bits) return std::nullopt;
+  if (auto line = as_matrix(inputs[0], p, how.room)) return std::vector<Array>{*line};
+  return std::nullopt;
 }
 
 std::vector<Array> mapped(const std::vector<Array>& inputs, const std::map<ValueId, Array>& known,
