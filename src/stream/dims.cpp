@@ -7,16 +7,17 @@
 #include "base/call.hpp"
 #include "compile/cost.hpp"
 #include "compile/pipeline.hpp"
+#include "ops/contract/dot_general.hpp"
 #include "ops/index/remap_op.hpp"
 #include "ops/sort/cumulative.hpp"
 
 namespace tessera::stream {
 namespace {
 
-bool has_parts(const OpDef& op, bool is_reduced) {
-  const Parts parts = parts_of(op);
+bool has_parts(const Node& node, bool is_reduced) {
+  const Parts parts = parts_of(*node.op);
   return parts == Parts::all_dims || parts == Parts::tree_nodes ||
-         (parts == Parts::unreduced_dims && !is_reduced);
+         (parts == Parts::unreduced_dims && (!is_reduced || length_in_order(node) > 0));
 }
 
 FactorRule rule_on(const Node& node) {
@@ -46,7 +47,7 @@ std::vector<DimLink> links_by_rule(const Node& node) {
   for (int f = 0; f < static_cast<int>(rule.factors.size()); ++f) {
     const auto& factor = rule.factors[f];
     DimLink link{{}, {}, factor.kind == FactorKind::reduce};
-    if (factor.kind == FactorKind::whole || !has_parts(*node.op, link.is_reduced)) continue;
+    if (factor.kind == FactorKind::whole || !has_parts(node, link.is_reduced)) continue;
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       link.in.push_back(dim_of_factor(rule, f, rule.inputs[i], node.inputs[i].shape()));
     for (std::size_t i = 0; i < node.outputs.size(); ++i)

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <numeric>
 #include <span>
 
 #include "ops/build.hpp"
+#include "ops/contract/dot_general.hpp"
 #include "stream/file_source.hpp"
 #include "stream/tree_of_slabs.hpp"
 
@@ -72,11 +75,19 @@ class Walk {
     return pass;
   }
 
-  std::vector<Array> record_slab(const Pass& pass, std::int64_t length, const SlabRecorder::Cut& cut) {
+  // `sums`: of the slabs before; empty in the first.
+  std::vector<Array> record_slab(const Pass& pass, std::int64_t length, const SlabRecorder::Cut& cut,
+                                 const std::vector<Array>& sums) {
     SlabRecorder recorder(program_.roles, program_.dims, wholes_, length, cut, carries_);
     std::vector<Array> roots, results;
     std::vector<Array> distances, shifts;
     for (const auto& x : pass.partials) {
+      if (const auto in_order = length_in_order(*x.node())) {
+        auto parts = recorder.parts_in_order(x, in_order);
+        if (!sums.empty()) parts.insert(parts.begin(), sums[roots.size()]);
+        roots.push_back(std::accumulate(parts.begin() + 1, parts.end(), parts[0], std::plus<>()));
+        continue;
+      }
       const bool is_apart = stays_apart(x, length);
       if (const CentredSum* centred = centred_of(x)) {
         shifts.push_back(shift_of(pass, *centred, roots, length));
@@ -104,11 +115,13 @@ class Walk {
     std::vector<CutValue> cut;
     carries_.clear();
     // Recorded once without values, to learn what the pass reads.
-    record_slab(pass, std::min(program_.length, program_.extent), [&](const Array& x, int dim) {
-      const int other = shared_dim(x);
-      cut.push_back({x, dim, other >= 0 ? other : dim});
-      return placeholder_of_part(cut.back(), std::min(program_.length, program_.extent));
-    });
+    record_slab(pass, std::min(program_.length, program_.extent),
+                [&](const Array& x, int dim) {
+                  const int other = shared_dim(x);
+                  cut.push_back({x, dim, other >= 0 ? other : dim});
+                  return placeholder_of_part(cut.back(), std::min(program_.length, program_.extent));
+                },
+                {});
     wholes_.compute_all([&](const auto& roots) { return walker_.compute(roots); });
     walker_.begin_pass(cut);
     std::vector<Array> sums;
@@ -194,7 +207,8 @@ class Walk {
   void one_slab(const Pass& pass, const Range& slab, std::vector<Array>& sums) {
     auto leaves = walker_.leaves(slab);
     std::size_t next = 0;
-    auto roots = record_slab(pass, slab.size(), [&](const Array&, int) { return std::move(leaves[next++]); });
+    auto roots = record_slab(
+        pass, slab.size(), [&](const Array&, int) { return std::move(leaves[next++]); }, sums);
     leaves.clear();
     for (std::size_t i = 0; i < pass.count(); ++i) {
       const Array& x = pass.summed(i);
@@ -204,7 +218,7 @@ class Walk {
         ++i;
         continue;
       }
-      if (sums.empty() || is_tree(*x.node())) continue;
+      if (sums.empty() || is_tree(*x.node()) || length_in_order(*x.node()) > 0) continue;
       const bool is_last_alone = roots[i].ndim() < sums[i].ndim();
       roots[i] = combined(parts_combine_by(*x.node()),
                           is_last_alone ? combined_by_ranks(x, sums[i]) : sums[i], roots[i]);

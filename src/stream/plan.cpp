@@ -12,6 +12,7 @@
 #include "compile/pipeline.hpp"
 #include "kernels/reduce/tree.hpp"
 #include "ops/build.hpp"
+#include "ops/contract/dot_general.hpp"
 #include "stream/file_source.hpp"
 #include "stream/spill/selections.hpp"
 #include "types/buffer.hpp"
@@ -206,21 +207,27 @@ io::StreamPlan facts_for(const Stage& stage, std::int64_t held, std::int64_t len
 // costs little, of the chunks, so that no chunk is read twice.
 void choose_length(Stage& stage, const Room& room) {
   constexpr std::int64_t enough = std::int64_t{128}
-                                  << 20;  // of what is read for a slab; longer ones save nothing
-  std::int64_t shortest = 1;
+                                  << 20;   // of what is read for a slab; longer ones save nothing
+  constexpr std::int64_t most_parts = 32;  // that a slab's program adds one after the other
+  std::int64_t shortest = 1, in_order = 0;
   bool has_trees = false;
   for (const auto& node : stage.graph.nodes) {
     if (stage.roles.of.at(node.get()).kind != Role::partial) continue;
     if (is_top_k(*node)) shortest = std::max(shortest, node->outputs[0].type.shape.back());
     has_trees |= is_tree(*node);
+    in_order = std::max(in_order, length_in_order(*node));
   }
   const auto power = [](auto bit, std::int64_t n) {
     return static_cast<std::int64_t>(bit(static_cast<std::uint64_t>(n)));
   };
+  shortest = std::max(shortest, in_order);
   if (has_trees) shortest = power(std::bit_ceil<std::uint64_t>, std::max(shortest, kernels::least_part));
-  const auto usable = [&](std::int64_t length) {  // slabs of trees have 2^k indices
-    if (!has_trees || length >= stage.extent) return length;
-    return std::max(shortest, power(std::bit_floor<std::uint64_t>, length));
+  // Slabs of trees have 2^k indices, those of products in order whole parts.
+  const auto usable = [&](std::int64_t length) {
+    if (in_order > 0) length = std::min(length, most_parts * in_order);
+    if (length >= stage.extent || (!has_trees && in_order == 0)) return length;
+    return std::max(shortest,
+                    has_trees ? power(std::bit_floor<std::uint64_t>, length) : length / in_order * in_order);
   };
   const auto take = [&](std::int64_t length) {
     stage.length = std::min(std::max(length, shortest), std::max<std::int64_t>(1, stage.extent));

@@ -4,12 +4,14 @@
 #include <tessera/device.hpp>
 #include <tessera/ops.hpp>
 
+#include <algorithm>
 #include <set>
 
 #include "base/call.hpp"
 #include "base/thresholds.hpp"
 #include "graph/same_bits.hpp"
 #include "ops/build.hpp"
+#include "ops/contract/dot_general.hpp"
 #include "ops/index/remap_op.hpp"
 #include "ops/resized.hpp"
 #include "ops/sort/cumulative.hpp"
@@ -24,6 +26,12 @@ namespace {
 Shape resized(Shape shape, int dim, std::int64_t extent) {
   if (dim >= 0) shape[static_cast<std::size_t>(dim)] = extent;
   return shape;
+}
+
+Array part_along(const Array& x, int dim, std::int64_t start, std::int64_t stop) {
+  std::vector<IndexPart> parts(static_cast<std::size_t>(dim), slice());
+  parts.emplace_back(slice(start, stop));
+  return index(x, std::move(parts));
 }
 
 RemapParams shortened(RemapParams p, int dim, std::int64_t extent) {
@@ -76,7 +84,8 @@ Array combined_along_first(ReduceKind kind, const Array& parts) {
 bool has_parts_of_ranks(const Array& x) {
   constexpr std::int64_t large = 64 << 10;  // bytes; less is sent in the time of a few messages
   static const std::set<std::string> ops = {"dot", "sum", "prod", "max", "min", "any", "all", "count_digits"};
-  return device_count() > 1 && x.nbytes() >= threshold(large) && ops.contains(x.node()->op->name);
+  return device_count() > 1 && length_in_order(*x.node()) == 0 && x.nbytes() >= threshold(large) &&
+         ops.contains(x.node()->op->name);
 }
 
 Array WholeValues::of(const Array& x) {
@@ -134,6 +143,23 @@ Array SlabRecorder::part_of(const Array& x) {
   return recorded(*x.node(), true)[static_cast<std::size_t>(x.output())];
 }
 
+std::vector<Array> SlabRecorder::parts_in_order(const Array& x, std::int64_t length) {
+  const Node& node = *x.node();
+  const OnBehalfOf call(node.called());
+  const auto link = *link_in(node, dims_, roles_.dim_class);
+  std::vector<Array> parts;
+  for (std::int64_t start = 0; start < length_; start += length) {
+    std::vector<Array> inputs;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      inputs.push_back(of(node.inputs[i]));
+      if (length < length_ && link.in[i] >= 0)
+        inputs[i] = part_along(inputs[i], link.in[i], start, std::min(start + length, length_));
+    }
+    parts.push_back(record_again(node, node.params, std::move(inputs))[static_cast<std::size_t>(x.output())]);
+  }
+  return parts;
+}
+
 Array SlabRecorder::parts_of_ranks(const Array& x) {
   const Node& node = *x.node();
   const OnBehalfOf call(node.called());
@@ -169,6 +195,7 @@ std::vector<Array> SlabRecorder::recorded(const Node& node, bool is_partial) {
   }
   const int dim = is_partial ? -1 : dims_.dim_in(roles_.dim_class, node, 0);
   const auto params = params_for_part(node, dim, length_);
+  if (dim >= 0 && inputs.size() == 1) inputs[0] = continued(node, dim, inputs[0]);
   if (is_sparse_product(node)) inputs[1] = on_pattern_mesh(pattern_of(*params), inputs[1]);
   auto results = record_again(node, params, std::move(inputs));
   if (is_sparse_product(node) && dim >= 0)
@@ -183,15 +210,24 @@ std::vector<Array> SlabRecorder::recorded(const Node& node, bool is_partial) {
   return results;
 }
 
+// The operand of a running sum that goes on one element after the other: its first element has those before.
+Array SlabRecorder::continued(const Node& node, int dim, const Array& slab) const {
+  const auto running = running_of(node);
+  const auto before = carries_.find(&node);
+  if (!running || !running->is_in_order || running->dim != dim || before == carries_.end()) return slab;
+  const OnBehalfOf call(node.called());
+  return concatenate({combined(running->kind, before->second, part_along(slab, dim, 0, 1)),
+                      part_along(slab, dim, 1, length_)},
+                     dim);
+}
+
 void SlabRecorder::carry_on(const Node& node, int dim, Array& result) {
   const auto running = running_of(node);
   if (!running || running->dim != dim) return;
   const OnBehalfOf call(node.called());
-  if (const auto before = carries_.find(&node); before != carries_.end())
+  if (const auto before = carries_.find(&node); before != carries_.end() && !running->is_in_order)
     result = combined(running->kind, before->second, result);
-  std::vector<IndexPart> last(static_cast<std::size_t>(dim), slice());
-  last.emplace_back(slice(length_ - 1, length_));
-  new_carries_.emplace_back(&node, index(result, std::move(last)));
+  new_carries_.emplace_back(&node, part_along(result, dim, length_ - 1, length_));
 }
 
 }  // namespace tessera::stream

@@ -61,6 +61,8 @@ class SlabRecorder {
   Array of(const Array& x);
   // The slab's part of a partial value.
   Array part_of(const Array& x);
+  // The same in parts of this length, which are to be added one after the other.
+  std::vector<Array> parts_in_order(const Array& x, std::int64_t length);
   // The same before the ranks combine theirs: a first dim with a part of each device, split over them. For a
   // length that divides, and values of which has_parts_of_ranks is true.
   Array parts_of_ranks(const Array& x);
@@ -68,6 +70,7 @@ class SlabRecorder {
   const std::vector<std::pair<const Node*, Array>>& new_carries() const { return new_carries_; }
 
  private:
+  Array continued(const Node&, int dim, const Array& slab) const;
   void carry_on(const Node&, int dim, Array& result);
   Array leaf(const Array& x, int dim);
   bool follows(const Array& x) const;

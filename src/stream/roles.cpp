@@ -1,8 +1,10 @@
 #include "stream/roles.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/call.hpp"
+#include "ops/contract/dot_general.hpp"
 #include "stream/file_source.hpp"
 #include "stream/spill/selections.hpp"
 
@@ -59,8 +61,17 @@ class Finder {
   }
   Role streamed_role(const Node& node, int pass) {
     const auto link = link_in(node, dims_, roles_.dim_class);
-    if (node.same_bits && (!link || (link->is_reduced && !is_tree(node))))
+    const auto in_order = length_in_order(node);
+    if (node.same_bits && (!link || (link->is_reduced && !is_tree(node) && in_order == 0)))
       refuse(node, "adds up in the order of a ReproducibleScope, which slabs do not keep");
+    if (link && link->is_reduced) {
+      has_trees_ |= is_tree(node);
+      in_order_ = std::max(in_order_, in_order);
+      if (has_trees_ &&
+          !std::has_single_bit(static_cast<std::uint64_t>(std::max<std::int64_t>(in_order_, 1))))
+        refuse(node, "adds up in slabs of other lengths than a product's, which has " +
+                         std::to_string(in_order_) + " indices each; compute them one after the other");
+    }
     if (!link) {
       refuse(node, "needs all of the dim at a time (" + reason(node) + ")");
       return {Role::whole, pass};
@@ -90,6 +101,8 @@ class Finder {
 
   const DimClasses& dims_;
   Roles roles_;
+  bool has_trees_ = false;     // sums whose slabs have 2^k indices
+  std::int64_t in_order_ = 0;  // products whose slabs have multiples of this
 };
 
 // Whether each operand and result has its dim of the class where the link says, and no other.

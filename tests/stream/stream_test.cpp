@@ -300,6 +300,12 @@ TEST_F(Stream, sums_of_a_reproducible_scope_have_the_bits_of_memory) {
          return matmul(x, ones({x.shape()[1], 3}, x.dtype()));
        }},
       {"softmax", [](const Array& x) { return max(softmax(x, 0), 1); }},
+      {"running sums", [](const Array& x) { return cumsum(x * 3, 0); }},
+      {"running products", [](const Array& x) { return cumprod(x / 1.5f, 0); }},
+      {"running sums from the end", [](const Array& x) { return cumsum(x, 0, {.reverse = true}); }},
+      {"product of columns", [](const Array& x) { return matmul(sin(x).T(), x); }},
+      {"product with a vector",
+       [](const Array& x) { return matmul(ones({x.shape()[0]}, x.dtype()) / 3, x); }},
   };
   const auto bits = [](const Array& x) { return to_vector<double>(astype(x, float64)); };
   struct Case {
@@ -321,9 +327,21 @@ TEST_F(Stream, sums_of_a_reproducible_scope_have_the_bits_of_memory) {
   }
   const ReproducibleScope same;
   io::save_npy(path("x.npy"), numbers({4999, 3}));
-  const auto plan = io::explain_compute({sum(io::open(path("x.npy")), 0)}, {.slab = 100});
+  const auto file = io::open(path("x.npy"));
+  const auto plan = io::explain_compute({sum(file, 0)}, {.slab = 100});
   EXPECT_EQ(plan.slab, 64);
   EXPECT_EQ(plan.slabs, 79);
+  // A product adds up 14 parts of nearly one length.
+  EXPECT_EQ(io::explain_compute({matmul(file.T(), file)}, {.slab = 1000}).slab, 2 * 368);
+  const auto both = [](const Array& x) { return std::vector<Array>{sum(x, 0), matmul(x.T(), x)}; };
+  EXPECT_EQ(io::explain_compute(both(file), {.slab = 1000}).stages, 2);
+  const auto found = io::compute(both(file), {.slab = 1000}), expected = both(numbers({4999, 3}));
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(bits(found[i]), bits(expected[i]));
+  const Array a = numbers({301, 900}, float32), b = numbers({900, 250}, float32);
+  io::save_npy(path("a.npy"), a), io::save_npy(path("b.npy"), b);
+  const Array product = matmul(io::open(path("a.npy")), io::open(path("b.npy")));
+  io::store(path("c.npy"), product, {.memory_limit = 900000});
+  EXPECT_EQ(bits(io::load_npy(path("c.npy"))), bits(matmul(a, b)));
 }
 
 TEST_F(Stream, what_cannot_be_streamed_is_refused_with_the_reason) {
@@ -333,9 +351,11 @@ TEST_F(Stream, what_cannot_be_streamed_is_refused_with_the_reason) {
       text_of_error<ArgumentError>([&] { io::compute(linalg::cholesky(v)); }),
       AllOf(HasSubstr("no dim of the files can be streamed"),
             HasSubstr("a dim of 50: cholesky at stream_test.cpp"), HasSubstr("needs all of the dim")));
+  io::save_npy(path("c.npy"), numbers({50, 50}, complex128));
+  const auto c = io::open(path("c.npy"));
   EXPECT_THAT(text_of_error<ArgumentError>([&] {
                 const ReproducibleScope same;
-                io::compute(matmul(v, v));
+                io::compute(matmul(c.T(), c));
               }),
               HasSubstr("ReproducibleScope"));
   io::save_npy(path("x.npy"), numbers({40, 1000}));

@@ -16,7 +16,7 @@ namespace tessera::kernels {
 namespace {
 
 // The depth at which a strip of either operand, and a block of b, fit their caches.
-constexpr std::int64_t deepest = 384, block_bytes = 320 << 10;
+constexpr std::int64_t block_bytes = 320 << 10;
 constexpr std::int64_t rows_at_once = 1024;  // packed rows of a that share each packed block of b
 
 // A product and its epilogue. Tile rows are columns of c, because vectors run along the columns.
@@ -43,16 +43,13 @@ namespace {
 template <class T> class Packed {
  public:
   explicit Packed(const PackedTask<T>& task)
-      : t_(task), depth_(depth_of(t_.k)), columns_(columns_in(depth_)) {
+      : t_(task), depth_(product_depth(t_.k)), columns_(columns_in(depth_)) {
     const auto left_items = round_up(std::min(rows_at_once, t_.m), Shape::columns) * depth_,
                right_items = round_up(std::min(columns_, t_.n), Shape::rows) * depth_;
     room_ = Buffer::allocate(static_cast<std::size_t>(left_items + right_items) * sizeof(T));
     right_ = reinterpret_cast<T*>(room_.data());
     left_ = right_ + right_items;
   }
-
-  // The depth that is added up at a time.
-  static std::int64_t depth_of(std::int64_t k) { return even_part(k, deepest); }
 
   void run() {
     for (std::int64_t i = 0; i < t_.m; i += rows_at_once)
@@ -64,11 +61,6 @@ template <class T> class Packed {
   using Shape = TileShape<T>;
   static constexpr std::int64_t rows_of_a_part = 64;  // passed to last_pass at a time
 
-  // Splits n into nearly equal parts of at most `most`.
-  static std::int64_t even_part(std::int64_t n, std::int64_t most) {
-    const auto parts = std::max<std::int64_t>((n + most - 1) / most, 1);
-    return std::min(round_up((n + parts - 1) / parts, 16), most);
-  }
   static std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
   static std::int64_t columns_in(std::int64_t depth) {
     const auto strip = Shape::rows * depth * static_cast<std::int64_t>(sizeof(T));
@@ -122,7 +114,7 @@ template <class T> class Packed {
 // The same sums without packing, for products too small to be worth it.
 template <class T> class Plain {
  public:
-  explicit Plain(const PackedTask<T>& task) : t_(task), depth_(Packed<T>::depth_of(t_.k)) {}
+  explicit Plain(const PackedTask<T>& task) : t_(task), depth_(product_depth(t_.k)) {}
 
   void run() {
     for (std::int64_t i = 0; i < t_.m; ++i)
@@ -197,7 +189,7 @@ bool worth_packing(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k) 
 
 std::int64_t packing_bytes(Dtype dtype, std::int64_t m, std::int64_t k) {
   constexpr std::int64_t more_rows = 8;  // rows added to fill a strip
-  return (std::min(m, rows_at_once) + more_rows) * std::min(k, deepest) *
+  return (std::min(m, rows_at_once) + more_rows) * product_depth(k) *
              static_cast<std::int64_t>(itemsize(dtype)) +
          block_bytes;
 }

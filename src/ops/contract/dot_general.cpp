@@ -309,6 +309,16 @@ bool without_copies(Array& x, Dtype product, std::vector<int>& contract, std::ve
 
 }  // namespace
 
+std::int64_t length_in_order(const Node& node) {
+  if (node.op != &ordered_dot_op) return 0;
+  const auto& contract = node.params->as<DotDims>().contract_a;
+  const Array& a = node.inputs[0];
+  const bool is_packed = a.dtype() == float32 || a.dtype() == float64;
+  return is_packed && contract.size() == 1
+             ? kernels::product_depth(a.shape()[static_cast<std::size_t>(contract[0])])
+             : 0;
+}
+
 const DotDims* dims_of_product(const Node& node) {
   return node.op == &dot_op || node.op == &ordered_dot_op ? &node.params->as<DotDims>() : nullptr;
 }

@@ -25,6 +25,9 @@ struct DotDims {
 // The dims of a product's node; nullptr for other ops.
 const DotDims* dims_of_product(const Node&);
 bool is_convolution(const Node&);
+// The elements of its summed dim that a product of a ReproducibleScope adds up before it adds them to the
+// sum of those before; 0 if they are no parts of one dim, and for other ops.
+std::int64_t length_in_order(const Node&);
 
 // The dims of an operand that are neither contracted nor batched.
 std::vector<int> free_dims(int ndim, const std::vector<int>& contract, const std::vector<int>& batch);

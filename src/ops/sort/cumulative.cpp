@@ -326,9 +326,11 @@ Array running_extremum(const char* name, ReduceKind kind, const Operand& x, int 
 }  // namespace
 
 std::optional<Running> running_of(const Node& node) {
-  for (const OpDef* op : {&cumsum_op, &cumprod_op, &cummax_op, &cummin_op, &cumlogsumexp_op})
+  for (const OpDef* op : {&cumsum_op, &cumprod_op, &cummax_op, &cummin_op, &cumlogsumexp_op,
+                          &ordered_cumsum_op, &ordered_cumprod_op})
     if (node.op == op)
-      return Running{kind_of(*op), params_of(*node.params).dim, params_of(*node.params).reverse};
+      return Running{kind_of(*op), params_of(*node.params).dim, params_of(*node.params).reverse,
+                     op->same_bits == SameBits::made_for_it};
   return std::nullopt;
 }
 

@@ -8,11 +8,12 @@ namespace tessera {
 // blocks' totals in log2(parts) steps.
 Array cumulative(ReduceKind kind, const Array& x, int dim, bool reverse);
 
-// The kind and params of a node that cumulative() recorded outside a ReproducibleScope.
+// The kind and params of a node that cumulative() recorded.
 struct Running {
   ReduceKind kind;
   int dim;
   bool reverse;
+  bool is_in_order;  // of a ReproducibleScope: one element after the other
 };
 std::optional<Running> running_of(const Node&);
 
