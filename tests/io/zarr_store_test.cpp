@@ -109,6 +109,22 @@ TEST_F(ZarrStore, groups_and_attributes_are_in_the_consolidated_metadata) {
   out.close();
 }
 
+// As zarr-python opens it; a folder that the store does not name holds no array.
+TEST_F(ZarrStore, an_array_that_only_consolidated_metadata_describe_is_read) {
+  io::Zarr out(path("x.zarr"));
+  out.write("a/x", device_put(arange(7), all_rows()));
+  out.close();
+  comm::barrier(comm::world());
+  if (is_main_process()) {
+    std::filesystem::remove(path("x.zarr/a/x/zarr.json"));
+    std::filesystem::create_directory(path("x.zarr/a/y"));
+  }
+  comm::barrier(comm::world());
+  EXPECT_EQ(to_vector<int>(io::load_zarr(path("x.zarr/a/x"), all_rows())), to_vector<int>(arange(7)));
+  EXPECT_THAT(text_of_error<IoError>([&] { io::load_zarr(path("x.zarr/a/y"), all_rows()); }),
+              testing::HasSubstr("holds no Zarr array"));
+}
+
 TEST_F(ZarrStore, mistakes_leave_the_store_as_it_was) {
   io::Zarr out(store());
   out.write("x", device_put(rows(0, 4, 3), all_rows()));

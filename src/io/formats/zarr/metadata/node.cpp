@@ -120,6 +120,14 @@ std::optional<std::map<std::string, ZarrNode>> consolidated(const std::string& c
   return is_v3 ? consolidated_v3(*metadata) : consolidated_v2(*metadata);
 }
 
+// A node whose own metadata are missing, as those of a folder above describe it.
+ZarrNode node_from_above(const std::string& call, const std::string& folder) {
+  for (auto slash = folder.rfind('/'); slash != std::string::npos && slash > 0;
+       slash = folder.rfind('/', slash - 1))
+    if (auto nodes = consolidated(call, folder.substr(0, slash))) return (*nodes)[folder.substr(slash + 1)];
+  return {};
+}
+
 }  // namespace
 
 bool is_good_name(const std::string& path) {
@@ -142,6 +150,7 @@ ZarrNode read_node(const std::string& call, const std::string& folder) {
 
 ArrayMeta read_array(const std::string& call, const std::string& folder) {
   ZarrNode node = read_node(call, folder);
+  if (node.kind == ZarrNode::Kind::none && is_file(folder)) node = node_from_above(call, folder);
   if (node.kind == ZarrNode::Kind::array) return std::move(node.meta);
   if (node.kind == ZarrNode::Kind::none)
     throw IoError(call + ": " + in_quotes(folder) +
