@@ -477,7 +477,7 @@ TEST_F(ForeignHdf5, deflated_chunks_are_read_as_the_library_reads_them) {
       EXPECT_GE(H5Dwrite_chunk(made, H5P_DEFAULT, 0, std::vector<hsize_t>{0, 0}.data(), 7, "no zlib"), 0);
       H5Dclose(made);
     });
-    EXPECT_THAT(load("x"), HasSubstr("cannot be read at [0:"));
+    EXPECT_THAT(load("x"), testing::AllOf(HasSubstr("cannot be read at [0:"), HasSubstr("inflate() failed")));
   }
 }
 

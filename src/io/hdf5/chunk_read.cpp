@@ -33,13 +33,13 @@ std::optional<Deflated> form_of(hid_t dataset, hid_t memory_type) {
     return std::nullopt;
   Deflated form{.chunk = {}, .width = H5Tget_size(stored)};
   for (int i = 0; i < filters; ++i) {
-    unsigned flags = 0, config = 0;
-    std::size_t values = 0;
+    unsigned flags = 0, config = 0, value = 0;  // of shuffle: the bytes of an element; of deflate: the level
+    std::size_t values = 1;
     const auto id =
-        H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, &config);
-    if (id == H5Z_FILTER_SHUFFLE && i == 0 && filters == 2)
+        H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, &value, 0, nullptr, &config);
+    if (id == H5Z_FILTER_SHUFFLE && i == 0 && filters == 2 && value == form.width)
       form.is_shuffled = form.width > 1;
-    else if (id != H5Z_FILTER_DEFLATE || i != filters - 1)
+    else if (id != H5Z_FILTER_DEFLATE || i != filters - 1 || value > 9)
       return std::nullopt;
   }
   std::vector<hsize_t> extents(H5S_MAX_RANK);

@@ -152,10 +152,11 @@ void read_by_library(const Source& source, hid_t dataset, hid_t memory_type, con
                             : H5Screate_simple(static_cast<int>(box.size()), extents.data(), nullptr),
                 H5Sclose},
                first, std::vector<hsize_t>(box.size(), 1), count);
-  if (H5Dread(dataset, memory_type, in_memory, in_file, H5P_DEFAULT, out) < 0)
-    source.fail("cannot be read at " + to_string(box) + " of its dataset " + in_quotes(source.dataset) +
-                    ": " + hdf5_reason(),
-                raw_file_of(dataset).value_or("it may be damaged: write it again"));
+  if (H5Dread(dataset, memory_type, in_memory, in_file, H5P_DEFAULT, out) >= 0) return;
+  const std::string reason = hdf5_reason();  // the next call of the library forgets it
+  source.fail(
+      "cannot be read at " + to_string(box) + " of its dataset " + in_quotes(source.dataset) + ": " + reason,
+      raw_file_of(dataset).value_or("it may be damaged: write it again"));
 }
 
 void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, std::byte* out) {
