@@ -48,15 +48,18 @@ Array dim_by_dim(const Array& given, const FftParams& p) {
 //
 // nullopt if N has no two factors of which a line of each fits.
 std::optional<Array> as_matrix(const Array& given, const FftParams& p, std::int64_t room) {
-  constexpr std::int64_t copies = 4;  // of an operand that a transform takes
+  constexpr std::int64_t copies = 4, lines_at_once = 16;  // of an operand that a transform takes; of rows
   const std::int64_t n = given.shape()[0];
-  const auto bytes = static_cast<std::int64_t>(itemsize(complex_dtype(given.dtype())));
-  std::int64_t rows = 1;
+  const std::int64_t most = room / copies / static_cast<std::int64_t>(itemsize(complex_dtype(given.dtype())));
+  if (n / device_count() < most) return std::nullopt;
+  // Few rows, since the parts of them that a slab of columns has are read one by one.
+  const std::int64_t least = n / std::max<std::int64_t>(most / lines_at_once, 1) + 1;
+  std::int64_t rows = n;
   for (std::int64_t d = 2; d <= n / d; ++d)
-    if (n % d == 0) rows = d;
+    for (const auto factor : {d, n / d})
+      if (n % d == 0 && factor >= least) rows = std::min(rows, factor);
   const std::int64_t columns = n / rows;
-  if (n / device_count() < room / copies / bytes || columns > room / copies / bytes || rows == 1)
-    return std::nullopt;
+  if (rows > most || columns == 1) return std::nullopt;
   FftParams step = p;
   step.kind = FftKind::c2c, step.dims = {0}, step.out_sharding = fft::OutSharding::keep;
   const Array x = cast_to(reshape(given, {rows, columns}), complex_dtype(given.dtype()));
