@@ -236,8 +236,8 @@ void allow_later(const Asked& asked, comm::Apart held) {
 
 }  // namespace
 
-Agreed agree_on(const Asked& asked) {
-  Held nothing{asked.graph.roots.size()};
+Agreed agree_on(const Asked& asked, bool may_learn) {
+  Held nothing{asked.graph.roots.size(), may_learn};
   return agree_on(asked, nothing);
 }
 void allow_later(const Asked& asked) { allow_later(asked, {}); }

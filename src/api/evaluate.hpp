@@ -38,7 +38,7 @@ struct Asked {
   const std::vector<Array>& operands;  // the inputs of the computation
   std::uint64_t content;               // content_of(operands)
 };
-Agreed agree_on(const Asked&);
+Agreed agree_on(const Asked&, bool may_learn);
 // Whether this rank agrees with other ranks before it runs on these devices.
 bool waits_for_others(const std::vector<int>& ids);
 // Called after the first agreement on a plan: later agreements may be deferred if that is safe.

@@ -98,15 +98,55 @@ TEST(LearnedValues, that_have_failed_raise_on_all_ranks) {
   EXPECT_THAT(test::error_or<LinAlgError>("", [&] { to_host(bad); }), testing::HasSubstr("cholesky"));
 }
 
-TEST(LearnedValues, that_a_compiled_function_captures_are_to_be_arguments) {
+TEST(LearnedValues, that_a_compiled_function_captures) {
+  const Array y = on_part(7) * 2, z = y + 1;
+  eval_on_part(y);
+  const auto f = [&](const Array& a) { return device_put(y, everybody(), P("w")) + a; };
+  const auto g = jit(f);
+  EXPECT_EQ(to_vector<float>(g(arange(7, float32))), counted(7, 3));
+  EXPECT_EQ(to_vector<float>(g(arange(7, float32) + 1)), counted(7, 3, 1)) << "the same program again";
+  const auto h = jit([&](const Array& a) { return f(a) * 2 + device_put(z, everybody(), P("w")); });
+  const auto lowered = h.lower(arange(7, float32));
+  const auto first = lowered.compile(), second = lowered.compile();  // two programs of one trace
+  eval_on_part(z);
+  EXPECT_EQ(to_vector<float>(h(arange(7, float32))), counted(7, 8, 1));
+  EXPECT_EQ(to_vector<float>(first(arange(7, float32))), counted(7, 8, 1));
+  EXPECT_EQ(to_vector<float>(second(arange(7, float32))), counted(7, 8, 1));
+}
+
+TEST(LearnedValues, that_a_compiled_function_captures_beside_donated_and_split_arguments) {
+  const Array y = on_part(5) * 3;
+  eval_on_part(y);
+  const auto step = jit(
+      [&](const Array& a) {
+        return fori_loop(
+            0, 3, [&](const Array&, const Array& b) { return b + device_put(y, everybody(), P("w")); }, a);
+      },
+      {.donate_argnums = {0}});
+  Array a = device_put(arange(5, float32), everybody(), P("w"));
+  for (int i = 0; i < 3; ++i) a = step(a);
+  EXPECT_EQ(to_vector<float>(a), counted(5, 28));
+}
+
+TEST(LearnedValues, that_have_failed_and_are_captured_raise_on_all_ranks) {
+  const Array bad = linalg::cholesky(device_put(eye(8) * -1, part(), P("x")));
+  EXPECT_EQ(test::error_or<LinAlgError>("", [&] { eval_on_part(bad); }).empty(), !is_member());
+  const auto f = jit([&](const Array& a) { return device_put(bad, everybody(), P("w")) + a; });
+  EXPECT_THAT(test::error_or<LinAlgError>("",
+                                          [&] {
+                                            eval(f(ones({8, 8})));
+                                          }),
+              testing::HasSubstr("cholesky"));
+}
+
+TEST(LearnedValues, do_not_hide_that_ranks_compile_different_functions) {
   if (device_count() == 1) GTEST_SKIP() << "one rank agrees with itself";
   const Array y = on_part(7) * 2;
   eval_on_part(y);
-  const auto f = [&](const Array& a) { return device_put(y, everybody(), P("w")) + a; };
-  test::expect_error<DisagreementError>([&] { jit(f)(arange(7, float32)); },
-                                        {"an array that a jitted function captures", "make it an argument"});
-  EXPECT_EQ(to_vector<float>(y), counted(7, 2));
-  EXPECT_EQ(to_vector<float>(jit(f)(arange(7, float32) + 1)), counted(7, 3, 1)) << "all ranks know it now";
+  const float mine = process_index() == 0 ? 1.f : 2.f;
+  const auto f = jit([&](const Array& a) { return device_put(y, everybody(), P("w")) + a * mine; });
+  test::expect_error<DisagreementError>([&] { f(arange(7, float32)); },
+                                        {"the ranks disagree on what comes next"});
 }
 
 TEST(LearnedValues, do_not_hide_that_ranks_do_different_things) {

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <sstream>
 
 #include "api/evaluate.hpp"
 #include "api/failures.hpp"
 #include "api/jit/core.hpp"
+#include "api/learned_values.hpp"
 #include "base/log.hpp"
 #include "base/session.hpp"
 #include "base/text.hpp"
@@ -140,9 +142,12 @@ void set_apart(const std::vector<Array*>& handles) {
   }
 }
 
-std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves,
-                                 const std::vector<bool>& donated) {
-  const Call call("jit", core.traced->where);
+namespace {
+
+// Nothing if the ranks' programs differ, perhaps in what they have computed of the values that the function
+// captures: such a value is a constant of the program, or is computed by it.
+std::optional<std::vector<Array>> call_as_known(CompiledCore& core, const std::vector<Array>& leaves,
+                                                const std::vector<bool>& donated, bool may_learn) {
   PlacedArguments arguments = place_arguments(core, leaves);
   auto& placed = arguments.arrays;
   const bool is_ready = core.bound && core.bound_in == session_number();
@@ -155,7 +160,8 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
               is_ready ? core.bound.get() : nullptr,
               operands,
               content_of(operands)};
-  const Agreed agreed = agree_on(asked);
+  const Agreed agreed = agree_on(asked, may_learn);
+  if (agreed == Agreed::unlike) return std::nullopt;
   if (agreed == Agreed::failed) {
     const auto failure = share_failures(core.participants, with_constants(core, placed));
     delete_donated(leaves, donated);
@@ -191,6 +197,22 @@ std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& l
         make_leaf(value.type, value.layout, std::move(results[i]), core.traced->committed_roots[i]));
   }
   return arrays;
+}
+
+}  // namespace
+
+std::vector<Array> call_compiled(CompiledCore& core, const std::vector<Array>& leaves,
+                                 const std::vector<bool>& donated) {
+  const Call call("jit", core.traced->where);
+  for (bool may_learn = true;;) {
+    if (auto results = call_as_known(core, leaves, donated, may_learn)) return *std::move(results);
+    auto& graph = core.traced->graph;
+    may_learn = learn_values(core.participants, graph.roots);
+    after_agreement(core.participants, [&] {
+      graph = collect(std::vector<Array>(graph.roots), false);
+      make_program(core);
+    });
+  }
 }
 
 }  // namespace tessera::detail

@@ -9,24 +9,31 @@
 
 namespace tessera::detail {
 
+void make_program(CompiledCore& core) {
+  const auto& traced = *core.traced;
+  core.key = key_of(traced.graph);
+  core.plan_key = mix(core.key.agreed, traced.root_layouts.size());
+  for (const auto& layout : traced.root_layouts)
+    core.plan_key = mix(core.plan_key, layout ? layout->hash() : 0);
+  core.participants = participants(traced.graph);
+  const auto layouts = propagate_backward(traced.graph, traced.root_layouts);
+  core.program = compile(traced.graph, layouts, traced.root_layouts, Scalars::constants);
+  core.bound.reset();
+  core.source.clear(), core.constants.clear();
+  for (const auto& leaf : traced.graph.leaves) {
+    int source = -1;
+    for (std::size_t i = 0; i < traced.placeholders.size(); ++i)
+      if (traced.placeholders[i].node() == leaf.node()) source = static_cast<int>(i);
+    core.source.push_back(source);
+    core.constants.push_back(source < 0 ? leaf : Array());
+  }
+}
+
 CompiledPtr compile_traced(const TracedPtr& traced) {
   const Call call("jit", traced->where);
   auto core = std::make_shared<CompiledCore>();
   core->traced = traced;
-  core->key = key_of(traced->graph);
-  core->plan_key = mix(core->key.agreed, traced->root_layouts.size());
-  for (const auto& layout : traced->root_layouts)
-    core->plan_key = mix(core->plan_key, layout ? layout->hash() : 0);
-  core->participants = participants(traced->graph);
-  const auto layouts = propagate_backward(traced->graph, traced->root_layouts);
-  core->program = compile(traced->graph, layouts, traced->root_layouts, Scalars::constants);
-  for (const auto& leaf : traced->graph.leaves) {
-    int source = -1;
-    for (std::size_t i = 0; i < traced->placeholders.size(); ++i)
-      if (traced->placeholders[i].node() == leaf.node()) source = static_cast<int>(i);
-    core->source.push_back(source);
-    core->constants.push_back(source < 0 ? leaf : Array());
-  }
+  make_program(*core);
   return core;
 }
 

@@ -35,4 +35,7 @@ class CompiledCore {
   bool bound_once = false;
 };
 
+// From the trace's graph: all but `traced`.
+void make_program(CompiledCore&);
+
 }  // namespace tessera::detail

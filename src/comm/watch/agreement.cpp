@@ -174,8 +174,7 @@ std::string differing_lines(const std::vector<std::string>& texts, const std::ve
       "the ranks disagree on what comes next" + differing_lines(texts, channel.device_ids()) +
       "\nEvery rank must build and evaluate the same arrays in the same order, from the same "
       "data; look for a branch that depends on the rank, for data that only one of them has "
-      "read, for an exception that one of them has caught, or for an array that a jitted function captures "
-      "and only some of them have evaluated (make it an argument).");
+      "read, or for an exception that one of them has caught.");
 }
 
 }  // namespace
