@@ -100,6 +100,25 @@ class Names(unittest.TestCase):
             self.assertEqual(x.dtype, dtype)
             np.testing.assert_allclose(a @ x + x @ b, c, atol=1e-4 if dtype == np.float32 else 1e-10)
 
+    def test_numbers_take_the_precision_of_the_arrays_beside_them(self):
+        x = ts.asarray(np.array([0.3, 1.5]))
+        for found, expected in ((ts.stats.t.logpdf(x, 4.0), -1.0364557753487755), (ts.stats.beta.logpdf(x, 2.0, 3.0), 0.5675839575845993),
+                                (ts.stats.chi2.logpdf(x[1:], 3.0), -1.4662059791505904)):
+            np.testing.assert_allclose(float(found[0]), expected, rtol=1e-12)
+
+    def test_correlate2d_is_centred_as_scipys(self):
+        a, b = ts.asarray(np.arange(6).reshape(2, 3)), ts.asarray(np.array([[1, 2], [3, 4]]))
+        self.assertEqual(ts.signal.correlate2d(a, b, "same").tolist(), [[27, 37, 17], [11, 14, 5]])
+        self.assertEqual(ts.signal.correlate2d(a, b).tolist(), [[0, 4, 11, 6], [12, 27, 37, 17], [6, 11, 14, 5]])
+
+    def test_triangular_systems_may_be_conjugate_transposed(self):
+        a, b = np.array([[2.0 + 1j, 0], [1.0, 1 - 3j]]), np.array([1j, 2.0])
+        for trans, matrix in ((0, a), ("N", a), (1, a.T), ("T", a.T), (2, a.conj().T), ("C", a.conj().T)):
+            x = ts.device_get(ts.linalg.solve_triangular(a, b, lower=True, trans=trans))
+            np.testing.assert_allclose(matrix @ x, b, atol=1e-14)
+        with self.assertRaisesRegex(ts.ArgumentError, "there is no trans='H'; it is 0, 1, 2, 'N', 'T' or 'C'"):
+            ts.linalg.solve_triangular(a, b, trans="H")
+
     def test_gradients_go_through_them(self):
         v = ts.asarray([0.3, 0.6])
         for f, slope in ((lambda x: ts.sum(ts.special.ndtr(x)), np.exp(-np.array([0.3, 0.6]) ** 2 / 2) / math.sqrt(2 * math.pi)),

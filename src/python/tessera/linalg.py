@@ -201,5 +201,8 @@ def lu(a):
 
 
 def solve_triangular(a, b, lower=False, trans=0, unit_diagonal=False):
-    """scipy.linalg.solve_triangular."""
-    return _l.triangular_solve(a, b, lower=lower, transpose=trans not in (0, "N"), unit_diagonal=unit_diagonal)
+    """scipy.linalg.solve_triangular: with a, its transposed (trans=1 or "T") or its conjugate transposed matrix (2 or "C")."""
+    way = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
+    if way not in (0, 1, 2):
+        raise _core.errors.ArgumentError(f"solve_triangular at {_core.here()}: there is no trans={trans!r}; it is 0, 1, 2, 'N', 'T' or 'C'")
+    return _l.triangular_solve(_core.conj(a) if way == 2 else a, b, lower=lower, transpose=way != 0, unit_diagonal=unit_diagonal)

@@ -91,6 +91,8 @@ def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
 def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
     """The cross-correlation of two matrices, with zeros beyond their borders."""
     a, b = _filled("correlate2d", in1, in2, mode, boundary, fillvalue)
+    if mode == "same":  # SciPy's middle is that of the reversed arrays
+        return _core.flip(convolve(_core.flip(a, [0, 1]), _core.conj(b), mode), [0, 1])
     return convolve(a, _core.conj(_core.flip(b, [0, 1])), mode)
 
 

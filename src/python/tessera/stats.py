@@ -8,21 +8,21 @@ from .linalg import solve_triangular
 
 def _located(log_density, **functions):
     """A distribution by the logarithm of its density at (x - loc) / scale, and other functions there; `inverse` ones are scaled back."""
-    def centred(x, loc, scale):
-        x, loc, scale = _s._floating(x, loc, scale)
-        return _core.divide(_core.subtract(x, loc), scale), scale
+    def floating(x, shapes, loc, scale):
+        shapes, loc, scale = _arguments(shapes, log_density, loc, scale)
+        x, loc, scale, *shapes = _s._floating(x, loc, scale, *shapes)
+        return x, shapes, loc, scale
 
     def logpdf(x, *shapes, loc=0, scale=1):
-        shapes, loc, scale = _arguments(shapes, log_density, loc, scale)
-        z, scale = centred(x, loc, scale)
-        return _core.subtract(log_density(z, *shapes), _core.log(scale))
+        x, shapes, loc, scale = floating(x, shapes, loc, scale)
+        return _core.subtract(log_density(_core.divide(_core.subtract(x, loc), scale), *shapes), _core.log(scale))
 
     def at(function, inverse):
         def evaluated(x, *shapes, loc=0, scale=1):
-            shapes, loc, scale = _arguments(shapes, log_density, loc, scale)
+            x, shapes, loc, scale = floating(x, shapes, loc, scale)
             if inverse:
-                return _core.add(_core.multiply(function(_s._floating(x)[0], *shapes), scale), loc)
-            return function(centred(x, loc, scale)[0], *shapes)
+                return _core.add(_core.multiply(function(x, *shapes), scale), loc)
+            return function(_core.divide(_core.subtract(x, loc), scale), *shapes)
         evaluated.__name__, evaluated.__doc__ = function.__name__, function.__doc__
         return evaluated
 
@@ -57,21 +57,24 @@ laplace = _located(lambda z: _core.subtract(_negative(_core.abs(z)), math.log(2.
 logistic = _located(lambda z: _core.subtract(_negative(z), _core.multiply(_core.softplus(_negative(z)), 2.0)), cdf=_s.expit, sf=lambda z: _s.expit(_negative(z)), ppf=_s.logit)
 cauchy = _located(lambda z: _negative(_core.add(_core.log1p(_core.square(z)), math.log(math.pi))), cdf=lambda z: _core.add(_core.multiply(_core.atan(z), 1 / math.pi), 0.5),
                   ppf=lambda q: _core.tan(_core.multiply(_core.subtract(q, 0.5), math.pi)))
-gamma = _located(lambda z, a: _inside(z, 0.0, _core.subtract(_core.subtract(_s.xlogy(_core.subtract(a, 1.0), _core.maximum(z, 0.0)), z), _s.gammaln(_s._floating(a)[0]))),
-                 cdf=lambda z, a: _s.gammainc(*_s._floating(a, _core.maximum(z, 0.0))), sf=lambda z, a: _s.gammaincc(*_s._floating(a, _core.maximum(z, 0.0))))
+gamma = _located(lambda z, a: _inside(z, 0.0, _core.subtract(_core.subtract(_s.xlogy(_core.subtract(a, 1.0), _core.maximum(z, 0.0)), z), _s.gammaln(a))),
+                 cdf=lambda z, a: _s.gammainc(a, _core.maximum(z, 0.0)), sf=lambda z, a: _s.gammaincc(a, _core.maximum(z, 0.0)))
 beta = _located(lambda z, a, b: _core.where(_core.bitwise_and(_core.greater_equal(z, 0.0), _core.less_equal(z, 1.0)), _core.subtract(
-    _core.add(_s.xlogy(_core.subtract(a, 1.0), _core.clip(z, 0.0, 1.0)), _s.xlog1py(_core.subtract(b, 1.0), _negative(_core.clip(z, 0.0, 1.0)))), _s.betaln(*_s._floating(a, b))), -math.inf),
-    cdf=lambda z, a, b: _s.betainc(*_s._floating(a, b, _core.clip(z, 0.0, 1.0))))
+    _core.add(_s.xlogy(_core.subtract(a, 1.0), _core.clip(z, 0.0, 1.0)), _s.xlog1py(_core.subtract(b, 1.0), _negative(_core.clip(z, 0.0, 1.0)))), _s.betaln(a, b)), -math.inf),
+    cdf=lambda z, a, b: _s.betainc(a, b, _core.clip(z, 0.0, 1.0)))
 chi2 = _located(lambda z, df: _inside(z, 0.0, _core.subtract(_core.subtract(_s.xlogy(_core.subtract(_core.multiply(df, 0.5), 1.0), _core.maximum(z, 0.0)), _core.multiply(z, 0.5)), _core.add(
-    _s.gammaln(_s._floating(_core.multiply(df, 0.5))[0]), _core.multiply(df, 0.5 * math.log(2.0))))), cdf=lambda z, df: _s.gammainc(*_s._floating(_core.multiply(df, 0.5), _core.multiply(_core.maximum(z, 0.0), 0.5))))
-t = _located(lambda z, df: _core.subtract(_core.subtract(_s.gammaln(_s._floating(_core.multiply(_core.add(df, 1.0), 0.5))[0]), _s.gammaln(_s._floating(_core.multiply(df, 0.5))[0])), _core.add(
+    _s.gammaln(_core.multiply(df, 0.5)), _core.multiply(df, 0.5 * math.log(2.0))))), cdf=lambda z, df: _s.gammainc(_core.multiply(df, 0.5), _core.multiply(_core.maximum(z, 0.0), 0.5)))
+t = _located(lambda z, df: _core.subtract(_core.subtract(_s.gammaln(_core.multiply(_core.add(df, 1.0), 0.5)), _s.gammaln(_core.multiply(df, 0.5))), _core.add(
     _core.multiply(_log(_core.multiply(df, math.pi)), 0.5), _core.multiply(_core.multiply(_core.add(df, 1.0), 0.5), _core.log1p(_core.divide(_core.square(z), df))))))
 
 
 def _counted(logpmf, **functions):
     """A distribution on integers, by the logarithm of its mass at k - loc."""
     def at(function):
-        return lambda k, *shapes, loc=0: function(_core.subtract(*_s._floating(k, loc)), *_s._floating(*shapes))
+        def evaluated(k, *shapes, loc=0):
+            k, loc, *shapes = _s._floating(k, loc, *shapes)
+            return function(_core.subtract(k, loc), *shapes)
+        return evaluated
     log_mass = at(logpmf)
     return _Namespace(logpmf=log_mass, pmf=lambda k, *shapes, loc=0: _core.exp(log_mass(k, *shapes, loc=loc)), **{name: at(f) for name, f in functions.items()})
 
