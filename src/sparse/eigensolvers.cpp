@@ -1,4 +1,6 @@
 // lobpcg and lanczos: extreme eigenvalues of Hermitian functions.
+#include <limits>
+
 #include <tessera/control.hpp>
 #include <tessera/linalg.hpp>
 #include <tessera/ops/arrange.hpp>
@@ -129,7 +131,10 @@ Eigenpairs lanczos(const LinearMap& a, const Operand& v0, int k, int steps, Eige
   const Array off = where(is_used(slice(1, steps)), t.beside(slice(0, steps - 1)),
                           zeros_like(t.beside(slice(0, steps - 1))));
   const Array matrix = diag(main) + diag(off, 1) + diag(off, -1);
-  const auto [w, mix] = wanted_of(linalg::eigh(matrix), k, options.largest);
+  const auto [found, mix] = wanted_of(linalg::eigh(matrix), k, options.largest);
+  // NaN where there are fewer than k: what is left are the far ones.
+  const Array used = sum(where(expand_dims(is_used, 1), mix * mix, zeros_like(mix)), 0);
+  const Array w = where(used > 0.5, found, full({}, std::numeric_limits<double>::quiet_NaN(), found.dtype()));
   const Array vectors = tessera::matmul(transpose(t.rows(slice(0, steps))), cast_to(mix, v.dtype()));
   std::vector<Array> images;
   for (int i = 0; i < k; ++i) images.push_back(a(vectors(slice(), i)));

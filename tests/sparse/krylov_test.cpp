@@ -143,6 +143,12 @@ TEST(Krylov, extreme_eigenvalues_of_a_laplacian) {
 TEST(Krylov, lanczos_of_a_space_that_is_used_up) {
   const Array a = eye(6, float64) * 3;
   expect_alike(sparse::lanczos(a, wave(6), 1, 4).w, array<double>({3}), 1e-12);
+  for (const bool largest : {false, true}) {
+    const auto found = sparse::lanczos(a, wave(6), 2, 4, {.largest = largest});
+    expect_alike(found.w(slice(0, 1)), array<double>({3}), 1e-12);
+    EXPECT_TRUE(item<bool>(all(isnan(found.w(slice(1, 2))) & isnan(found.residual(slice(1, 2))))))
+        << "there is no second one";
+  }
 }
 
 TEST(Krylov, without_convergence_it_says_so) {

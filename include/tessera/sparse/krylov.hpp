@@ -111,7 +111,8 @@ struct Eigenpairs {
 /// and computes a tall QR. ShapeError for other shapes.
 [[nodiscard]] Eigenpairs lobpcg(const LinearMap& a, const Operand& x0, EigenOptions options = {});
 /// k extreme eigenvalues from `steps` Lanczos vectors starting with v0 (n), each orthogonalized against all
-/// previous ones: memory for `steps` vectors. ArgumentError unless 0 < k <= steps <= n.
+/// previous ones: memory for `steps` vectors. Where products with v0 span fewer than k dims, the eigenvalues
+/// that are missing and their residuals are NaN. ArgumentError unless 0 < k <= steps <= n.
 [[nodiscard]] Eigenpairs lanczos(const LinearMap& a, const Operand& v0, int k, int steps,
                                  EigenOptions options = {});
 /// @}
