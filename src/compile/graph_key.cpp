@@ -28,6 +28,8 @@ class KeyMaker {
  public:
   GraphKey key{0x243f6a8885a308d3u, 0x13198a2e03707344u};
 
+  explicit KeyMaker(const Graph& graph) { find_differing(graph); }
+
   void add_leaf(const Array& leaf) {
     const auto& output = output_of(leaf);
     const bool differs = may_differ(*leaf.node());
@@ -38,7 +40,7 @@ class KeyMaker {
     if (output.stored->failure) return;
     // Hashes the values of small constants, which should be equal on all ranks: a scalar that differs is
     // found here, not in the results.
-    if (!is_small_constant(output)) return;
+    if (differs || !is_small_constant(output)) return;
     std::uint64_t bits[2] = {};
     std::memcpy(bits, output.stored->buffer.data(), output.stored->buffer.bytes());
     key.agreed = mix(mix(key.agreed, bits[0]), bits[1]);
@@ -59,7 +61,26 @@ class KeyMaker {
 
  private:
   // Regions with uneven blocks have shapes that differ from rank to rank.
-  static bool may_differ(const Node& node) { return node.region && node.region->uneven; }
+  static bool is_uneven(const Node& node) { return node.region && node.region->uneven; }
+  // So have the constants that are made of these shapes: what nothing else reads.
+  bool may_differ(const Node& node) const {
+    return is_uneven(node) || (node.visit_index < read_.size() && read_[node.visit_index] == Read::inside);
+  }
+  void find_differing(const Graph& graph) {
+    if (std::none_of(graph.nodes.begin(), graph.nodes.end(), [](const auto& n) { return is_uneven(*n); }))
+      return;
+    const auto& last = *graph.nodes.back();
+    read_.resize(last.visit_index + last.outputs.size());
+    for (const auto& root : graph.roots) read_[root.node()->visit_index] = Read::outside;
+    for (std::size_t n = graph.nodes.size(); n-- > 0;) {
+      const Node& node = *graph.nodes[n];
+      const bool is_inside = may_differ(node) && node.op->region == nullptr;
+      for (const auto& input : node.inputs) {
+        auto& read = read_[input.node()->visit_index];
+        if (read != Read::outside) read = is_inside ? Read::inside : Read::outside;
+      }
+    }
+  }
 
   void add_output(const Output& output, bool differs) {
     const auto shape = field_hash(output.type.shape);
@@ -68,6 +89,9 @@ class KeyMaker {
     add(static_cast<std::uint64_t>(output.type.dtype.code) * 2 + output.type.weak);
     add(output.sharding ? output.sharding->hash() : 1);
   }
+
+  enum class Read : char { never, inside, outside };  // of regions with uneven blocks
+  std::vector<Read> read_;  // by number of a node's first value; empty: none is inside
 };
 
 bool same_region(const RegionPtr& a, const RegionPtr& b) {
@@ -89,7 +113,7 @@ bool is_small_constant(const Output& output) {
 
 GraphKey key_of(const Graph& graph, std::size_t asked, std::uint64_t& held) {
   number_values(graph);
-  KeyMaker maker;
+  KeyMaker maker(graph);
   for (const auto& leaf : graph.leaves) maker.add_leaf(leaf);
   for (const auto& node : graph.nodes) maker.add_node(*node);
   held = 0;

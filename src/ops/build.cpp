@@ -6,6 +6,7 @@
 
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
+#include "ops/left_out.hpp"
 
 namespace tessera {
 
@@ -52,8 +53,16 @@ Array cast_to(const Array& x, Dtype dtype) {
 }
 
 Array sum_to_shape(const Array& cotangent, const Shape& shape) {
-  if (cotangent.shape() == shape) return cotangent;
   const int lead = cotangent.ndim() - shape.ndim();
+  if (!may_leave_out(cotangent)) {  // a dim may have one element on this rank alone
+    std::vector<int> summed{0};
+    auto extents = cotangent.shape().vector();
+    extents.insert(extents.begin(), 1);
+    for (int d = 0; d < cotangent.ndim(); ++d)
+      if (d < lead || shape[d - lead] == 1) summed.push_back(d + 1);
+    return reshape(sum(reshape(cotangent, Shape(std::move(extents))), Axes(summed)), shape);
+  }
+  if (cotangent.shape() == shape) return cotangent;
   std::vector<int> leading, kept;
   for (int d = 0; d < lead; ++d) leading.push_back(d);
   Array result = leading.empty() ? cotangent : sum(cotangent, Axes(leading));

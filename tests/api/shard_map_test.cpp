@@ -5,6 +5,8 @@
 #include <tessera/tessera.hpp>
 
 #include <cmath>
+#include <functional>
+#include <utility>
 
 #include "support/compare.hpp"
 #include "support/errors.hpp"
@@ -235,6 +237,44 @@ TEST(ShardMap, uneven_blocks_where_the_body_agrees) {
     expect_error<ShardingError>(
         [&] { shard_map([](const Array& b) { return psum(b, "x"); }, mesh, P("x"), P())(x); },
         {"psum", "(" + std::to_string(block), "Pad"});
+  }
+}
+
+// Ops that change nothing where there is one row change something on the other ranks.
+TEST(ShardMap, uneven_blocks_of_which_one_has_a_single_row) {
+  using Function = std::function<Array(const Array&, const Array&)>;
+  const int p = device_count(), last = 2 * p - 2;  // blocks of 2, ..., 2 and 1 rows
+  const Array x = data({last + 1, 3}), c = data({1, 3}, 4);
+  const std::pair<Function, Function> cases[] = {
+      {[](auto& b, auto&) { return sum(b * b * b, 0); }, [](auto& x, auto&) { return sum(x * x * x, 0); }},
+      {[](auto& b, auto& c) { return sum(sin(b + c)); }, [](auto& x, auto& c) { return sum(sin(x + c)); }},
+      {[](auto& b, auto& c) { return sum(b * c(0)); }, [](auto& x, auto& c) { return sum(x * c); }},
+      {[](auto& b, auto& c) { return sum(b(slice(0, 1)) * c); },
+       [&](auto& x, auto& c) { return sum(x(slice(0, last + 1, 2)) * c); }},
+      {[](auto& b, auto&) { return sum(broadcast_to(sum(b, 1, true), b.shape()) * ones(b.shape())); },
+       [](auto& x, auto&) { return 3 * sum(x); }},
+      {[](auto& b, auto& c) { return sum(mean(b, 0) * c); },
+       [&](auto& x, auto& c) { return sum(x(slice(0, last)) * c) / 2 + sum(x(slice(last, last + 1)) * c); }},
+      {[](auto& b, auto&) { return sum(roll(b, 1, 0) * b); },
+       [&](auto& x, auto&) {
+         return 2 * sum(x(slice(0, last, 2)) * x(slice(1, last, 2))) + sum(square(x(slice(last, last + 1))));
+       }},
+      {[](auto& b, auto&) {
+         return sum(pad(b, {{0, 2 - static_cast<int>(b.shape()[0])}, {0, 0}}), 0);
+       },
+       [](auto& x, auto&) { return sum(x, 0); }}};
+  int number = 0;
+  for (const auto& [block, whole] : cases) {
+    const auto mapped = shard_map([block](const Array& b, const Array& c) { return psum(block(b, c), "x"); },
+                                  line(), {P("x"), P()}, P());
+    const auto name = "case " + std::to_string(number++);
+    expect_equal(mapped(x, c), whole(x, c), name, 1e-5);
+    const auto gradients = grad<0, 1>([&](const Array& x, const Array& c) { return sum(mapped(x, c)); });
+    const auto [gx, gc] = grad<0, 1>([&](const Array& x, const Array& c) { return sum(whole(x, c)); })(x, c);
+    for (const auto& [hx, hc] : {gradients(x, c), jit(gradients)(x, c)}) {
+      expect_equal(hx, gx, name + " by x", 1e-5);
+      expect_equal(hc, gc, name + " by c", 1e-5);
+    }
   }
 }
 

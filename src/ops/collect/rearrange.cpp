@@ -7,6 +7,7 @@
 #include "ops/functions.hpp"
 #include "ops/index/remap_op.hpp"
 #include "ops/index/spread.hpp"
+#include "ops/left_out.hpp"
 
 namespace tessera {
 namespace {
@@ -116,8 +117,8 @@ Array roll(const Operand& x, int shift, int axis) {
   const Shape& shape = x.array.shape();
   if (x.array.size() == 0) return x.array;
   const auto n = shape[d], by = ((shift % n) + n) % n;
-  if (by == 0) return x.array;
   RemapPiece head = whole_piece(0, shape, std::vector<std::int64_t>(shape.size(), 0)), tail = head;
+  if (by == 0) return may_leave_out(x.array) ? x.array : remap({shape, {std::move(head)}}, {x.array});
   head.to[d] = {0, by};
   head.offset[d] = n - by;
   tail.to[d] = {by, n};
@@ -162,7 +163,7 @@ Array pad(const Operand& x, std::vector<std::pair<int, int>> widths, double valu
     shape[d] += before + after;
     is_needed |= before + after > 0;
   }
-  if (!is_needed) return x.array;
+  if (!is_needed && may_leave_out(x.array)) return x.array;
   checked_bytes(shape, itemsize(x.array.dtype()), "pad");
   RemapParams p{shape, {}, {value, 0, false}};
   if (x.array.size() > 0) p.pieces.push_back(whole_piece(0, x.array.shape(), at));

@@ -11,12 +11,13 @@
 #include "ops/index/parse.hpp"
 #include "ops/index/static_index.hpp"
 #include "ops/known.hpp"
+#include "ops/left_out.hpp"
 
 namespace tessera {
 
 Array static_slice(const Array& x, const ParsedIndex& p) {
   Array y = x;
-  if (!p.takes_everything) {
+  if (!p.takes_everything || !may_leave_out(x)) {
     auto params = slice_params(p.start, p.step, p.count);
     params.unsplit = p.integer_dims;
     // A dim of size 1 loses its split, because the reshape below could not keep it.
@@ -24,7 +25,7 @@ Array static_slice(const Array& x, const ParsedIndex& p) {
       if (p.count[d] == 1) params.unsplit.push_back(d);
     y = remap(std::move(params), {x});
   }
-  return y.shape() == p.shape ? y : reshape(y, p.shape);
+  return y.shape() == p.shape && may_leave_out(y) ? y : reshape(y, p.shape);
 }
 
 std::vector<int> arrays_in_place(const ParsedIndex& p) {

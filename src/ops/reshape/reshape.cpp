@@ -12,6 +12,7 @@
 #include "mesh/factors.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "ops/left_out.hpp"
 #include "ops/reshape/uneven.hpp"
 #include "ops/resized.hpp"
 
@@ -118,9 +119,10 @@ Array reshape(const Operand& x, Shape shape) {
   } else if (known != x.array.size()) {
     refuse("that would take " + std::to_string(known) + " elements");
   }
-  if (shape == x.array.shape()) return x.array;
+  const bool is_left_out = may_leave_out(x.array);
+  if (shape == x.array.shape() && is_left_out) return x.array;
   const Array aligned = with_agreeing_blocks(x.array, shape);
-  if (shape == aligned.shape()) return aligned;
+  if (shape == aligned.shape() && is_left_out) return aligned;
   return record(reshape_op, make_params(ShapeParams{std::move(shape)}), {aligned});
 }
 
@@ -154,7 +156,7 @@ Array expand_dims(const Operand& x, int axis) {
 Array broadcast_to(const Operand& x, Shape shape) {
   const Call call("broadcast_to", x.where);
   check_usable(x.array);
-  if (x.array.shape() == shape) return x.array;
+  if (x.array.shape() == shape && may_leave_out(x.array)) return x.array;
   const Shape& from = x.array.shape();
   bool fits = from.size() <= shape.size();
   for (std::size_t d = 0; fits && d < from.size(); ++d) {
