@@ -13,6 +13,7 @@ NAMES = ["parallel_evaluation", "distributed_arrays_2022", "distributed_arrays_2
 FENCE = re.compile(r"```python([^\n]*)\n(.*?)\n?```", re.S)
 DIRECTIVE = re.compile(r"<!-- (step|code) (.*?) -->")
 PIECE = re.compile(rf"^(?:{FENCE.pattern}|{DIRECTIVE.pattern})$", re.S | re.M)
+KEPT = re.compile(r"^```text step=([^\n]*)\n(.*?)\n```$", re.S | re.M)
 DIFFERS = re.compile(r"^> \*\*Differs\*\* \(([\d, ]+)\): (.*)$", re.M)
 
 
@@ -42,18 +43,22 @@ def of_any_machine(text):
 
 
 class Program:
-    """The C++ sources of a tutorial, and what it printed."""
+    """The C++ sources of a tutorial, and what it printed: `output`, or what its page keeps of an earlier run."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, output=None):
         files = [*sorted(folder.glob("*.hpp")), *sorted(folder.glob("*.cpp")), folder.parent / "distributed.hpp"]
         self.sources = [file.read_text().split("\n") for file in files]
-        self.printed = self.sections(folder / "printed.txt")
+        steps = self.sections((folder / "output.txt").read_text())
+        self.titles = {step: title for step, (title, _) in steps.items()}
+        self.output = output and self.sections(of_any_machine(output))
+        page = folder / "README.md"
+        self.kept = dict(KEPT.findall(page.read_text())) if page.exists() else {}
 
     @staticmethod
-    def sections(file):
+    def sections(text):
         """{step: (title, lines)}."""
         found, step = {}, None
-        for line in file.read_text().split("\n") if file.exists() else []:
+        for line in text.split("\n"):
             if heading := re.fullmatch(r"\[(\d\S*)\] (.*)", line):
                 step = heading[1]
                 found[step] = (heading[2], [])
@@ -82,11 +87,13 @@ class Program:
     def steps(self, numbers):
         """The code behind the step() calls, and what they print."""
         code = [found for number in numbers if (found := self.step(number))]
-        printed = [("\n".join(self.printed[n][1])).strip("\n") for n in numbers]
+        if not self.output:
+            return "\n\n".join(dict.fromkeys(code)), self.kept.get(" ".join(numbers), "")
+        printed = [("\n".join(self.output[n][1])).strip("\n") for n in numbers]
         return "\n\n".join(dict.fromkeys(code)), "\n".join(p for p in printed if p)
 
     def step(self, number):
-        title = self.printed[number][0]
+        title = self.titles[number]
         for lines in self.sources:
             for i, line in enumerate(lines):
                 if not (call := re.match(r"\s+(?:step|automatic|draw|list_devices)\((.*)", line)):
@@ -131,9 +138,9 @@ def printed_by(cell):
     return re.sub(r"\x1b\[[\d;]*m", "", "".join(t if t.endswith("\n") else t + "\n" for t in texts)).rstrip("\n")
 
 
-def page(folder):
+def page(folder, output=None):
     """The page as Markdown: each example in C++ and in Python, with what they print."""
-    program = Program(folder)
+    program = Program(folder, output)
     notebook = json.loads((folder / f"{folder.name}.ipynb").read_text())
     cells = iter(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
     parts, cpp, python = [], [], []
@@ -153,7 +160,7 @@ def page(folder):
             cpp.append(fenced("cpp", program.code(rest[0])))
         elif kind == "step":
             code, text = program.steps(rest[0])
-            cpp += [fenced("cpp", code), fenced("text", text)]
+            cpp += [fenced("cpp", code), fenced(f"text step={' '.join(rest[0])}", text)]
         else:
             python += [fenced("python", rest[1]), fenced("text", printed_by(next(cells)))]
     close()
@@ -189,7 +196,7 @@ def text_of(made):
 def left_out(folder):
     """Steps that the program prints and the page does not have."""
     shown = [step for kind, *rest in pieces_of((folder / "tutorial.md").read_text()) if kind == "step" for step in rest[0]]
-    return [f"{folder.name}: step {step} is not on the page" for step in Program(folder).printed if step not in shown]
+    return [f"{folder.name}: step {step} is not on the page" for step in Program(folder).titles if step not in shown]
 
 
 # ---- the cells of the originals ----
