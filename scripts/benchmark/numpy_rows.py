@@ -151,6 +151,12 @@ same("linspace", lambda xp: xp.linspace(0, 1, N), *())
 same("copy_transposed", lambda xp, m: m.T.copy() if xp is np else xp.copy(m.T), "m")
 
 
+@row("one_op_on_16_floats_x1000")
+def one_op():
+    x, t = np.ones(16, np.float32), ts.ones(16).block_until_ready()
+    return lambda: [done(t + 1) for _ in range(1000)][-1], {"NumPy": lambda: [x + 1 for _ in range(1000)][-1]}
+
+
 @row("convolve_long")
 def convolve_long():
     (v,), (tv,) = both("v")
