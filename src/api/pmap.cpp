@@ -171,9 +171,9 @@ class Pmap final : public detail::MapRule {
         value = expand_dims(value, *out[i]);
         dims.resize(static_cast<std::size_t>(*out[i]) + 1);
         dims.back() = {axis};
-        auto extents = value.shape().vector();
+        Shape extents = value.shape();
         extents[*out[i]] = request.size;
-        global = Shape(std::move(extents));
+        global = extents;
       } else if ((output_of(value).varying >> axis & 1) != 0) {
         throw ArgumentError(
             call_text_ + ": result " + std::to_string(i) +

@@ -224,10 +224,10 @@ Array corners(Array x, const std::vector<bool>& cut) {
 }
 HostArray corners(const HostArray& x, const std::vector<bool>& cut) {
   const auto item = itemsize(x.dtype());
-  auto extents = x.shape().vector();
+  Shape extents = x.shape();
   for (std::size_t d = 0; d < cut.size(); ++d)
     if (cut[d]) extents[d] = 2 * edge_items;
-  HostArray shown{Shape(extents), x.dtype()};
+  HostArray shown{extents, x.dtype()};
   for (std::int64_t i = 0; i < shown.size(); ++i) {
     std::int64_t rest = i, from = 0, stride = 1;
     for (std::size_t d = extents.size(); d-- > 0; stride *= x.shape()[d]) {
@@ -304,13 +304,13 @@ std::string text_of_blocks(Array x, const FormatSpec* spec) {
   std::string names;
   while (const RegionPtr region = x.node()->region) {
     x = expand_dims(x, 0);
-    auto extents = x.shape().vector();
+    Shape extents = x.shape();
     const auto axes = own_axes(*region);
     extents[0] = devices_along(mesh, axes);
     std::string own;
     for (const int a : axes) own += (own.empty() ? "" : ", ") + mesh.axis_names()[a];
     names = own + (names.empty() ? "" : ", " + names);
-    x = exit_region(x, region, {axes}, Shape(std::move(extents)));
+    x = exit_region(x, region, {axes}, extents);
   }
   return "blocks of the ranks along " + names + ":\n" + array_text(x, spec);
 }

@@ -261,7 +261,7 @@ class ShardMap final : public detail::MapRule {
 
   Shape global_shape(const Array& value, std::size_t number, const Leaf& leaf,
                      const std::vector<Trace>& traces) const {
-    auto extents = value.shape().vector();
+    Shape extents = value.shape();
     for (std::size_t d = 0; d < extents.size(); ++d) {
       const auto axes = d < leaf.dims.size() ? leaf.dims[d] : std::vector<int>{};
       const auto parts = devices_along(mesh_, axes);
@@ -270,7 +270,7 @@ class ShardMap final : public detail::MapRule {
       else
         extents[d] = uneven_extent(number, d, axes, parts, traces);
     }
-    return Shape(std::move(extents));
+    return extents;
   }
 
   // The extent of a result; the ranks' results must be the blocks of an array with that many elements.

@@ -78,13 +78,8 @@ Batched batch_branch(const BatchArgs& args) {
   for (std::size_t i = 1; i < args.in.size(); ++i) operands.push_back({args.in[i], args.dims[i]});
   const auto results_of = [&](const FunctionPtr& f) {
     std::vector<Array> results;
-    for (const auto& [value, dim] :
-         replay_batched(f->results(), f->parameters(), operands, args.size, frame)) {
-      auto extents = value.shape().vector();
-      extents.insert(extents.begin(), args.size);
-      results.push_back(dim == not_batched ? broadcast_to(expand_dims(value, 0), Shape(std::move(extents)))
-                                           : batch_first(value, dim));
-    }
+    for (const auto& [value, dim] : replay_batched(f->results(), f->parameters(), operands, args.size, frame))
+      results.push_back(batched_in_front(value, dim, args.size));
     return results;
   };
   Batched batched;

@@ -12,6 +12,7 @@
 #include "control/control_flow.hpp"
 #include "graph/hooks.hpp"
 #include "ops/build.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 
@@ -227,9 +228,7 @@ Sharding stacked(const Sharding& entry, int entry_ndim, const MeshAxes& steps_ov
   return Sharding::from_dim_axes(entry.mesh(), dims);
 }
 Type stacked(const Type& entry, std::int64_t length) {
-  auto extents = entry.shape.vector();
-  extents.insert(extents.begin(), length);
-  return {Shape(std::move(extents)), entry.dtype, false};
+  return {with_dim(entry.shape, 0, length), entry.dtype, false};
 }
 Sharding without_first_dim(const Sharding& stack, int stack_ndim) {
   auto dims = stack.dim_axes(stack_ndim);

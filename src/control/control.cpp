@@ -9,6 +9,7 @@
 #include "control/counted_loop.hpp"
 #include "ops/build.hpp"
 #include "ops/effect/effect.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::detail {
 namespace {
@@ -50,9 +51,8 @@ class AlikeSteps {
     for (std::size_t l = 0; l < values_.size(); ++l) {
       if (values_[l].empty()) continue;
       const Array& leaf = graph_.leaves[l];
-      auto extents = leaf.shape().vector();
-      extents.insert(extents.begin(), static_cast<std::int64_t>(steps_));
-      stacks.push_back(array_from_host(values_[l].data(), Shape(std::move(extents)), leaf.dtype()));
+      stacks.push_back(array_from_host(
+          values_[l].data(), with_dim(leaf.shape(), 0, static_cast<std::int64_t>(steps_)), leaf.dtype()));
       varied.push_back(l);
     }
     const StepFunction step = [&](const std::vector<Array>& carried, const std::vector<Array>& entries) {

@@ -15,6 +15,7 @@
 #include "ops/collective/axis_env.hpp"
 #include "ops/functions.hpp"
 #include "transforms/vmap.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 
@@ -131,13 +132,8 @@ struct BatchedOperands {
 
   // The batched operand of the loop; dim 0 of an entry is dim 1 of its stack.
   Array outer(std::size_t i) const {
-    if (args.dims[i] == not_batched) return is_batched[i] ? broadcast_in_front(args.in[i]) : args.in[i];
+    if (args.dims[i] == not_batched) return is_batched[i] ? batched_in_front(args, i) : args.in[i];
     return moveaxis(args.in[i], args.dims[i], p.is_stack(i) ? 1 : 0);
-  }
-  Array broadcast_in_front(const Array& x) const {
-    auto extents = x.shape().vector();
-    extents.insert(extents.begin(), args.size);
-    return broadcast_to(expand_dims(x, 0), Shape(std::move(extents)));
   }
 };
 
@@ -149,10 +145,10 @@ void find_batched_carried(BatchedOperands& operands) {
     std::vector<BatchedValue> values;
     for (std::size_t i = 0; i < p.body->parameters().size(); ++i) {
       const Array& like = p.body->parameters()[i];
-      auto extents = like.shape().vector();
-      if (operands.is_batched[i]) extents.insert(extents.begin(), operands.args.size);
-      const Array example = make_placeholder({Shape(std::move(extents)), like.dtype(), type_of(like).weak},
-                                             std::nullopt, like.node()->region, output_of(like).varying);
+      const Shape shape =
+          operands.is_batched[i] ? with_dim(like.shape(), 0, operands.args.size) : like.shape();
+      const Array example = make_placeholder({shape, like.dtype(), type_of(like).weak}, std::nullopt,
+                                             like.node()->region, output_of(like).varying);
       values.push_back({example, operands.is_batched[i] ? 0 : not_batched});
     }
     const auto results =
@@ -194,9 +190,7 @@ Batched batch_counted(const BatchArgs& args) {
       auto& [value, dim] = results[i];
       const bool is_batched = i < p.n_carried() ? operands.is_batched[i] : dim != not_batched;
       made_batched.push_back(is_batched);
-      out.push_back(!is_batched          ? value
-                    : dim == not_batched ? operands.broadcast_in_front(value)
-                                         : batch_first(value, dim));
+      out.push_back(is_batched ? batched_in_front(value, dim, args.size) : value);
     }
     return out;
   };

@@ -38,10 +38,9 @@ Array part_along(const Array& x, int axis, std::int64_t start, std::int64_t stop
 Array interleaved(const Array& even, const Array& odd, int axis) {
   const int dim = checked_dim(axis, even.ndim());
   const auto pairs = odd.shape()[dim], places = even.shape()[dim];
-  auto extents = odd.shape().vector();
+  Shape extents = odd.shape();
   extents[dim] = 2 * pairs;
-  const Array paired =
-      reshape(stack({part_along(even, dim, 0, pairs, 1), odd}, dim + 1), Shape(std::move(extents)));
+  const Array paired = reshape(stack({part_along(even, dim, 0, pairs, 1), odd}, dim + 1), extents);
   return places == pairs ? paired : concatenate({paired, part_along(even, dim, pairs, places, 1)}, dim);
 }
 

@@ -79,14 +79,8 @@ struct BatchedLoop {
   bool stops_alone = false;      // examples stop at different steps
   std::uint64_t frame = replayed_frame();
 
-  Array repeated(const Array& x) const {
-    auto extents = x.shape().vector();
-    extents.insert(extents.begin(), args.size);
-    return broadcast_to(expand_dims(x, 0), Shape(std::move(extents)));
-  }
   Array operand(std::size_t i) const {
-    if (args.dims[i] != not_batched) return batch_first(args.in[i], args.dims[i]);
-    return is_batched[i] ? repeated(args.in[i]) : args.in[i];
+    return args.dims[i] == not_batched && !is_batched[i] ? args.in[i] : batched_in_front(args, i);
   }
   std::vector<BatchedValue> replay(const FunctionPtr& f, const std::vector<Array>& carried) const {
     std::vector<BatchedValue> values;
@@ -138,9 +132,7 @@ Batched batch_until(const BatchArgs& args) {
     std::vector<Array> out;
     for (std::size_t i = 0; i < results.size(); ++i) {
       const auto& [value, dim] = results[i];
-      Array next = !loop.is_batched[i]  ? value
-                   : dim == not_batched ? loop.repeated(value)
-                                        : batch_first(value, dim);
+      Array next = loop.is_batched[i] ? batched_in_front(value, dim, loop.args.size) : value;
       out.push_back(loop.stops_alone ? where(in_front_of(goes_on, next), next, carried[i]) : next);
     }
     return out;

@@ -85,9 +85,9 @@ class Line {
     return index(x, std::move(parts));
   }
   Array shifted(const Array& x) const {
-    auto extents = x.shape().vector();
+    Shape extents = x.shape();
     extents[dim_] = 1;
-    return concatenate({zeros(Shape(std::move(extents)), x.dtype()), x}, dim_);
+    return concatenate({zeros(extents, x.dtype()), x}, dim_);
   }
 
   Array cosines(const Array& x) const {

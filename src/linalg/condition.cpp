@@ -4,6 +4,7 @@
 
 #include "linalg/operands.hpp"
 #include "ops/elementwise/internal.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::linalg {
 namespace {
@@ -46,9 +47,8 @@ Array norm_of_inverse(const Inverse& inverse) {
   const Array alternating = where(i % 2 == 0, growth, -growth),
               mean = full_like(growth, 1.0 / static_cast<double>(n));
   const auto in_batch = [&](const Array& columns) {
-    auto extents = lu.shape().vector();
-    extents.back() = columns.shape().back();
-    return broadcast_to(astype(columns, lu.dtype()), Shape(extents));
+    return broadcast_to(astype(columns, lu.dtype()),
+                        join(without_last(lu.shape(), 1), {columns.shape().back()}));
   };
   const Array start = inverse.times(in_batch(stack({mean, alternating}, -1)));
   const Array norms = one_norm(start);
@@ -71,9 +71,7 @@ Array rcond(const LuFactor& factored, const Operand& norm1) {
   check_usable(norm1.array);
   const Dtype real = real_dtype(lu.dtype());
   const Array norm = cast_to(norm1.array, real);
-  const auto batch = lu.shape().vector();
-  if (const Shape expected(std::vector<std::int64_t>(batch.begin(), batch.end() - 2));
-      !(norm.shape() == expected))
+  if (const Shape expected = without_last(lu.shape(), 2); !(norm.shape() == expected))
     throw ShapeError(call_text() + ": the norms have the shape " + to_string(norm.shape()) +
                      "; of a factor of shape " + to_string(lu.shape()) + " they must have the shape " +
                      to_string(expected) +

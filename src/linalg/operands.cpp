@@ -1,4 +1,5 @@
 #include "linalg/operands.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::linalg {
 
@@ -17,8 +18,7 @@ System system_of(const Operand& a, const Operand& b, bool square) {
                                     .dtype);
   Array left = cast_to(a.array, dtype), right = cast_to(b.array, dtype);
   const Shape &sa = left.shape(), sb = right.shape();
-  const bool stack =
-      sb.ndim() == sa.ndim() - 1 && sb == Shape(std::vector<std::int64_t>(sa.begin(), sa.end() - 1));
+  const bool stack = sb.ndim() == sa.ndim() - 1 && sb == without_last(sa, 1);
   const bool vectors = sb.ndim() == 1 || stack;
   if (vectors) right = expand_dims(right, -1);
   if (right.ndim() < 2 || rows_of(right) != rows_of(left))
@@ -27,15 +27,11 @@ System system_of(const Operand& a, const Operand& b, bool square) {
                      (sb.ndim() == 0 ? "none" : std::to_string(vectors ? sb.back() : sb[sb.size() - 2])) +
                      ". a is " + to_string(sa) +
                      "; b must be (n), (..., n, k), or a's shape without its last dimension");
-  const auto lead = [](const Array& x) {
-    return Shape(std::vector<std::int64_t>(x.shape().begin(), x.shape().end() - 2));
-  };
+  const auto lead = [](const Array& x) { return without_last(x.shape(), 2); };
   const Shape batch = broadcast_shapes(lead(left), lead(right));
   const auto spread = [&](const Array& x) {
     if (lead(x) == batch) return x;
-    auto extents = batch.vector();
-    extents.push_back(rows_of(x)), extents.push_back(columns_of(x));
-    return broadcast_to(x, Shape(extents));
+    return broadcast_to(x, join(batch, {rows_of(x), columns_of(x)}));
   };
   return {spread(left), spread(right), vectors};
 }

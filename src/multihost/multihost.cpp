@@ -10,6 +10,7 @@
 #include "comm/watch/waiting.hpp"
 #include "graph/op.hpp"
 #include "kernels/visit.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::multihost {
 namespace {
@@ -64,12 +65,10 @@ bool same_element(const HostArray& a, const HostArray& b, std::int64_t i) {
 }
 
 Shape gathered_shape(const Shape& shape, bool tiled) {
-  auto extents = shape.vector();
-  if (tiled && !extents.empty())
-    extents[0] *= process_count();
-  else
-    extents.insert(extents.begin(), process_count());
-  return Shape(std::move(extents));
+  if (!tiled || shape.empty()) return with_dim(shape, 0, process_count());
+  Shape extents = shape;
+  extents[0] *= process_count();
+  return extents;
 }
 
 std::string index_text(std::int64_t flat, const Shape& shape) {

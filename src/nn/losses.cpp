@@ -2,6 +2,7 @@
 #include <tessera/nn.hpp>
 
 #include "base/call.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::nn {
 namespace {
@@ -11,7 +12,7 @@ void check_labels(const Array& logits, const Array& labels) {
     throw DtypeError(call_text() + ": labels are integers, these are " + name(labels.dtype()) +
                      "; astype(labels, int32) makes integers of them");
   const Shape& shape = logits.shape();
-  if (shape.size() == 0 || labels.shape() != Shape(std::vector<std::int64_t>(shape.begin(), shape.end() - 1)))
+  if (shape.size() == 0 || labels.shape() != without_last(shape, 1))
     throw ShapeError(
         call_text() + ": logits " + to_string(shape) + " and labels " + to_string(labels.shape()) +
         " do not fit; labels have the shape of the logits without the last dimension, the classes");

@@ -7,6 +7,7 @@
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
 #include "ops/left_out.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 
@@ -79,11 +80,12 @@ Array sum_to_operand(const Array& cotangent, const Array& operand) {
 
 Array batch_first(const Array& x, int batch_dim) { return batch_dim == 0 ? x : moveaxis(x, batch_dim, 0); }
 
+Array batched_in_front(const Array& x, int dim, std::int64_t size) {
+  return dim == not_batched ? broadcast_to(expand_dims(x, 0), with_dim(x.shape(), 0, size))
+                            : batch_first(x, dim);
+}
 Array batched_in_front(const BatchArgs& args, std::size_t i) {
-  if (args.dims[i] != not_batched) return batch_first(args.in[i], args.dims[i]);
-  auto extents = args.in[i].shape().vector();
-  extents.insert(extents.begin(), args.size);
-  return broadcast_to(expand_dims(args.in[i], 0), Shape(std::move(extents)));
+  return batched_in_front(args.in[i], args.dims[i], args.size);
 }
 
 Batched batch_leading(const BatchArgs& args) {

@@ -32,11 +32,10 @@ Array sum_to_shape(const Array& cotangent, const Shape& shape);
 Array sum_to_operand(const Array& cotangent, const Array& operand);
 
 // ---- batching ----
-// Moves the batch dim to position 0; an unbatched operand gets a batch dim of size 1 (broadcast) or of
-// `size`.
-Array batch_first(const Array& x, int batch_dim);
-// Input i with its batch dim at position 0; an unbatched one is repeated.
-Array batched_in_front(const BatchArgs&, std::size_t i);
+Array batch_first(const Array& x, int batch_dim);  // the batch dim at position 0
+// The same; an array without a batch dim is repeated.
+Array batched_in_front(const Array& x, int dim, std::int64_t size);
+Array batched_in_front(const BatchArgs&, std::size_t i);  // input i
 // Batch rule of ops that already treat leading dims as a batch: moves the batch dim of each operand to the
 // front.
 Batched batch_leading(const BatchArgs&);

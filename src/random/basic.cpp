@@ -97,7 +97,7 @@ Array uniform_of(const Key& key, const Shape& shape, Dtype dtype, double minval,
 }
 Array uniform_slab(const Key& key, const Shape& shape, Dtype dtype, std::int64_t i) {
   if (!is_half(dtype)) return rng::uniform(key.data, shape, dtype, 0, 1, threefry(), {i, 2});
-  return index(uniform_half(key, rng::join(Shape{2}, shape), dtype, 0, 1), {IndexPart(i)});
+  return index(uniform_half(key, join(Shape{2}, shape), dtype, 0, 1), {IndexPart(i)});
 }
 Array normal_of(const Key& key, const Shape& shape, Dtype dtype) {
   if (is_half(dtype)) {

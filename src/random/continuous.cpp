@@ -72,7 +72,7 @@ Array cauchy(const Key& key, Shape shape, Dtype dtype, Where where) {
 Array maxwell(const Key& key, Shape shape, Dtype dtype, Where where) {
   const Call call("maxwell", where);
   check_draw(key, shape, dtype);
-  const Array components = normal_of(key, rng::join(shape, Shape{3}), dtype);
+  const Array components = normal_of(key, join(shape, Shape{3}), dtype);
   return sqrt(sum(square(components), Axes(-1)));
 }
 
@@ -81,7 +81,7 @@ Array double_sided_maxwell(const Key& key, const Array& loc, const Array& scale,
   const Call call("double_sided_maxwell", where);
   check_draw(key, shape, dtype);
   const Shape of_parameters = drawn_shape({}, {loc, scale});
-  shape = rng::join(shape.empty() ? of_parameters : shape, of_parameters);
+  shape = join(shape.empty() ? of_parameters : shape, of_parameters);
   const auto keys = split(key, 2);
   const Array size = maxwell(keys[0], shape, dtype), direction = rademacher(keys[1], shape, dtype);
   return direction * size * scale + loc;

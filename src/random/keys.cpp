@@ -94,7 +94,7 @@ Key split_batch(const Key& key, Shape shape, Where where) {
   for (const auto extent : shape)
     if (extent < 0)
       throw ShapeError(call_text() + ": the shape " + to_string(shape) + " has a negative extent");
-  checked_bytes(rng::join(shape, Shape{2}), 4, "split_batch");
+  checked_bytes(join(shape, Shape{2}), 4, "split_batch");
   return {rng::split_many(key.data, std::move(shape), threefry())};
 }
 

@@ -54,7 +54,7 @@ Array multivariate_normal(const Key& key, const Array& mean, const Array& cov, D
                      ", which do not broadcast to the shape " + to_string(outer) + " to be drawn");
 
   const Array factor = factor_of(cast_to(cov, common), method);
-  const Array z = normal(key, rng::join(outer, Shape{n}), result);
+  const Array z = normal(key, join(outer, Shape{n}), result);
   // z factor^T: a matrix product for a single covariance, else one product per vector.
   const bool is_one = cov.ndim() == 2 && z.ndim() > 1;
   const Array mixed =
@@ -69,7 +69,7 @@ Array orthogonal(const Key& key, std::int64_t n, Shape shape, Dtype dtype, std::
   if (n < 0 || m < 0)
     throw ArgumentError(call_text() + ": the sizes " + std::to_string(n) + " and " + std::to_string(m) +
                         " must not be negative");
-  const Array z = normal(key, rng::join(shape, Shape{rows, columns}), dtype);
+  const Array z = normal(key, join(shape, Shape{rows, columns}), dtype);
   const auto [q, r] = linalg::qr(z);
   // The signs of R's diagonal make Q independent of the algorithm, and uniformly distributed.
   const int ndim = z.ndim();

@@ -12,6 +12,7 @@
 #include "ops/position_dtype.hpp"
 #include "ops/sort/sort_by_key.hpp"
 #include "random/draw.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::random {
 namespace {
@@ -150,10 +151,8 @@ Array categorical(const Key& key, const Array& logits, int axis, DrawShape shape
   if (logits.ndim() == 0)
     throw ShapeError(call_text() + ": the logits are a scalar; they need a dimension of categories");
   const int dim = checked_dim(axis, logits.ndim());
-  auto extents = logits.shape().vector();
-  const auto categories = extents[dim];
-  extents.erase(extents.begin() + dim);
-  const Shape batch(extents), drawn = shape.shape ? *shape.shape : batch;
+  const auto categories = logits.shape()[dim];
+  const Shape batch = without_dim(logits.shape(), dim), drawn = shape.shape ? *shape.shape : batch;
   if (drawn.size() < batch.size() || !(broadcast_shapes(drawn, batch) == drawn))
     throw ShapeError(call_text() + ": the shape " + to_string(drawn) + " must end with " + to_string(batch) +
                      ", that of the logits " + to_string(logits.shape()) + " without axis " +

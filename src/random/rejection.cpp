@@ -61,7 +61,7 @@ Array dirichlet(const Key& key, const Array& alpha, DrawShape shape, Dtype dtype
   if (!(broadcast_shapes(outer, of_alpha) == outer))
     throw ShapeError(call_text() + ": alpha has the leading dimensions " + to_string(of_alpha) +
                      ", which do not broadcast to the shape " + to_string(outer) + " to be drawn");
-  const Shape drawn = rng::join(outer, Shape{alpha.shape().back()});
+  const Shape drawn = join(outer, Shape{alpha.shape().back()});
   check_draw(key, drawn, dtype);
   return softmax(gamma_of(key, alpha, drawn, dtype, GammaSpace::log), -1);
 }
@@ -105,7 +105,7 @@ Array ball(const Key& key, std::int64_t d, double p, Shape shape, Dtype dtype, W
                         "; it must not be negative");
   check_draw(key, shape, dtype);
   const auto keys = split(key, 2);
-  const Array g = generalized_normal(keys[0], p, rng::join(shape, Shape{d}), dtype);
+  const Array g = generalized_normal(keys[0], p, join(shape, Shape{d}), dtype);
   const Array e = exponential(keys[1], shape, dtype);
   const Array powers = power(abs(g), p);
   const Array radius_p = sum(powers, Axes(-1)) + e;
@@ -146,7 +146,7 @@ Array multinomial(const Key& key, const Array& n, const Array& p, DrawShape shap
   const Dtype inner = is_floating(p.dtype()) ? p.dtype() : float32;
   // Draws one outcome after the other: a binomial of the remaining trials, with the outcome's share of the
   // remaining probability.
-  const Array probabilities = broadcast(cast_to(p, inner), rng::join(outer, Shape{k}));
+  const Array probabilities = broadcast(cast_to(p, inner), join(outer, Shape{k}));
   const auto keys = split(key, static_cast<int>(k));
   Array left = broadcast(cast_to(n, inner), outer);
   std::vector<Array> share(k, left), remaining(share);

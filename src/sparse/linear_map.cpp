@@ -5,6 +5,7 @@
 #include "base/call.hpp"
 #include "ops/build.hpp"
 #include "sparse/solver.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::sparse {
 
@@ -55,9 +56,7 @@ LinearMap jacobi(const Csr& a, std::source_location where) {
   return [reciprocals, where](const Array& x) {
     const Call applied("jacobi", where);
     check_residual(x, reciprocals.shape()[0]);
-    auto extents = reciprocals.shape().vector();
-    extents.resize(x.shape().size(), 1);
-    return x * reshape(reciprocals, Shape(std::move(extents)));
+    return x * reshape(reciprocals, with_ones(reciprocals.shape(), x.shape().size()));
   };
 }
 

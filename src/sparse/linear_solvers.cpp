@@ -5,6 +5,7 @@
 #include "base/call.hpp"
 #include "ops/build.hpp"
 #include "sparse/solver.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::sparse {
 namespace {
@@ -63,9 +64,7 @@ Solution run_cg(const SparseSystem& s) {
 
 // Reshapes weights (rows) to multiply (rows, b's shape): a weight for each row.
 Array along_rows(const Array& weights, const Array& x) {
-  std::vector<std::int64_t> extents(static_cast<std::size_t>(x.ndim()) + 1, 1);
-  extents[0] = weights.shape()[0];
-  return reshape(weights, Shape(std::move(extents)));
+  return reshape(weights, with_ones(weights.shape(), x.shape().size() + 1));
 }
 Array in_row(const Array& chosen, const Array& x) {
   return where(along_rows(chosen, x), expand_dims(x, 0), zeros_like(x));

@@ -3,6 +3,7 @@
 
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::detail {
 
@@ -18,9 +19,7 @@ std::vector<Array> jacobian_by_columns(const Recording& recording, const std::ve
         tangents.push_back(i == k ? reshape(direction, leaves[k].shape()) : zeros_like(leaves[i]));
       return recording.push_forward(std::move(tangents))[0];
     };
-    auto extents = result.vector();
-    extents.insert(extents.end(), leaves[k].shape().begin(), leaves[k].shape().end());
-    const Shape shape(std::move(extents));
+    const Shape shape = join(result, leaves[k].shape());
     if (leaves[k].size() == 0) {
       columns.push_back(zeros(shape, recording.results()[0].dtype()));
       continue;

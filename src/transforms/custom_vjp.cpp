@@ -76,7 +76,7 @@ detail::BackwardRule batched_rule(detail::BackwardRule rule, std::vector<int> di
           if (!results[i].node()) continue;
           const auto& [value, dim] = replayed[next++];
           if (dims[i] != not_batched)
-            results[i] = moveaxis(with_batch(value, dim, size), 0, dims[i]);
+            results[i] = moveaxis(batched_in_front(value, dim, size), 0, dims[i]);
           else if (dim != not_batched)
             results[i] = sum(value, dim);
           else
@@ -128,8 +128,7 @@ OpDef marker(const char* name) {
       .batch = [](const BatchArgs& args) -> Batched {
         const auto n = argument_count(*args.node.params);
         std::vector<Array> inputs(args.in.begin(), args.in.begin() + static_cast<std::ptrdiff_t>(n));
-        for (std::size_t i = n; i < args.in.size(); ++i)
-          inputs.push_back(with_batch(args.in[i], args.dims[i], args.size));
+        for (std::size_t i = n; i < args.in.size(); ++i) inputs.push_back(batched_in_front(args, i));
         auto params = args.node.params->as<MarkerParams>();
         params.rule =
             batched_rule(params.rule, {args.dims.begin(), args.dims.begin() + static_cast<std::ptrdiff_t>(n)},

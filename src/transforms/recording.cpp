@@ -7,6 +7,7 @@
 #include "transforms/backward.hpp"
 #include "transforms/vjp.hpp"
 #include "transforms/vmap.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::detail {
 namespace {
@@ -120,15 +121,11 @@ std::vector<Array> Recording::jacobian(std::size_t result) const {
   for (std::size_t i = 0; i < results_.size(); ++i)
     cotangents.push_back(i == result ? row : zeros_for(results_[i]));
   const auto gradients = pull_back(std::move(cotangents));
-  auto rows_then_dims = y.shape().vector();
-  rows_then_dims.insert(rows_then_dims.begin(), y.size());
-  const Array identity = reshape(eye(y.size(), y.dtype()), Shape(std::move(rows_then_dims)));
+  const Array identity = reshape(eye(y.size(), y.dtype()), with_dim(y.shape(), 0, y.size()));
   const auto rows = replay_batched(gradients, {row}, {{identity, 0}}, y.size(), 0);
   std::vector<Array> jacobians;
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
-    auto extents = y.shape().vector();
-    extents.insert(extents.end(), leaves_[i].shape().begin(), leaves_[i].shape().end());
-    Shape shape(std::move(extents));
+    Shape shape = join(y.shape(), leaves_[i].shape());
     if (rows[i].dim == not_batched)
       jacobians.push_back(zeros(
           std::move(shape), leaves_[i].dtype()));  // independent of the row: y does not depend on this leaf

@@ -18,6 +18,7 @@
 #include "ops/collective/prefix.hpp"
 #include "ops/effect/effect.hpp"
 #include "ops/functions.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -110,31 +111,20 @@ Array with_batch_at(const BatchedValue& y, std::optional<int> axis, std::int64_t
         "promises one value for all; give it an axis, or reduce it inside (psum over the axis name)");
   }
   if (y.dim != not_batched) return y.dim == *axis ? y.value : moveaxis(y.value, y.dim, *axis);
-  auto extents = y.value.shape().vector();
-  extents.insert(extents.begin() + *axis, size);
-  return broadcast_to(expand_dims(y.value, *axis), Shape(std::move(extents)));
+  return broadcast_to(expand_dims(y.value, *axis), with_dim(y.value.shape(), *axis, size));
 }
 
 }  // namespace
 
-Array with_batch(const Array& x, int dim, std::int64_t size) {
-  if (dim != not_batched) return batch_first(x, dim);
-  auto extents = x.shape().vector();
-  extents.insert(extents.begin(), size);
-  return broadcast_to(expand_dims(x, 0), Shape(std::move(extents)));
-}
-
 Array example_of(const Array& x, int dim) {
   const auto& output = output_of(x);
-  auto extents = x.shape().vector();
-  extents.erase(extents.begin() + dim);
   std::optional<Sharding> sharding;
   if (output.sharding) {
     auto axes = output.sharding->dim_axes(x.ndim());
     axes.erase(axes.begin() + dim);
     sharding = Sharding::from_dim_axes(output.sharding->mesh(), axes);
   }
-  return make_placeholder({Shape(std::move(extents)), output.type.dtype, output.type.weak},
+  return make_placeholder({without_dim(x.shape(), dim), output.type.dtype, output.type.weak},
                           std::move(sharding), x.node()->region, output.varying);
 }
 

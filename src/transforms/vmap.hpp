@@ -26,8 +26,6 @@ std::vector<BatchedValue> replay_batched(const std::vector<Array>& roots,
 // A placeholder for one example of the batch x. A committed one has the batch's layout, without the axes that
 // split the batch dim.
 Array example_of(const Array& x, int dim);
-// x with its batch dim in front; without one, x repeated.
-Array with_batch(const Array& x, int dim, std::int64_t size);
 
 struct VmapRequest {
   std::vector<std::optional<int>> in_dims;  // per leaf of the arguments, counted from the front

@@ -8,6 +8,7 @@
 #include "kernels/visit.hpp"
 #include "ops/build.hpp"
 #include "ops/index/static_index.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -27,9 +28,7 @@ Array conspicuous(Dtype dtype) {
 
 // Appends dims of extent 1 to x for the dims of the slices.
 Array in_front_of_slices(const Array& x, int slice_dims) {
-  auto extents = x.shape().vector();
-  extents.insert(extents.end(), slice_dims, 1);
-  return reshape(x, Shape(std::move(extents)));
+  return reshape(x, with_ones(x.shape(), x.shape().size() + static_cast<std::size_t>(slice_dims)));
 }
 
 void refuse_outside(const Array& is_outside, std::int64_t extent, int dim, std::source_location where) {

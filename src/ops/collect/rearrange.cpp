@@ -8,6 +8,7 @@
 #include "ops/index/remap_op.hpp"
 #include "ops/index/spread.hpp"
 #include "ops/left_out.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -34,9 +35,7 @@ Array tile_along(const Array& x, int dim, std::int64_t n) {
   shape[d] = checked_mul(extent, n, "tile");
   checked_bytes(shape, itemsize(x.dtype()), "tile");
   if (is_surely_whole(x, dim)) {  // (a, b) -> (a, n, b) -> (a, n * b), within each rank
-    auto copies = x.shape().vector();
-    copies.insert(copies.begin() + dim, n);
-    return reshape(broadcast_to(expand_dims(x, dim), Shape(std::move(copies))), shape);
+    return reshape(broadcast_to(expand_dims(x, dim), with_dim(x.shape(), dim, n)), shape);
   }
   RemapParams p{shape, {}};
   std::vector<std::int64_t> at(shape.size(), 0);

@@ -12,6 +12,7 @@
 #include "ops/collective/manual.hpp"
 #include "ops/create/scalar.hpp"
 #include "ops/functions.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -297,17 +298,17 @@ Array all_to_all_leaf(const Array& x, const AxisName& name, int split_axis, int 
   } else {
     // The split dim becomes digits: each step exchanges its own digit in place, and afterwards the digits
     // number the source of each block.
-    auto extents = result.shape().vector();
+    Shape extents = result.shape();
     const auto m = static_cast<int>(axis.steps.size());
     extents[split] /= n;
-    for (int s = m; s-- > 0;) extents.insert(extents.begin() + split, axis.steps[s].size);
+    for (int s = m; s-- > 0;) extents = with_dim(extents, split, axis.steps[s].size);
     const auto target = [&] {
-      auto shape = result.shape().vector();
+      Shape shape = result.shape();
       shape[split] /= n;
       shape[concat] *= n;
-      return Shape(std::move(shape));
+      return shape;
     }();
-    result = reshape(result, Shape(std::move(extents)));
+    result = reshape(result, extents);
     for (int s = 0; s < m; ++s) {
       auto step = axis.steps[s];
       step.dim = step.other = split + s;

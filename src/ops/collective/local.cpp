@@ -8,6 +8,7 @@
 #include "ops/collective/collective.hpp"
 #include "ops/collective/reorder.hpp"
 #include "ops/functions.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -18,14 +19,7 @@ bool sums(const OpDef& op) { return &op == &psum_op || &op == &psum_groups_op ||
 class Examples {
  public:
   Examples(const BatchArgs& args, const CollectiveParams& p) : p_(p), size_(args.size) {
-    Array x = args.in[0];
-    if (args.dims[0] == not_batched) {
-      auto extents = x.shape().vector();
-      extents.insert(extents.begin(), size_);
-      x = broadcast_to(x, Shape(std::move(extents)));
-    } else {
-      x = batch_first(x, args.dims[0]);
-    }
+    Array x = batched_in_front(args, 0);
     const bool is_sum = sums(*args.node.op);
     Groups groups = p.groups;
     if (groups.empty()) {
@@ -69,17 +63,15 @@ class Examples {
 
   // Splits dim d of n into (parts, n / parts).
   Array split(const Array& x, int d, std::int64_t parts) const {
-    auto extents = x.shape().vector();
+    Shape extents = x.shape();
     extents[d] /= parts;
-    extents.insert(extents.begin() + d, parts);
-    return reshape(x, Shape(std::move(extents)));
+    return reshape(x, with_dim(extents, d, parts));
   }
   // Merges dims d and d + 1.
   Array merge(const Array& x, int d) const {
-    auto extents = x.shape().vector();
+    Shape extents = x.shape();
     extents[d + 1] *= extents[d];
-    extents.erase(extents.begin() + d);
-    return reshape(x, Shape(std::move(extents)));
+    return reshape(x, without_dim(extents, d));
   }
   Array move(const Array& x, int from, int to) const { return moveaxis(x, from, to); }
 
@@ -107,14 +99,7 @@ Batched over_examples(const BatchArgs& args, const CollectiveParams& p) {
     return {{args.in[0]}, {not_batched}};
 
   if (&op == &ppermute_op || &op == &pbroadcast_op) {
-    Array x = args.in[0];
-    if (args.dims[0] == not_batched) {
-      auto extents = x.shape().vector();
-      extents.insert(extents.begin(), args.size);
-      x = broadcast_to(x, Shape(std::move(extents)));
-    } else {
-      x = batch_first(x, args.dims[0]);
-    }
+    const Array x = batched_in_front(args, 0);
     if (&op == &pbroadcast_op) return {{squeeze(reorder(x, {p.pairs[0].first}, 0), Axes(0))}, {not_batched}};
     std::vector<int> source(args.size, -1);
     for (const auto& [from, to] : p.pairs) source[to] = from;

@@ -11,6 +11,7 @@
 #include "ops/build.hpp"
 #include "ops/collective/collective.hpp"
 #include "ops/functions.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 
@@ -134,9 +135,7 @@ Batched batch_door(const BatchArgs& args) {
   auto p = args.node.params->as<DoorParams>();
   p.dims.insert(p.dims.begin() + args.dims[0], std::vector<int>{});
   if (args.node.op == &exit_op) {
-    auto extents = p.global.vector();
-    extents.insert(extents.begin() + args.dims[0], args.size);
-    p.global = Shape(std::move(extents));
+    p.global = with_dim(p.global, args.dims[0], args.size);
   }
   return {{record(*args.node.op, make_params(std::move(p)), {args.in[0]})}, {args.dims[0]}};
 }

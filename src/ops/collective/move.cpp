@@ -32,9 +32,9 @@ namespace {
 const CollectiveParams& params_of(const Params& p) { return p.as<CollectiveParams>(); }
 
 Shape scaled(const Shape& shape, int dim, std::int64_t times, std::int64_t parts) {
-  auto extents = shape.vector();
+  Shape extents = shape;
   extents[dim] = extents[dim] * times / parts;
-  return Shape(std::move(extents));
+  return extents;
 }
 
 // A slab of a dense tile: `n` indices of `dim`, starting at `from`. Copied to or from dense memory.

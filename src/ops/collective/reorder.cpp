@@ -20,9 +20,9 @@ struct ReorderParams {
 };
 
 Shape result_shape(const Shape& shape, const ReorderParams& p) {
-  auto extents = shape.vector();
+  Shape extents = shape;
   extents[p.dim] = static_cast<std::int64_t>(p.indices.size());
-  return Shape(std::move(extents));
+  return extents;
 }
 
 // Consecutive indices become one piece of the remap.

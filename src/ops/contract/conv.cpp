@@ -14,6 +14,7 @@
 #include "ops/functions.hpp"
 #include "ops/index/spread.hpp"
 #include "ops/index/windows.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -233,23 +234,6 @@ double flops_of(const Shape& weights, const Shape& y) {
 Array conv_op_of(const Array& x, const Array& weights, const ConvParams& p);
 Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vector<std::int64_t> taps);
 
-// (groups * a, b, taps...) -> (groups * b, a, reversed taps...)
-Array transposed_weights(const Array& weights, std::int64_t groups) {
-  auto extents = weights.shape().vector();
-  const auto a = extents[0] / groups, b = extents[1];
-  extents[0] = a;
-  extents.insert(extents.begin(), groups);
-  Array w = reshape(weights, Shape(extents));
-  w = swapaxes(w, 1, 2);
-  extents.erase(extents.begin());
-  extents[0] = groups * b;
-  extents[1] = a;
-  w = reshape(w, Shape(extents));
-  std::vector<int> taps;
-  for (int d = 2; d < w.ndim(); ++d) taps.push_back(d);
-  return taps.empty() ? w : flip(w, Axes(taps));
-}
-
 // The cotangent of x: y dilated by the strides, convolved with the reversed weights.
 Array conv_operand(const Array& y, const Array& weights, const Shape& x, const ConvParams& p) {
   ConvParams back{std::vector<std::int64_t>(p.spatial(), 1), p.dilation, {}, {}, p.groups};
@@ -273,22 +257,19 @@ Array conv_operand(const Array& y, const Array& weights, const Shape& x, const C
 
 Array with_batch_in_channels(const Array& x, std::int64_t size) {  // (b, n, c, ...) -> (n, b * c, ...)
   const Array y = moveaxis(x, 0, 1);
-  auto extents = y.shape().vector();
-  extents.erase(extents.begin() + 1);
+  Shape extents = without_dim(y.shape(), 1);
   extents[1] *= size;
-  return reshape(y, Shape(std::move(extents)));
+  return reshape(y, extents);
 }
 Array with_leading_merged(const Array& x) {  // (b, n, ...) -> (b * n, ...)
-  auto extents = x.shape().vector();
+  Shape extents = x.shape();
   extents[1] *= extents[0];
-  extents.erase(extents.begin());
-  return reshape(x, Shape(std::move(extents)));
+  return reshape(x, without_dim(extents, 0));
 }
 Array with_dim_cut(const Array& x, std::size_t dim, std::int64_t size) {  // (b * n) -> (b, n)
-  auto extents = x.shape().vector();
+  Shape extents = x.shape();
   extents[dim] /= size;
-  extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(dim), size);
-  return reshape(x, Shape(std::move(extents)));
+  return reshape(x, with_dim(extents, static_cast<std::ptrdiff_t>(dim), size));
 }
 
 // Sums in the fixed order of a ReproducibleScope: `other` replaces the op.
@@ -414,6 +395,18 @@ Array conv_weights(const Array& x, const Array& y, const ConvParams& p, std::vec
 }
 
 }  // namespace
+
+Array transposed_weights(const Array& weights, std::int64_t groups) {
+  Shape extents = weights.shape();
+  const auto a = extents[0] / groups, b = extents[1];
+  extents[0] = a;
+  Array w = swapaxes(reshape(weights, with_dim(extents, 0, groups)), 1, 2);
+  extents[0] = groups * b, extents[1] = a;
+  w = reshape(w, extents);
+  std::vector<int> taps;
+  for (int d = 2; d < w.ndim(); ++d) taps.push_back(d);
+  return taps.empty() ? w : flip(w, Axes(taps));
+}
 
 bool is_convolution(const Node& node) { return node.op == &conv_op || node.op == &ordered_conv_op; }
 

@@ -28,6 +28,8 @@ bool is_convolution(const Node&);
 // The elements of its summed dim that a product of a ReproducibleScope adds up before it adds them to the
 // sum of those before; 0 if they are no parts of one dim, and for other ops.
 std::int64_t length_in_order(const Node&);
+// (groups * a, b, taps...) -> (groups * b, a, reversed taps...), for the transpose of a convolution.
+Array transposed_weights(const Array& weights, std::int64_t groups);
 
 // The dims of an operand that are neither contracted nor batched.
 std::vector<int> free_dims(int ndim, const std::vector<int>& contract, const std::vector<int>& batch);

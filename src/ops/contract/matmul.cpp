@@ -6,6 +6,7 @@
 #include "ops/build.hpp"
 #include "ops/contract/dot_general.hpp"
 #include "ops/functions.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -59,9 +60,7 @@ Array matmul(const Operand& left, const Operand& right) {
   const int batch = std::max(na, nb) - 2;
   DotDims dims;
   std::vector<int> source(batch);  // 0: both, 1: a only, 2: b only
-  const Shape lead_a(std::vector<std::int64_t>(a.shape().begin(), a.shape().end() - 2)),
-      lead_b(std::vector<std::int64_t>(b.shape().begin(), b.shape().end() - 2));
-  broadcast_shapes(lead_a, lead_b);
+  broadcast_shapes(without_last(a.shape(), 2), without_last(b.shape(), 2));
   std::vector<std::int64_t> kept_a, kept_b;
   for (int i = 0; i < batch; ++i) {
     const int da = i - (batch - (na - 2)), db = i - (batch - (nb - 2));

@@ -11,6 +11,7 @@
 
 #include "comm/watch/traffic.hpp"
 #include "ops/factor/tall.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::factor {
 namespace {
@@ -57,10 +58,7 @@ std::vector<Sharding> output_layouts(const MatrixDims& dims, const Mesh& mesh, c
   return layouts;
 }
 
-Shape batch_shape(const Tile& tile, int matrix_ndim) {
-  const Shape shape = tile.shape();
-  return Shape(std::vector<std::int64_t>(shape.begin(), shape.end() - matrix_ndim));
-}
+Shape batch_shape(const Tile& tile, int matrix_ndim) { return without_last(tile.shape(), matrix_ndim); }
 
 }  // namespace
 
@@ -439,9 +437,7 @@ void throw_not_converged(const Tile& tile, std::int64_t element) {
 }
 
 Shape with_matrix_dims(const Shape& shape, std::initializer_list<std::int64_t> tail, int matrix_ndim) {
-  std::vector<std::int64_t> extents(shape.begin(), shape.end() - matrix_ndim);
-  extents.insert(extents.end(), tail.begin(), tail.end());
-  return Shape(std::move(extents));
+  return join(without_last(shape, matrix_ndim), Shape(tail));
 }
 
 void check_matrices(const Array& a, bool square) {

@@ -3,6 +3,7 @@
 #include "ops/build.hpp"
 #include "ops/fourier/fft_op.hpp"
 #include "program/builder.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -38,9 +39,8 @@ const OpDef fft_resize_op{
     },
     .batch = [](const BatchArgs& args) -> Batched {
       const Array x = batch_first(args.in[0], args.dims[0]);
-      auto extents = args.node.params->as<ResizeParams>().extents.vector();
-      extents.insert(extents.begin(), x.shape()[0]);
-      return {{record_fft_resize(x, Shape(extents))}, {0}};
+      return {{record_fft_resize(x, with_dim(args.node.params->as<ResizeParams>().extents, 0, x.shape()[0]))},
+              {0}};
     },
     .same_bits = SameBits::always,
 };

@@ -11,6 +11,7 @@
 #include "ops/functions.hpp"
 #include "ops/groups.hpp"
 #include "types/buffer.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -239,9 +240,7 @@ Cotangents vjp(const VjpArgs& v) {
   const Array &mask = v.in[0], &x = v.in[1], &g = v.cotangents[0];
   if (p.size == 0 || x.shape()[p.batch] == 0) return {Array(), zeros_like(x)};
   const Array place = cumsum(mask, p.batch) - 1;
-  auto extents = mask.shape().vector();
-  extents.resize(x.shape().size(), 1);
-  const Shape beside(extents);
+  const Shape beside = with_ones(mask.shape(), x.shape().size());
   const Array back = p.batch == 0 ? take(g, place, 0) : take_along_axis(g, reshape(place, beside), p.batch);
   return {Array(), where(reshape(mask & (place < p.size), beside), back, zeros_like(back))};
 }

@@ -6,6 +6,7 @@
 #include "ops/functions.hpp"
 #include "ops/index/spread.hpp"
 #include "program/builder.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 
@@ -165,9 +166,7 @@ Cotangents vjp(const VjpArgs& v) {
 
 Batched batch(const BatchArgs& args) {
   auto p = params_of(*args.node.params);
-  auto extents = p.shape.vector();
-  extents.insert(extents.begin(), args.size);
-  p.shape = Shape(std::move(extents));
+  p.shape = with_dim(p.shape, 0, args.size);
   for (auto& piece : p.pieces) {
     piece.to.insert(piece.to.begin(), {0, args.size});
     piece.offset.insert(piece.offset.begin(), 0);

@@ -8,6 +8,7 @@
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "ops/index/windows.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -148,9 +149,9 @@ OpDef sum_groups_record() {
   op.instead = [](const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) -> std::vector<Array> {
     if (!is_inexact(in[0].dtype())) return {};
     const auto& p = params_of(*params);
-    auto extents = in[0].shape().vector();
+    Shape extents = in[0].shape();
     extents[p.dim] /= p.n;
-    extents.insert(extents.begin() + p.dim + 1, p.n);
+    extents = with_dim(extents, p.dim + 1, p.n);
     return {sum(reshape(in[0], Shape(std::move(extents))), p.dim + 1)};
   };
   op.vjp = [](const VjpArgs& v) -> Cotangents {

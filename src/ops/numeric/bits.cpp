@@ -7,6 +7,7 @@
 
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -58,18 +59,14 @@ OpDef bits_record(const char* name, const char* sentence, void (*kernel)(const K
 const OpDef pack_bits_op = [] {
   OpDef op = bits_record("pack_bits", "D.. k -> D.. | whole k", pack);
   op.infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
-    auto extents = in[0].shape.vector();
-    extents.pop_back();
-    return {{Shape(std::move(extents)), uint8}};
+    return {{without_last(in[0].shape, 1), uint8}};
   };
   return op;
 }();
 const OpDef unpack_bits_op = [] {
   OpDef op = bits_record("unpack_bits", "D.. -> D.. k | whole k", unpack);
   op.infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
-    auto extents = in[0].shape.vector();
-    extents.push_back(8);
-    return {{Shape(std::move(extents)), uint8}};
+    return {{join(in[0].shape, {8}), uint8}};
   };
   return op;
 }();

@@ -100,13 +100,12 @@ Array insert(const Operand& x, std::int64_t at, const Operand& values, int axis)
   check_usable(values.array);
   const int dim = checked_dim(axis, x.array.ndim());
   const auto n = x.array.shape()[dim], place = place_in(at, n, n);
-  auto extents = x.array.shape().vector();
+  Shape extents = x.array.shape();
   extents[dim] = values.array.ndim() == x.array.ndim() ? values.array.shape()[dim] : 1;
   Array put_in = cast_to(values.array, x.array.dtype());
   if (put_in.ndim() + 1 == x.array.ndim()) put_in = expand_dims(put_in, dim);
-  return concatenate({part_of(x.array, dim, 0, place), broadcast_to(put_in, Shape(std::move(extents))),
-                      part_of(x.array, dim, place, n)},
-                     dim);
+  return concatenate(
+      {part_of(x.array, dim, 0, place), broadcast_to(put_in, extents), part_of(x.array, dim, place, n)}, dim);
 }
 
 Array delete_(const Operand& x, std::vector<std::int64_t> places, int axis) {

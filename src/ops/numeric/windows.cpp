@@ -5,6 +5,7 @@
 
 #include "kernels/visit.hpp"
 #include "ops/build.hpp"
+#include "ops/contract/dot_general.hpp"
 #include "ops/functions.hpp"
 #include "ops/index/remap_op.hpp"
 #include "ops/index/spread.hpp"
@@ -160,22 +161,6 @@ void check_padding(const std::vector<std::pair<int, int>>& padding) {
                           std::to_string(after) + ") must not be negative");
 }
 
-// (groups * features, channels, taps...) -> (groups * channels, features, reversed taps...)
-Array turned(const Array& kernel, std::int64_t groups) {
-  auto extents = kernel.shape().vector();
-  const auto features = extents[0] / groups, channels = extents[1];
-  extents[0] = features;
-  extents.insert(extents.begin(), groups);
-  const Array apart = swapaxes(reshape(kernel, Shape(extents)), 1, 2);
-  extents.erase(extents.begin());
-  extents[0] = groups * channels;
-  extents[1] = features;
-  std::vector<int> taps;
-  for (int d = 2; d < kernel.ndim(); ++d) taps.push_back(d);
-  const Array together = reshape(apart, Shape(extents));
-  return taps.empty() ? together : flip(together, Axes(taps));
-}
-
 }  // namespace
 
 Array shifted(const Operand& x, int offset, int axis, Boundary boundary, double value) {
@@ -270,7 +255,7 @@ Array conv_transpose(const Operand& x, const Operand& kernel, ConvTransposeOptio
                        " without the padding");
     kept.push_back(slice(first, last));
   }
-  return index(conv(spread, turned(kernel.array, options.groups), conv_options), std::move(kept));
+  return index(conv(spread, transposed_weights(kernel.array, options.groups), conv_options), std::move(kept));
 }
 
 }  // namespace tessera

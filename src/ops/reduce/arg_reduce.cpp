@@ -13,6 +13,7 @@
 #include "ops/position_dtype.hpp"
 #include "ops/reduce/arg_reduce.hpp"
 #include "program/builder.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -23,9 +24,7 @@ const ArgParams& params_of(const Params& p) { return p.as<ArgParams>(); }
 std::vector<Type> infer(std::span<const Type> in, const Params& params) {
   const auto& p = params_of(params);
   if (p.dim == all_dims) return {{Shape{}, position_dtype(in[0].shape.elements())}};
-  auto extents = in[0].shape.vector();
-  extents.erase(extents.begin() + p.dim);
-  return {{Shape(std::move(extents)), position_dtype(in[0].shape[p.dim])}};
+  return {{without_dim(in[0].shape, p.dim), position_dtype(in[0].shape[p.dim])}};
 }
 
 void write_indices(const Tile& out, const std::vector<std::int64_t>& indices) {

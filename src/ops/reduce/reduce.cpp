@@ -37,9 +37,9 @@ RuleReading read_reduced_last(const Params& params, std::span<const Shape> in) {
 // The result with size-1 dims where dims were reduced, so that it broadcasts against the operand.
 Array keep_dims(const Array& reduced, const VjpArgs& v) {
   const auto& p = v.node.params->as<ReduceParams>();
-  auto extents = v.in[0].shape().vector();
+  Shape extents = v.in[0].shape();
   for (const int d : p.dims) extents[d] = 1;
-  return reshape(reduced, Shape(std::move(extents)));
+  return reshape(reduced, extents);
 }
 
 Batched batch(const BatchArgs& args) {
@@ -144,9 +144,9 @@ const Registered registered[] = {Registered(sum_op),  Registered(prod_op), Regis
 
 Array with_kept_dims(const Array& reduced, const Array& x, const std::vector<int>& dims, bool keepdims) {
   if (!keepdims) return reduced;
-  auto extents = x.shape().vector();
+  Shape extents = x.shape();
   for (const int d : dims) extents[d] = 1;
-  return reshape(reduced, Shape(std::move(extents)));
+  return reshape(reduced, extents);
 }
 
 Array reduce(const OpDef& op, const Array& x, const Axes& axes, bool keepdims) {

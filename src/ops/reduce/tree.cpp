@@ -148,9 +148,9 @@ std::vector<int> lower(ProgramBuilder& builder, const Node& node, std::span<cons
   TreeParams p{
       dim, kind, x.shape[dim], devices_along(mesh, dims[dim]), 1, end_of_leaves(*node.params, x.shape)};
   p.rows = most_rows(p);
-  auto extents = x.shape.vector();
+  Shape extents = x.shape;
   extents[dim] = p.parts * p.rows;
-  const Type nodes{Shape(std::move(extents)), x.dtype};
+  const Type nodes{extents, x.dtype};
   const auto params = make_params(p);
   const int made = builder.kernel(nodes_op, params, {in[0]}, {nodes}, {layout})[0];
   const auto joined = layout_of_joins(dims, nodes, dim, layout);

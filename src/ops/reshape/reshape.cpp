@@ -15,6 +15,7 @@
 #include "ops/left_out.hpp"
 #include "ops/reshape/uneven.hpp"
 #include "ops/resized.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -34,9 +35,9 @@ const OpDef reshape_op{
     .runs = Alias{},
     .vjp = [](const VjpArgs& v) -> Cotangents { return {reshape(v.cotangents[0], v.in[0].shape())}; },
     .batch = [](const BatchArgs& args) -> Batched {
-      auto extents = args.node.params->as<ShapeParams>().shape.vector();
-      extents.insert(extents.begin(), args.size);
-      return {{reshape(batch_first(args.in[0], args.dims[0]), Shape(std::move(extents)))}, {0}};
+      return {{reshape(batch_first(args.in[0], args.dims[0]),
+                       with_dim(args.node.params->as<ShapeParams>().shape, 0, args.size))},
+              {0}};
     },
     .linear = Linear::in_first,
 };
@@ -148,9 +149,7 @@ Array expand_dims(const Operand& x, int axis) {
   const Call call("expand_dims", x.where);
   check_usable(x.array);
   const int at = checked_dim(axis, x.array.ndim() + 1);
-  auto extents = x.array.shape().vector();
-  extents.insert(extents.begin() + at, 1);
-  return reshape(x, Shape(std::move(extents)));
+  return reshape(x, with_dim(x.array.shape(), at, 1));
 }
 
 Array broadcast_to(const Operand& x, Shape shape) {

@@ -45,13 +45,13 @@ std::vector<DimGroup> runs_of(const Shape& from, const Shape& to) {
 
 // x with `extent` indices of dim d: its first ones, or padded with zeros.
 Array resized(const Array& x, std::size_t d, std::int64_t extent) {
-  auto extents = x.shape().vector();
+  Shape extents = x.shape();
   RemapPiece piece{
       0, {}, std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 1)};
   for (std::size_t e = 0; e < extents.size(); ++e)
     piece.to.push_back({0, e == d ? std::min(extent, extents[e]) : extents[e]});
   extents[d] = extent;
-  return remap({Shape(std::move(extents)), {std::move(piece)}}, {x});
+  return remap({extents, {std::move(piece)}}, {x});
 }
 
 std::int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
@@ -100,12 +100,12 @@ std::int64_t parts_of(const Array& x, const MeshAxes& axes) {
 
 // Joins the rows of dims (d, d + 1): (lead, n) -> (1, lead n), split by `axes` along d + 1.
 Array rows_joined(const Array& x, std::size_t d, const MeshAxes& axes) {
-  auto extents = x.shape().vector();
+  Shape extents = x.shape();
   const auto lead = extents[d], n = extents[d + 1];
   extents[d] = 1, extents[d + 1] = lead * n;
   auto dims = axes_of(x);
   dims[d].clear(), dims[d + 1] = axes;
-  RemapParams p{Shape(std::move(extents)), {}, {0, 0, true}, {}, split_by(x, dims)};
+  RemapParams p{extents, {}, {0, 0, true}, {}, split_by(x, dims)};
   for (std::int64_t row = 0; row < lead; ++row) {
     RemapPiece piece = whole_piece(0, p.shape, std::vector<std::int64_t>(p.shape.size(), 0));
     piece.to[d + 1] = {row * n, (row + 1) * n};
@@ -117,7 +117,7 @@ Array rows_joined(const Array& x, std::size_t d, const MeshAxes& axes) {
 
 // The inverse: (1, rows c) -> (rows, c). Dim d takes as many of d + 1's axes as it has rows for.
 Array rows_cut(const Array& x, std::size_t d, std::int64_t rows) {
-  auto extents = x.shape().vector();
+  Shape extents = x.shape();
   const auto c = extents[d + 1] / rows;
   extents[d] = rows, extents[d + 1] = c;
   auto dims = axes_of(x);
@@ -129,7 +129,7 @@ Array rows_cut(const Array& x, std::size_t d, std::int64_t rows) {
   };
   while (!rest.empty() && fits()) dims[d].push_back(rest.front()), rest.erase(rest.begin());
   dims[d + 1] = std::move(rest);
-  RemapParams p{Shape(std::move(extents)), {}, {0, 0, true}, {}, split_by(x, dims)};
+  RemapParams p{extents, {}, {0, 0, true}, {}, split_by(x, dims)};
   for (std::int64_t row = 0; row < rows; ++row) {
     RemapPiece piece = whole_piece(0, p.shape, std::vector<std::int64_t>(p.shape.size(), 0));
     piece.to[d] = {row, row + 1};

@@ -6,15 +6,7 @@
 
 namespace tessera::rng {
 
-Shape leading_dims(const Shape& keys) {
-  return Shape(std::vector<std::int64_t>(keys.begin(), keys.end() - 1));
-}
-
-Shape join(const Shape& a, const Shape& b) {
-  auto extents = a.vector();
-  extents.insert(extents.end(), b.begin(), b.end());
-  return Shape(std::move(extents));
-}
+Shape leading_dims(const Shape& keys) { return without_last(keys, 1); }
 
 std::span<const Words> keys_of(const Tile& keys) {
   static_assert(sizeof(Words) == 2 * sizeof(std::uint32_t));

@@ -10,6 +10,7 @@
 
 #include "graph/op.hpp"
 #include "kernels/random/rejection.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::rng {
 
@@ -43,8 +44,7 @@ Array binomial(const Array& key, const Array& count, const Array& p, Threefry);
 // Batch rule: a batch of keys is one more leading dim.
 Batched batch_keys(const BatchArgs&);
 inline Cotangents no_cotangents(const VjpArgs& v) { return Cotangents(v.in.size()); }  // keys are integers
-Shape leading_dims(const Shape& keys);       // leading dims of the keys (..., 2): all but the last
-Shape join(const Shape& a, const Shape& b);  // the dims of a, then those of b
+Shape leading_dims(const Shape& keys);  // leading dims of the keys (..., 2): all but the last
 std::span<const Words> keys_of(const Tile&);
 // The part of the result's box, or of its global shape, that belongs to one key.
 Box box_of_one_key(const Tile& out, const Tile& keys);

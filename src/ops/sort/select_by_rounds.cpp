@@ -11,6 +11,7 @@
 #include "kernels/sort/count_digits.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -25,9 +26,7 @@ struct DigitParams {
 const OpDef count_digits_op{
     .name = "count_digits",
     .infer = [](std::span<const Type> in, const Params&) -> std::vector<Type> {
-      auto extents = in[0].shape.vector();
-      extents.push_back(kernels::digit_count);
-      return {{Shape(std::move(extents)), int64}};
+      return {{join(in[0].shape, {kernels::digit_count}), int64}};
     },
     .sharding = Rule("B.. p, B.. N.. -> B.. p d | sum N"),
     .runs = Kernel{[](const KernelArgs& a) {

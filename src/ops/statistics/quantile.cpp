@@ -192,12 +192,12 @@ Array quantiles(const Array& x, const Array& q, const Axes& axes, const Question
     throw ShapeError(call_text() + ": a quantile of no elements (shape " + to_string(x.shape()) +
                      ") is not defined");
   Array result = moveaxis(between(found_in(values, q, question)), -1, 0);
-  auto extents = q.shape().vector();
+  Shape extents = q.shape();
   for (int d = 0; d < x.ndim(); ++d) {
     const bool is_reduced = std::binary_search(dims.begin(), dims.end(), d);
     if (!is_reduced || keepdims) extents.push_back(is_reduced ? 1 : x.shape()[d]);
   }
-  return reshape(result, Shape(std::move(extents)));
+  return reshape(result, extents);
 }
 
 }  // namespace

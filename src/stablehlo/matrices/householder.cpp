@@ -7,6 +7,7 @@
 #include "stablehlo/matrices/matrices.hpp"
 #include "stablehlo/rules/moves.hpp"
 #include "stablehlo/rules/numbers.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::stablehlo {
 namespace {
@@ -56,10 +57,7 @@ Array with_tau(const Array& taus, const Reflection& r, const Array& i) {
 }
 
 Array no_taus(const Array& a, std::int64_t k) {
-  auto extents = a.shape().vector();
-  extents.pop_back();
-  extents.back() = k;
-  return zeros(Shape(extents), a.dtype());
+  return zeros(join(without_last(a.shape(), 2), {k}), a.dtype());
 }
 
 Array conj_of(const Array& x) { return is_complex(x.dtype()) ? conj(x) : x; }
@@ -104,9 +102,7 @@ Packed householder_hessenberg(const Array& a) {
 // From the last reflection to the first: v is what stands below the diagonal of a column, after a one.
 Array product_of_reflections(const Array& packed, const Array& taus, int columns) {
   const auto m = packed.shape()[static_cast<std::size_t>(packed.ndim()) - 2], k = taus.shape().back();
-  auto extents = packed.shape().vector();
-  extents.back() = m;
-  Array q = broadcast_to(eye(m, packed.dtype()), Shape(extents));
+  Array q = broadcast_to(eye(m, packed.dtype()), join(without_last(packed.shape(), 1), {m}));
   if (k > 0)
     q = repeated(k, {q}, [&](const Array& step, const Arrays& values) {
       const Array i = subtract(full({}, static_cast<std::int32_t>(k - 1)), step);

@@ -76,9 +76,9 @@ std::optional<Array> upper_of_packed(const OpCall& s) {
   const auto have = rows_of(r);
   if (rows < have) r = part_along(r, packed.ndim() - 2, 0, rows);
   if (rows > have) {
-    auto extents = packed.shape().vector();
+    Shape extents = packed.shape();
     extents[extents.size() - 2] = rows - have;
-    r = concatenate({r, zeros(Shape(extents), r.dtype())}, packed.ndim() - 2);
+    r = concatenate({r, zeros(extents, r.dtype())}, packed.ndim() - 2);
   }
   return r;
 }

@@ -7,6 +7,7 @@
 #include "stablehlo/rules/moves.hpp"
 #include "stablehlo/rules/numbers.hpp"
 #include "stablehlo/rules/rules.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::stablehlo {
 namespace {
@@ -190,14 +191,12 @@ Array convolved(const OpCall& s, const Array& x, const Array& kernel, const Wind
   if (groups != 1) s.refuse("groups of features and of the batch");
   // The batch's groups become groups of channels: image i of group g has the channels g.
   const auto images = x.shape()[0] / batch_groups;
-  auto shape = x.shape().vector();
-  shape[0] = images;
-  shape.insert(shape.begin(), batch_groups);
-  auto wide = shape;
-  wide.erase(wide.begin());
+  Shape wide = x.shape();
+  wide[0] = images;
+  const Array apart = reshape(x, with_dim(wide, 0, batch_groups));
   wide[1] *= batch_groups;
   options.groups = batch_groups;
-  return conv(reshape(moveaxis(reshape(x, Shape(shape)), 0, 1), Shape(wide)), kernel, options);
+  return conv(reshape(moveaxis(apart, 0, 1), wide), kernel, options);
 }
 
 std::vector<int> inverse(const std::vector<int>& order) {

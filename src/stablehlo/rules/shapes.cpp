@@ -6,6 +6,7 @@
 #include "stablehlo/rules/moves.hpp"
 #include "stablehlo/rules/numbers.hpp"
 #include "stablehlo/rules/rules.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::stablehlo {
 
@@ -23,32 +24,31 @@ Array transposed(const Array& x, const std::vector<int>& order) {
 
 // gap elements of a value between neighbours along a dim.
 static Array interior(const Array& x, int d, std::int64_t gap, const Array& value) {
-  auto extents = x.shape().vector();
+  Shape extents = x.shape();
   const auto n = extents[static_cast<std::size_t>(d)];
   if (gap == 0 || n < 2) return x;
-  auto apart = extents;
-  apart.insert(apart.begin() + d + 1, gap);
-  const Array joined = concatenate({expand_dims(x, d + 1), broadcast_to(value, Shape(apart))}, d + 1);
+  const Array gaps = broadcast_to(value, with_dim(extents, d + 1, gap));
+  const Array joined = concatenate({expand_dims(x, d + 1), gaps}, d + 1);
   extents[static_cast<std::size_t>(d)] = n * (gap + 1);
-  return part_along(reshape(joined, Shape(extents)), d, 0, n * (gap + 1) - gap);
+  return part_along(reshape(joined, extents), d, 0, n * (gap + 1) - gap);
 }
 
 Array padded(Array x, const Array& value, const std::vector<Padding>& dims) {
   for (int d = 0; d < x.ndim(); ++d) {
     const auto& [low, high, gap] = dims[static_cast<std::size_t>(d)];
     x = interior(x, d, gap, value);
-    auto extents = x.shape().vector();
+    Shape extents = x.shape();
     auto& n = extents[static_cast<std::size_t>(d)];
     const auto start = std::max<std::int64_t>(-low, 0), stop = n - std::max<std::int64_t>(-high, 0);
     if (stop < start || stop < 0 || start > n) {  // more is cut off at one end than there is
       n = std::max<std::int64_t>(n + low + high, 0);
-      x = broadcast_to(value, Shape(extents));
+      x = broadcast_to(value, extents);
       continue;
     }
     if (start > 0 || stop < n) x = part_along(x, d, start, stop);
     const auto more = [&](std::int64_t extent) {
       n = extent;
-      return broadcast_to(value, Shape(extents));
+      return broadcast_to(value, extents);
     };
     std::vector<Array> parts;
     if (low > 0) parts.push_back(more(low));

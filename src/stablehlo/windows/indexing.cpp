@@ -8,15 +8,10 @@
 #include "stablehlo/rules/numbers.hpp"
 #include "stablehlo/rules/rules.hpp"
 #include "stablehlo/windows/starts.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::stablehlo {
 namespace {
-
-Shape joined(const Shape& a, const Numbers& b) {
-  auto extents = a.vector();
-  extents.insert(extents.end(), b.begin(), b.end());
-  return Shape(extents);
-}
 
 // One dim is read by one index array, element by element.
 Array taken_along(const Array& x, const Starts& starts, int d) {
@@ -26,7 +21,7 @@ Array taken_along(const Array& x, const Starts& starts, int d) {
   for (int i = 0; i < nb; ++i) order.push_back(d + i);
   for (int i = 0; i < taken.ndim(); ++i)
     if (i < d || i >= d + nb) order.push_back(i);
-  return reshape(transposed(taken, order), joined(starts.batch, starts.sizes));
+  return reshape(transposed(taken, order), join(starts.batch, starts.sizes));
 }
 
 // (batch..., window...) with all dims of the window in x's order.
@@ -38,7 +33,7 @@ Array windows(Array x, const Starts& starts) {
     whole.push_back(d);
     x = part_along(x, d, 0, starts.sizes[static_cast<std::size_t>(d)]);
   }
-  const Shape shape = joined(starts.batch, starts.sizes);
+  const Shape shape = join(starts.batch, starts.sizes);
   if (indexed.empty()) return x.shape() == shape ? x : broadcast_to(x, shape);
   if (starts.batch.ndim() == 0 && starts.x_batch.empty()) {
     std::vector<Array> begin;
@@ -96,7 +91,7 @@ Arrays gather(OpCall& s) {
     s.refuse("offset_dims for another number of dims");
   if (s.type().shape.elements() == 0 || x.size() == 0) return {zeros(s.type().shape, x.dtype())};
   starts.clamp();
-  const Array result = reshape(windows(x, starts), joined(starts.batch, kept));
+  const Array result = reshape(windows(x, starts), join(starts.batch, kept));
   // The window's dims stand where offset_dims says, the batch's between them.
   std::vector<int> order;
   int batch = 0, window = starts.batch.ndim();

@@ -11,6 +11,7 @@
 #include "stablehlo/rules/numbers.hpp"
 #include "stablehlo/rules/rules.hpp"
 #include "stablehlo/windows/starts.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::stablehlo {
 namespace {
@@ -32,10 +33,9 @@ Array changed(Change change, const Array& x, std::vector<IndexPart> parts, const
 Array whole_update(const Array& x, const Array& updates, const Array& inside, const Starts& starts,
                    Change change) {
   const auto n = starts.batch.elements();
-  auto extents = x.shape().vector();
-  extents.insert(extents.begin(), n);
   Array where_to = where(reshape(inside, Shape{n}), zeros(Shape{n}, int32), full({}, 1));
-  return squeeze(changed(change, expand_dims(x, 0), {where_to}, reshape(updates, Shape(extents))), {0});
+  return squeeze(changed(change, expand_dims(x, 0), {where_to}, reshape(updates, with_dim(x.shape(), 0, n))),
+                 {0});
 }
 
 // No batch: the part is read, changed and put back.
@@ -72,14 +72,13 @@ Array updated(const Array& x, Starts starts, const Array& updates, Change change
   if (nb == 0) return one_window(x, starts, updates, inside, change);
   auto arrays = starts.with_window(indexed, wide);
   // Windows that lie outside are sent past the end, where they are dropped.
-  auto lone = starts.batch.vector();
-  lone.resize(lone.size() + wide.size(), 1);
-  arrays[0] = where(reshape(inside, Shape(lone)), arrays[0],
+  const Shape lone = with_ones(starts.batch, starts.batch.size() + wide.size());
+  arrays[0] = where(reshape(inside, lone), arrays[0],
                     number_like(x.shape()[static_cast<std::size_t>(indexed[0])], arrays[0]));
   auto front = indexed;
   front.insert(front.end(), whole.begin(), whole.end());
   // The updates without window dims of one element, those that index arrays read first.
-  auto extents = starts.batch.vector();
+  Shape extents = starts.batch;
   std::vector<int> kept, order;
   for (int d = 0; d < x.ndim(); ++d)
     if (contains(wide, d) || contains(whole, d))
@@ -89,8 +88,8 @@ Array updated(const Array& x, Starts starts, const Array& updates, Change change
     for (const int d : *dims)
       order.push_back(nb + static_cast<int>(std::find(kept.begin(), kept.end(), d) - kept.begin()));
   std::vector<IndexPart> parts(arrays.begin(), arrays.end());
-  const Array result = changed(change, transposed(x, front), std::move(parts),
-                               transposed(reshape(updates, Shape(extents)), order));
+  const Array result =
+      changed(change, transposed(x, front), std::move(parts), transposed(reshape(updates, extents), order));
   std::vector<int> back(front.size());
   for (std::size_t n = 0; n < front.size(); ++n)
     back[static_cast<std::size_t>(front[n])] = static_cast<int>(n);
@@ -182,15 +181,12 @@ Arrays scatter(OpCall& s) {
   for (int d = 0; d < updates.ndim(); ++d)
     if (!contains(window, d)) order.push_back(d);
   order.insert(order.end(), ordered.begin(), ordered.end());
-  auto extents = starts.batch.vector();
-  extents.insert(extents.end(), sizes.begin(), sizes.end());
-  std::int64_t n = 1;
-  for (const auto extent : extents) n *= extent;
-  if (n != updates.size())
+  const Shape extents = join(starts.batch, sizes);
+  if (extents.elements() != updates.size())
     s.refuse("updates of " + tessera::to_string(updates.shape()) + " for windows of " +
-             tessera::to_string(Shape(extents)));
-  if (applies) return {applied(s, x, starts, Shape(extents))};
-  return {updated(x, std::move(starts), reshape(transposed(updates, order), Shape(extents)), change)};
+             tessera::to_string(extents));
+  if (applies) return {applied(s, x, starts, extents)};
+  return {updated(x, std::move(starts), reshape(transposed(updates, order), extents), change)};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "stablehlo/rules/moves.hpp"
 #include "stablehlo/rules/numbers.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::stablehlo {
 
@@ -40,9 +41,7 @@ Starts::Starts(const OpCall& s, const Shape& x, const Array& given_indices, int 
              " numbers for " + std::to_string(given.size()) + " dims");
   if (batch_of_x.size() != batch_of_indices.size()) s.refuse("batching dims of different numbers");
   if (vector_dim != indices.ndim() - 1) indices = moveaxis(indices, vector_dim, -1);
-  auto extents = indices.shape().vector();
-  extents.pop_back();
-  batch = Shape(extents);
+  batch = without_last(indices.shape(), 1);
   for (std::size_t n = 0; n < given.size(); ++n) {
     const int d = given[n];
     const auto at = static_cast<std::int64_t>(n);
@@ -89,13 +88,12 @@ std::vector<Array> Starts::with_window(const std::vector<int>& dims, std::vector
   wide.clear();
   for (const int d : dims)
     if (sizes[static_cast<std::size_t>(d)] != 1) wide.push_back(d);
-  auto extents = batch.vector();
+  Shape extents = batch;
   for (const int d : wide) extents.push_back(sizes[static_cast<std::size_t>(d)]);
-  auto lone = batch.vector();
-  lone.resize(extents.size(), 1);
+  const Shape lone = with_ones(batch, extents.size());
   std::vector<Array> arrays;
   for (const int d : dims) {
-    Array i = reshape(by_dim.at(d), Shape(lone));
+    Array i = reshape(by_dim.at(d), lone);
     const auto place = std::find(wide.begin(), wide.end(), d);
     if (place != wide.end()) {
       const int along = batch.ndim() + static_cast<int>(place - wide.begin());
@@ -103,7 +101,7 @@ std::vector<Array> Starts::with_window(const std::vector<int>& dims, std::vector
       line[static_cast<std::size_t>(along)] = sizes[static_cast<std::size_t>(d)];
       i = add(i, range_along(Shape(line), along, i.dtype()));
     }
-    arrays.push_back(i.shape() == Shape(extents) ? i : broadcast_to(i, Shape(extents)));
+    arrays.push_back(i.shape() == extents ? i : broadcast_to(i, extents));
   }
   return arrays;
 }

@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "ops/build.hpp"
 #include "transforms/custom_op/definition.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace custom {
@@ -245,11 +246,8 @@ std::vector<Type> infer(std::span<const Type> in, const Params& params) {
     sizes.push_back(in[operand].shape[dim]);
   }
   std::vector<Type> out;
-  for (const auto& result : results_of(*p.op, in, shapes_of_examples(p, shapes))) {
-    auto extents = result.shape.vector();
-    extents.insert(extents.begin(), sizes.begin(), sizes.end());
-    out.push_back({Shape(std::move(extents)), result.dtype});
-  }
+  for (const auto& result : results_of(*p.op, in, shapes_of_examples(p, shapes)))
+    out.push_back({join(sizes, result.shape), result.dtype});
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "transforms/forward.hpp"
 #include "transforms/vjp.hpp"
 #include "transforms/vmap.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::custom {
 namespace {
@@ -113,7 +114,7 @@ std::vector<Array> apply(const CustomOpParams& p, std::size_t level, Mode mode, 
     if (!value.node())
       results.emplace_back();
     else if (mode == Mode::jvp || has[i])
-      results.push_back(with_batch(value, dim, size));
+      results.push_back(batched_in_front(value, dim, size));
     else if (dim != not_batched)  // an operand shared by all examples gets the sum of their cotangents
       results.push_back(sum(value, dim));
     else
@@ -145,14 +146,12 @@ Batched by_rule(const CustomOp::Definition& op, const BatchArgs& a) {
     throw ArgumentError(call_text() + ": its batch gives " + std::to_string(out.size()) + " arrays; return " +
                         std::to_string(a.node.outputs.size()));
   for (std::size_t i = 0; i < out.size(); ++i) {
-    auto wanted = a.node.outputs[i].type.shape.vector();
-    wanted.insert(wanted.begin(), a.size);
+    const Shape wanted = with_dim(a.node.outputs[i].type.shape, 0, a.size);
     check_usable(out[i]);
-    if (out[i].shape() != Shape(wanted) || !(out[i].dtype() == a.node.outputs[i].type.dtype))
+    if (out[i].shape() != wanted || !(out[i].dtype() == a.node.outputs[i].type.dtype))
       throw ShapeError(call_text() + ": its batch gives " + to_string(type_of(out[i])) + " as result " +
                        std::to_string(i) + "; it must be " +
-                       to_string(Type{Shape(wanted), a.node.outputs[i].type.dtype}) +
-                       ", the batch dim in front");
+                       to_string(Type{wanted, a.node.outputs[i].type.dtype}) + ", the batch dim in front");
   }
   return {std::move(out), std::vector<int>(a.node.outputs.size(), 0)};
 }

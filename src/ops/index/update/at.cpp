@@ -11,6 +11,7 @@
 #include "ops/functions.hpp"
 #include "ops/index/gather.hpp"
 #include "ops/index/static_index.hpp"
+#include "types/extents.hpp"
 
 namespace tessera {
 namespace {
@@ -116,12 +117,11 @@ std::optional<Array> mask_of(const Array& x, const std::vector<IndexPart>& parts
       !is_bool(parts[0].array.dtype()))
     return std::nullopt;
   const Array& mask = parts[0].array;
-  auto extents = mask.shape().vector();
+  const Shape& extents = mask.shape();
   if (extents.size() > x.shape().size() || !std::equal(extents.begin(), extents.end(), x.shape().begin()))
     throw IndexError(call_text() + ": the mask has shape " + to_string(mask.shape()) + ", the array " +
                      to_string(x.shape()) + "; a mask has the array's shape, or its first dimensions");
-  extents.resize(x.shape().size(), 1);
-  return reshape(mask, Shape(std::move(extents)));
+  return reshape(mask, with_ones(extents, x.shape().size()));
 }
 
 // Whether x.at(mask).set(values) has one slice per chosen element, in order, as in NumPy.
