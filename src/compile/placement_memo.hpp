@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-// PlacementMemo serves one compilation: rates and the params of nodes stand meanwhile.
+// A memo lives for one compilation, in which the machine's rates do not change and no params are freed:
+// answers are kept by the address of the params.
 class PlacementMemo {
  public:
   Placement place(const OpDef&, const PlacementArgs&);  // as tessera::place

@@ -10,7 +10,7 @@ namespace tessera {
 using WorkspaceFunction = std::int64_t (*)(std::span<const Type> in, std::span<const Type> out,
                                            const Params&);
 
-// Registers an op before main.
+// Says that an op's kernel allocates such memory: a constant in the op's file, known before main.
 struct TakesWorkspace {
   TakesWorkspace(const OpDef& op, WorkspaceFunction);
 };

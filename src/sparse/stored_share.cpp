@@ -81,7 +81,8 @@ LocalEntries coordinates(const MatrixFile& m, std::int64_t part, std::int64_t pa
   return entries;
 }
 
-// The ends of rows (or of columns, or of rows of blocks) in `range`, from the end before it on.
+// The ends of each row's entries for the rows (or columns, or rows of blocks) in `range`; in front of them
+// the beginning of the first row's.
 std::vector<std::int64_t> ends_of(const MatrixFile& m, Range range, std::int64_t stored) {
   const auto ends = integers(m, "indptr", {range.start, range.stop + 1});
   for (std::size_t k = 0; k < ends.size(); ++k)

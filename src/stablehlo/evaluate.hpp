@@ -60,7 +60,7 @@ class Evaluator {
   Arrays call(const Function&, Arrays arguments, TextPlace from);
   // A region of the frame's function on these arguments.
   Arrays region(CallFrame&, const RegionText&, const Arrays& arguments);
-  // A region of scalars on arrays of one shape, element by element.
+  // A region that is written for scalars, applied to the elements of arrays of one shape.
   Arrays elementwise(CallFrame&, const RegionText&, const Arrays& arguments);
   const Function& function(std::string_view name, TextPlace from) const;
   const std::vector<const Operation*>& makers_of(const Function& function) const {

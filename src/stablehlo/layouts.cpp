@@ -189,7 +189,7 @@ std::optional<Sharding> sharding_of_tiles(const std::vector<int>& tiles, const s
   }
   std::vector<int> sizes;
   std::vector<std::string> names;
-  // Axes of one tile stand in the order in which they were taken.
+  // The axes that split each dim, with their places in `order`: the spec lists them in that order.
   std::vector<std::vector<std::pair<std::size_t, std::string>>> taken(tiles.size());
   for (std::size_t axis = 0; axis < extents.size(); ++axis)
     for (const auto& [size, tile] : cuts[axis]) {

@@ -30,7 +30,8 @@ class Tape {
   struct Entry {
     NodePtr node;
     std::vector<Array> inputs, outputs;  // inputs and outputs as rules see them
-    // Per input: its entry, or -1 if it does not depend on the arguments; its number among the outputs.
+    // Per input: the entry that makes it, or -1 if it does not depend on the arguments; which of that entry's
+    // outputs it is.
     std::vector<int> producer, output;
   };
   struct EntryOutput {

@@ -8,7 +8,7 @@
 
 namespace tessera::forecast {
 
-// A group along mesh axes, and what its host's ranks send over the links that they share.
+// How a group along mesh axes lies on hosts, and how much its ranks of one host send over the host's links.
 struct GroupOnHosts {
   double ranks = 1, hosts = 1;
   double mates = 1;      // of the group on one host

@@ -189,8 +189,8 @@ Arrays reduce_window_rule(OpCall& s) {
 
 // ---- select_and_scatter ----
 
-// The place in its window, as a number, of the element that each window selects: the first of which select
-// says that it is kept before every other one.
+// For each window the number (row-major, in the window) of the element that it selects: the elements are
+// compared in order, and the best so far stays where the program's function says so.
 Array selected_places(const OpCall& s, const Windows& w, const Array& whole, const Array& is_inside) {
   Array best, which, is_known;
   for (std::int64_t n = 0; n < w.places(); ++n) {

@@ -14,7 +14,7 @@ struct DataGrid {
   double at(std::int64_t row, std::int64_t column) const { return values[row * columns + column]; }
 };
 
-// From the least to the largest number; widened around a single value.
+// The numbers from `low` to `high`, which a picture maps to colours or heights; never empty.
 struct ValueRange {
   double low = 0, high = 1;
   // The position of a value in the range, clamped to [0, 1].
