@@ -343,6 +343,35 @@ TEST(CustomVjp, refuses_cotangents_that_do_not_fit) {
   EXPECT_THROW(grad([&](const Array& x) { return sum(bad(x)); })(array({1.f, 2.f})), ArgumentError);
 }
 
+// A function of one pair has one argument, not two.
+TEST(Trees, of_one_pair_pass_rules_and_checkpoints) {
+  using Two = std::pair<Array, Array>;
+  const Two p{array({1.f, 2.f}), array({3.f, 4.f})};
+  const auto f = [](const Two& t) { return sum(t.first * t.second); };
+  const auto expect = [&](auto g, std::vector<float> by_first) {
+    const auto [first, second] = grad(g)(p);
+    EXPECT_EQ(to_vector<float>(first), by_first);
+    EXPECT_EQ(to_vector<float>(second), (std::vector<float>{1, 2}));
+  };
+  expect(checkpoint(f), {3, 4});
+  expect(custom_vjp(
+             f,
+             [f](const Two& t) {
+               return std::pair{f(t), t};
+             },
+             [](const Two& t, const Array& ct) {
+               return Two{10 * ct * t.second, ct * t.first};
+             }),
+         {30, 40});
+  expect(custom_jvp(f,
+                    [f](const std::tuple<Two>& at, const std::tuple<Two>& along) {
+                      const auto& [a, b] = std::get<0>(at);
+                      const auto& [da, db] = std::get<0>(along);
+                      return std::pair{f({a, b}), sum(da * b * 10 + a * db)};
+                    }),
+         {30, 40});
+}
+
 TEST(StopGradient, lets_none_through) {
   EXPECT_THAT(to_vector<float>(grad([](const Array& x) { return sum(x * stop_gradient(x)); })(array({3.f}))),
               ElementsAre(3));

@@ -129,6 +129,15 @@ template <class T> T without_arrays(T tree) {
   return tree;
 }
 
+// The arguments of a call as a tree without arrays, and its leaves.
+template <class... A> struct Flattened {
+  explicit Flattened(const A&... args) : structure(without_arrays(Differentiated<A>(args))...) {
+    (append_leaves(Differentiated<A>(args), leaves), ...);
+  }
+  std::tuple<Differentiated<A>...> structure;
+  std::vector<Array> leaves;
+};
+
 template <class T> struct IsTupleOfOne : std::false_type {};
 template <class T> struct IsTupleOfOne<std::tuple<T>> : std::true_type {};
 template <class T> void append_cotangents(const T& tree, std::vector<Array>& leaves) {

@@ -67,13 +67,7 @@ template <class R, class... A> class Pullback {
     const auto structure = detail::structure_without_numbers(cotangents);
     if (structure != result_)
       detail::throw_structure_mismatch("pullback of vjp", {}, "the cotangent", result_, structure);
-    const auto gradients = recording_.pull_back(tree_leaves(cotangents));
-    std::size_t next = 0;
-    return std::apply(
-        [&](const auto&... arg) {
-          return std::tuple<detail::Differentiated<A>...>{detail::with_leaves(arg, gradients, next)...};
-        },
-        args_);
+    return detail::with_leaves(args_, recording_.pull_back(tree_leaves(cotangents)));
   }
 
  private:
@@ -120,27 +114,19 @@ template <class F> struct Checkpointed {
   std::source_location where;
   CheckpointPolicy policy = checkpoint_policies::nothing_saveable;
   template <class... A> auto operator()(const A&... args) const {
-    std::vector<Array> leaves;
-    (detail::append_leaves(detail::Differentiated<A>(args), leaves), ...);
-    const std::tuple structure(detail::without_arrays(detail::Differentiated<A>(args))...);
-    const auto call = [](F& function, const auto& tree, const std::vector<Array>& values) {
-      std::size_t next = 0;
-      return std::apply(
-          [&](const auto&... arg) {
-            return std::apply(function, std::tuple<detail::Differentiated<A>...>{
-                                            detail::with_leaves(arg, values, next)...});
-          },
-          tree);
+    auto [structure, leaves] = detail::Flattened<A...>(args...);
+    const auto call = [structure = structure](F& function, const std::vector<Array>& values) {
+      return std::apply(function, detail::with_leaves(structure, values));
     };
     const std::size_t count = leaves.size();
-    auto again = [f = f, policy = policy, structure, call, count](std::span<const Array> arguments,
-                                                                  std::span<const Array> cotangents,
-                                                                  std::source_location site) mutable {
+    auto again = [f = f, policy = policy, call, count](std::span<const Array> arguments,
+                                                       std::span<const Array> cotangents,
+                                                       std::source_location site) mutable {
       const auto values = detail::computed_after({arguments.begin(), arguments.end()}, cotangents, site);
       detail::Recording recording("checkpoint", site);
       std::vector<Array> watched;
       for (std::size_t i = 0; i < count; ++i) watched.push_back(recording.watch(values[i], 0, false));
-      const auto recorded = call(f, structure, watched);
+      const auto recorded = call(f, watched);
       recording.finish_with(tree_leaves(recorded), policy, std::span(values).subspan(count));
       return recording.pull_back({cotangents.begin(), cotangents.end()}, detail::Recording::as_cotangents);
     };
@@ -152,7 +138,7 @@ template <class F> struct Checkpointed {
     detail::Recording first("checkpoint", where);
     std::vector<Array> watched;
     for (const auto& leaf : leaves) watched.push_back(first.watch(leaf, 0, false));
-    auto result = call(f, structure, watched);
+    auto result = call(f, watched);
     const auto results = tree_leaves(result);
     for (auto& value : first.kept_values(results, policy)) leaves.push_back(std::move(value));
     first.finish(results);
@@ -168,27 +154,18 @@ template <class F, class Fwd, class Bwd> struct CustomVjp {
   std::source_location where;
   template <class... A> auto operator()(const A&... args) const {
     auto result = f(args...);
-    std::vector<Array> leaves;
-    (detail::append_leaves(detail::Differentiated<A>(args), leaves), ...);
-    auto rule = [fwd = fwd, bwd = bwd,
-                 structure = std::tuple(detail::without_arrays(detail::Differentiated<A>(args))...),
-                 shape = detail::without_arrays(result)](std::span<const Array> arguments,
-                                                         std::span<const Array> cotangents,
-                                                         std::source_location site) mutable {
-      const std::vector<Array> values(arguments.begin(), arguments.end());
-      std::size_t next = 0;
-      const auto inputs = std::apply(
-          [&](const auto&... arg) {
-            return std::tuple<detail::Differentiated<A>...>{detail::with_leaves(arg, values, next)...};
-          },
-          structure);
+    const detail::Flattened<A...> given(args...);
+    auto rule = [fwd = fwd, bwd = bwd, structure = given.structure, shape = detail::without_arrays(result)](
+                    std::span<const Array> arguments, std::span<const Array> cotangents,
+                    std::source_location site) mutable {
+      const auto inputs = detail::with_leaves(structure, {arguments.begin(), arguments.end()});
       const auto [again, residuals] = std::apply(fwd, inputs);
       const auto returned =
           bwd(residuals, detail::with_leaves(shape, {cotangents.begin(), cotangents.end()}));
       return detail::checked_rule_result(detail::cotangent_leaves(returned, inputs), arguments, site);
     };
     return detail::with_leaves(
-        result, detail::with_backward_rule(leaves, tree_leaves(result), std::move(rule), where));
+        result, detail::with_backward_rule(given.leaves, tree_leaves(result), std::move(rule), where));
   }
 };
 

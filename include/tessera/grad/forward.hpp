@@ -92,30 +92,21 @@ template <class F, class Rule> struct CustomJvp {
   /// The function.
   template <class... A> auto operator()(const A&... args) const {
     auto result = f(args...);
-    std::vector<Array> leaves;
-    (detail::append_leaves(detail::Differentiated<A>(args), leaves), ...);
-    auto backward = [rule = rule,
-                     structure = std::tuple(detail::without_arrays(detail::Differentiated<A>(args))...)](
-                        std::span<const Array> arguments, std::span<const Array> cotangents,
-                        std::source_location site) mutable {
+    const detail::Flattened<A...> given(args...);
+    auto backward = [rule = rule, structure = given.structure](std::span<const Array> arguments,
+                                                               std::span<const Array> cotangents,
+                                                               std::source_location site) mutable {
       detail::Recording recording("custom_jvp", site);
       const std::vector<Array> values(arguments.begin(), arguments.end());
       std::vector<Array> tangents;  // any tangents, since the rule is linear in them
       for (const auto& x : values) tangents.push_back(recording.watch(zeros_like(x), 0, false));
-      const auto trees = [&](const std::vector<Array>& of) {
-        std::size_t next = 0;
-        return std::apply(
-            [&](const auto&... arg) {
-              return std::tuple<detail::Differentiated<A>...>{detail::with_leaves(arg, of, next)...};
-            },
-            structure);
-      };
-      const auto [again, tangent] = rule(trees(values), trees(tangents));
+      const auto [again, tangent] =
+          rule(detail::with_leaves(structure, values), detail::with_leaves(structure, tangents));
       recording.finish(tree_leaves(tangent));
       return recording.pull_back({cotangents.begin(), cotangents.end()}, detail::Recording::as_cotangents);
     };
     return detail::with_leaves(
-        result, detail::with_backward_rule(leaves, tree_leaves(result), std::move(backward), where));
+        result, detail::with_backward_rule(given.leaves, tree_leaves(result), std::move(backward), where));
   }
 };
 /// custom_jvp(f, rule): f, with your own derivative.
