@@ -5,7 +5,6 @@
 /// unchanged. Its signature stays the same. Collectives by axis name (collectives.hpp) work inside. All three
 /// nest with each other and work inside and outside jit and grad.
 #pragma once
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -17,48 +16,24 @@
 
 #include <tessera/detail/mapped.hpp>
 #include <tessera/detail/trace.hpp>
+#include <tessera/detail/tree_of.hpp>
 #include <tessera/tree.hpp>
 
 namespace tessera {
 
 /// For each argument, or for a whole subtree of arguments: the dim to map over (negative: from the end), None
-/// for not mapped.
+/// for not mapped. A list is written in braces, or is a vector or a tuple.
 /// 0   {0, None}   {0, {None, 1}}
-class AxesTree {
+class AxesTree : public detail::TreeOf<AxesTree, std::optional<int>> {
  public:
-  /// A dimension, None, or a list: in braces, a vector or a tuple.
-  AxesTree(int axis) : is_leaf_(true), axis_(axis) {}
-  AxesTree(NoneType) : is_leaf_(true) {}
-  AxesTree(std::initializer_list<AxesTree> children) : children_(children) {}
-  explicit AxesTree(std::vector<AxesTree> children) : children_(std::move(children)) {}
-  template <class... T> AxesTree(const std::tuple<T...>& children)
-      : AxesTree(std::apply([](const T&... c) { return std::vector<AxesTree>{AxesTree(c)...}; }, children)) {}
-  bool is_leaf() const { return is_leaf_; }                  ///< whether it is not a list
-  const std::optional<int>& value() const { return axis_; }  ///< the axis of a leaf; nullopt for None
-  const std::vector<AxesTree>& children() const { return children_; }  ///< the entries of a list
-
- private:
-  bool is_leaf_ = false;
-  std::optional<int> axis_;
-  std::vector<AxesTree> children_;
+  using TreeOf::TreeOf;
+  AxesTree(int axis) : TreeOf(std::optional(axis)) {}   ///< one dim for all
+  AxesTree(NoneType) : TreeOf(std::optional<int>()) {}  ///< none is mapped
 };
 /// The same for specs: P("x")   {P("x"), P()}   {P("x"), {P(), P("x")}}
-class SpecTree {
+class SpecTree : public detail::TreeOf<SpecTree, PartitionSpec> {
  public:
-  /// A spec, or a list: in braces, a vector or a tuple.
-  SpecTree(PartitionSpec spec) : is_leaf_(true), spec_(std::move(spec)) {}
-  SpecTree(std::initializer_list<SpecTree> children) : children_(children) {}
-  explicit SpecTree(std::vector<SpecTree> children) : children_(std::move(children)) {}
-  template <class... T> SpecTree(const std::tuple<T...>& children)
-      : SpecTree(std::apply([](const T&... c) { return std::vector<SpecTree>{SpecTree(c)...}; }, children)) {}
-  bool is_leaf() const { return is_leaf_; }                            ///< whether it is not a list
-  const PartitionSpec& value() const { return spec_; }                 ///< the spec of a leaf
-  const std::vector<SpecTree>& children() const { return children_; }  ///< of a list
-
- private:
-  bool is_leaf_ = false;
-  PartitionSpec spec_;
-  std::vector<SpecTree> children_;
+  using TreeOf::TreeOf;
 };
 
 /// Options of vmap.

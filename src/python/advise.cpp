@@ -35,20 +35,6 @@ Explanation with_hint_of_leaves(const Explanation& own, const std::vector<Array>
 }  // namespace
 
 void bind_advise(py::module_& m) {
-  py::class_<AdvisedLayout>(m, "AdvisedLayout")
-      .def_readonly("shardings", &AdvisedLayout::shardings)
-      .def_readonly("predicted_seconds", &AdvisedLayout::predicted_seconds)
-      .def_readonly("bytes", &AdvisedLayout::bytes)
-      .def_readonly("peak_bytes", &AdvisedLayout::peak_bytes)
-      .def_readonly("reason", &AdvisedLayout::reason)
-      .def_readonly("is_within_memory_limit", &AdvisedLayout::is_within_memory_limit);
-  py::class_<Advice>(m, "Advice")
-      .def_readonly("best", &Advice::best)
-      .def_readonly("given", &Advice::given)
-      .def_readonly("is_exhaustive", &Advice::is_exhaustive)
-      .def_readonly("plans", &Advice::plans)
-      .def("__str__", [](const Advice& advice) { return to_string(advice); })
-      .def("__repr__", [](const Advice& advice) { return to_string(advice); });
   m.def("meshes_of", &meshes_of, py::arg("ranks"),
         "Abstract meshes of so many ranks: every way to write the number as a product of at most two sizes.");
   m.def("with_hint", &with_hint_of_leaves, "The plan, with a hint if one is due.");

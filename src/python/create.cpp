@@ -9,6 +9,7 @@
 #include "python/convert.hpp"
 #include "python/families.hpp"
 #include "python/module.hpp"
+#include "types/extents.hpp"
 
 namespace tessera::python {
 namespace {
@@ -94,6 +95,7 @@ void bind_placement(py::module_& m) {
 }  // namespace
 
 void bind_create(py::module_& m) {
+  m.def("_named_tuple", &named_tuple);
   m.def("array_from_numpy", [](py::object x) {
     const HostArray host = host_array(x);
     return array(host, here());
@@ -148,11 +150,8 @@ void bind_create(py::module_& m) {
             [](Value x, int axis, const std::string& order) { return unpackbits(x, axis, order); });
   py::class_<random::Key>(m, "Key")
       .def_property_readonly("data", [](const random::Key& key) { return key.data; })
-      .def_property_readonly("shape",
-                             [](const random::Key& key) {
-                               const auto& all = key.data.shape().vector();
-                               return tuple_of(Shape(std::vector<std::int64_t>(all.begin(), all.end() - 1)));
-                             })
+      .def_property_readonly(
+          "shape", [](const random::Key& key) { return tuple_of(without_last(key.data.shape(), 1)); })
       .def("__len__",
            [](const random::Key& key) {
              if (key.data.ndim() < 2) throw py::type_error("a single key has no length");

@@ -34,6 +34,20 @@ template <std::size_t n> void bind_rows(py::module_& m, const BinaryRow (&rows)[
   }
 }
 
+// A struct of facts, shown as its text without the line end that print() adds.
+template <class T> py::class_<T> result_class(py::module_& m, const char* name) {
+  py::class_<T> type(m, name);
+  if constexpr (requires(const T& x) { to_string(x); }) {
+    const auto text = [](const T& x) {
+      std::string lines = to_string(x);
+      if (lines.ends_with('\n')) lines.pop_back();
+      return lines;
+    };
+    type.def("__str__", text).def("__repr__", text);
+  }
+  return type;
+}
+
 // The contents of a file, as a named tuple.
 inline py::object file_info(const io::FileInfo& info) {
   return named_tuple("FileInfo", "shape dtype detail",

@@ -20,6 +20,8 @@ places = {
     "linalg.hpp": ("linalg", "linalg"), "fft.hpp": ("fft", "fft"), "random.hpp": ("random", "random"), "io.hpp": ("io", "io"), "zarr.hpp": ("io", "io"), "netcdf.hpp": ("io", "io"),
     "multihost.hpp": ("multihost", "multihost"), "nn.hpp": ("nn", "nn"), "viz.hpp": ("viz", "viz"),
 }
+# Headers whose structs of facts are Python classes with the same fields, and their submodule.
+headers_of_results = {"jit/explain.hpp": "", "jit/simulate.hpp": "", "jit/advise.hpp": "", "io/stream.hpp": "io"}
 # The parameter of a C++ type: (what the lambda takes, how it is handed on, the stub's type).
 types = {
     "Operand": ("Value", "{}", "ArrayLike"), "Array": ("Value", "{}.array", "ArrayLike"),
@@ -302,6 +304,25 @@ def write_contracts(out, include):
     write_if_changed(out / "contracts.cpp", "\n".join(text))
 
 
+def write_results(out, include):
+    text = ["// Generated from the public headers.", *(f"#include <tessera/{path}>" for path in headers_of_results), "", '#include "python/families.hpp"', '#include "python/module.hpp"', "",
+            "namespace tessera::python {", "void bind_results(py::module_& m) {"]
+    for path, submodule in headers_of_results.items():
+        text.append("  {" + (f' py::module_ part = m.def_submodule("{submodule}");' if submodule else " py::module_ part = m;"))
+        last = ""
+        for d in headers.declarations(include / path):
+            if d.kind != "variable" or not d.owner or not d.is_public or d.is_detail or d.owner.endswith(("Options", "StoredResult")):
+                continue
+            kind = "tessera::" + d.qualified.rpartition("::")[0]
+            if kind != last:
+                text[-1] += ";" if last else ""
+                text.append(f'    result_class<{kind}>(part, "{d.owner}")')
+            text.append(f'        .def_readonly("{d.name}", &{d.qualified})')
+            last = kind
+        text[-1] += "; }"
+    write_if_changed(out / "bind_results.cpp", "\n".join(text + ["}", "}  // namespace tessera::python", ""]))
+
+
 def main():
     out, headers = pathlib.Path(sys.argv[1]), [pathlib.Path(h) for h in sys.argv[2:]]
     include = next(parent for parent in headers[0].parents if parent.name == "tessera" and parent.parent.name == "include")
@@ -323,6 +344,7 @@ def main():
     families += ["}", "}  // namespace tessera::python", ""]
     write_if_changed(out / "bind_families.cpp", "\n".join(families))
     write_contracts(out, include)
+    write_results(out, include)
     write_if_changed(out / "left_out.txt", "\n".join(f"{w.path}: {line}" for w in writers for line in w.left_out) + "\n")
     for submodule, lines in stub_text(writers).items():
         write_if_changed(out / f"stubs_{submodule or 'ops'}.txt", "\n".join(lines) + "\n")

@@ -16,30 +16,14 @@
 namespace tessera::python {
 namespace {
 
-// The table without the line end that print() adds.
-std::string printed(const Explanation& e) {
-  std::string text = to_string(e);
-  if (text.ends_with('\n')) text.pop_back();
-  return text;
-}
-
 ShardingTree sharding_tree(py::handle from) {
-  if (from.is_none()) return {};
-  ShardingValue sharding;
-  if (read_sharding(from, sharding)) return ShardingTree(*sharding.value);
-  std::vector<ShardingTree> children;
-  if (PyDict_Check(from.ptr())) {
-    for (const auto key : py::module_::import("builtins").attr("sorted")(from))
-      children.push_back(sharding_tree(from[key]));
-  } else if (PyTuple_Check(from.ptr()) || PyList_Check(from.ptr())) {
-    for (const auto child : from) children.push_back(sharding_tree(child));
-  } else {
-    throw py::type_error(
-        "a sharding is a NamedSharding, a PositionalSharding, a device, None, or a tuple, list or dict of "
-        "those; not " +
-        py::repr(from).cast<std::string>());
-  }
-  return ShardingTree(std::move(children));
+  constexpr const char* what = "a sharding is a NamedSharding, a PositionalSharding, a device, None";
+  return options_tree<ShardingTree>(from, what, [](py::handle leaf) -> std::optional<ShardingTree> {
+    if (leaf.is_none()) return ShardingTree();
+    ShardingValue sharding;
+    if (!read_sharding(leaf, sharding)) return std::nullopt;
+    return ShardingTree(*sharding.value);
+  });
 }
 
 struct Program {
@@ -262,55 +246,7 @@ py::dict cost_of(const Program& program) {
 }
 
 void bind_explanation(py::module_& m) {
-  py::class_<PlannedCollective>(m, "PlannedCollective")
-      .def_readonly("kind", &PlannedCollective::kind)
-      .def_readonly("axes", &PlannedCollective::axes)
-      .def_readonly("bytes", &PlannedCollective::bytes)
-      .def_readonly("seconds", &PlannedCollective::seconds)
-      .def_readonly("what", &PlannedCollective::what)
-      .def_readonly("rule", &PlannedCollective::rule)
-      .def_readonly("calls", &PlannedCollective::calls)
-      .def_readonly("host_crossing_bytes", &PlannedCollective::host_crossing_bytes);
-  py::class_<PlannedCandidate>(m, "PlannedCandidate")
-      .def_readonly("strategy", &PlannedCandidate::strategy)
-      .def_readonly("seconds", &PlannedCandidate::seconds)
-      .def_readonly("bytes", &PlannedCandidate::bytes)
-      .def_readonly("temporary_bytes", &PlannedCandidate::temporary_bytes)
-      .def_readonly("chosen", &PlannedCandidate::chosen)
-      .def_readonly("why", &PlannedCandidate::why);
-  py::class_<PlannedChoice>(m, "PlannedChoice")
-      .def_readonly("what", &PlannedChoice::what)
-      .def_readonly("candidates", &PlannedChoice::candidates);
-  py::class_<CostAnalysis>(m, "CostAnalysis")
-      .def_readonly("flops", &CostAnalysis::flops)
-      .def_readonly("bytes_accessed", &CostAnalysis::bytes_accessed)
-      .def_readonly("communication_bytes", &CostAnalysis::communication_bytes)
-      .def_readonly("communication_calls", &CostAnalysis::communication_calls)
-      .def_readonly("host_crossing_bytes", &CostAnalysis::host_crossing_bytes);
-  py::class_<MemoryAnalysis>(m, "MemoryAnalysis")
-      .def_readonly("argument_bytes", &MemoryAnalysis::argument_bytes)
-      .def_readonly("output_bytes", &MemoryAnalysis::output_bytes)
-      .def_readonly("temporary_bytes", &MemoryAnalysis::temporary_bytes)
-      .def_readonly("peak_bytes", &MemoryAnalysis::peak_bytes);
-  py::class_<ChosenLayout>(m, "ChosenLayout")
-      .def_readonly("what", &ChosenLayout::what)
-      .def_readonly("sharding", &ChosenLayout::sharding);
-  py::class_<KeptValue>(m, "KeptValue")
-      .def_readonly("what", &KeptValue::what)
-      .def_readonly("type", &KeptValue::type)
-      .def_readonly("bytes", &KeptValue::bytes)
-      .def_readonly("is_argument", &KeptValue::is_argument);
-  py::class_<Explanation>(m, "Explanation")
-      .def_readonly("collectives", &Explanation::collectives)
-      .def_readonly("choices", &Explanation::choices)
-      .def_readonly("outputs", &Explanation::outputs)
-      .def_readonly("cost", &Explanation::cost)
-      .def_readonly("memory", &Explanation::memory)
-      .def_readonly("predicted_seconds", &Explanation::predicted_seconds)
-      .def_readonly("layouts", &Explanation::layouts)
-      .def_readonly("layouts_reason", &Explanation::layouts_reason)
-      .def_readonly("kept", &Explanation::kept)
-      .def_readonly("hint", &Explanation::hint)
+  py::class_<Explanation>(m.attr("Explanation"))
       .def("kept_bytes", &Explanation::kept_bytes)
       .def(
           "bytes",
@@ -333,9 +269,7 @@ void bind_explanation(py::module_& m) {
           [](py::object self, std::int64_t budget) {
             return self.cast<const Explanation&>().limit_bytes(budget), self;
           },
-          py::arg("budget"))
-      .def("__str__", &printed)
-      .def("__repr__", &printed);
+          py::arg("budget"));
 }
 
 }  // namespace
@@ -354,30 +288,6 @@ void bind_jit(py::module_& m) {
       .def("cost_analysis", &cost_of)
       .def("memory_analysis", [](const Program& p) { return detail::compiled_memory(*p.core); })
       .def("explanation", [](const Program& p) { return detail::compiled_explanation(*p.core); });
-  py::class_<SimulatedCall>(m, "SimulatedCall")
-      .def_readonly("kind", &SimulatedCall::kind)
-      .def_readonly("what", &SimulatedCall::what)
-      .def_readonly("seconds", &SimulatedCall::seconds)
-      .def_readonly("most_seconds", &SimulatedCall::most_seconds)
-      .def_readonly("bytes", &SimulatedCall::bytes)
-      .def_readonly("messages", &SimulatedCall::messages);
-  py::class_<SimulatedLink>(m, "SimulatedLink")
-      .def_readonly("name", &SimulatedLink::name)
-      .def_readonly("busy", &SimulatedLink::busy)
-      .def_readonly("bytes", &SimulatedLink::bytes);
-  py::class_<Simulation>(m, "Simulation")
-      .def_readonly("seconds", &Simulation::seconds)
-      .def_readonly("first_end_s", &Simulation::first_end_s)
-      .def_readonly("computing_s", &Simulation::computing_s)
-      .def_readonly("waiting_s", &Simulation::waiting_s)
-      .def_readonly("ranks", &Simulation::ranks)
-      .def_readonly("hosts", &Simulation::hosts)
-      .def_readonly("messages", &Simulation::messages)
-      .def_readonly("calls", &Simulation::calls)
-      .def_readonly("links", &Simulation::links)
-      .def_readonly("notes", &Simulation::notes)
-      .def("__str__", [](const Simulation& s) { return to_string(s); })
-      .def("__repr__", [](const Simulation& s) { return to_string(s); });
   py::class_<Traced>(m, "Lowered")
       .def(
           "as_text", [](const Traced& t) { return detail::traced_text(*t.core); },

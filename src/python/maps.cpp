@@ -12,34 +12,20 @@
 namespace tessera::python {
 namespace {
 
-// The children of a tuple, a list, or (in order of its sorted keys) a dict; false for anything else.
-template <class T, class Read> bool read_children(py::handle from, std::vector<T>& children, Read read) {
-  if (PyDict_Check(from.ptr())) {
-    for (const auto key : py::module_::import("builtins").attr("sorted")(from))
-      children.push_back(read(from[key]));
-    return true;
-  }
-  if (!PyTuple_Check(from.ptr()) && !PyList_Check(from.ptr())) return false;
-  for (const auto child : from) children.push_back(read(child));
-  return true;
-}
-
 AxesTree axes_tree(py::handle from) {
-  if (from.is_none()) return AxesTree(None);
-  if (PyLong_Check(from.ptr()) && !PyBool_Check(from.ptr())) return AxesTree(from.cast<int>());
-  std::vector<AxesTree> children;
-  if (read_children(from, children, &axes_tree)) return AxesTree(std::move(children));
-  throw py::type_error("in_axes and out_axes are an axis, None, or a tuple, list or dict of those; not " +
-                       py::repr(from).cast<std::string>());
+  return options_tree<AxesTree>(from, "in_axes and out_axes are an axis, None", [](py::handle leaf) {
+    const bool is_axis = PyLong_Check(leaf.ptr()) && !PyBool_Check(leaf.ptr());
+    return leaf.is_none() ? std::optional(AxesTree(None))
+           : is_axis      ? std::optional(AxesTree(leaf.cast<int>()))
+                          : std::nullopt;
+  });
 }
-
 SpecTree spec_tree(py::handle from) {
-  if (py::isinstance<PartitionSpec>(from)) return SpecTree(from.cast<PartitionSpec>());
-  if (from.is_none()) return SpecTree(PartitionSpec());
-  std::vector<SpecTree> children;
-  if (read_children(from, children, &spec_tree)) return SpecTree(std::move(children));
-  throw py::type_error("in_specs and out_specs are a PartitionSpec, or a tuple, list or dict of those; not " +
-                       py::repr(from).cast<std::string>());
+  return options_tree<SpecTree>(from, "in_specs and out_specs are a PartitionSpec", [](py::handle leaf) {
+    return leaf.is_none()                        ? std::optional(SpecTree(PartitionSpec()))
+           : py::isinstance<PartitionSpec>(leaf) ? std::optional(SpecTree(leaf.cast<PartitionSpec>()))
+                                                 : std::nullopt;
+  });
 }
 
 class MappedFunction {

@@ -11,6 +11,7 @@ PYBIND11_MODULE(_core, m) {
   bind_arrays(m);
   bind_create(m);
   bind_families(m);
+  bind_results(m);
   bind_collectives(m);
   bind_trees(m);
   bind_jit(m);

@@ -14,7 +14,8 @@ void bind_runtime(py::module_&);
 void bind_layouts(py::module_&);
 void bind_arrays(py::module_&);
 void bind_create(py::module_&);
-void bind_families(py::module_&);  // generated from the public headers
+void bind_families(py::module_&);  // generated from the public headers, as the next
+void bind_results(py::module_&);   // structs of facts: Explanation, Simulation, Advice, StreamPlan
 void bind_collectives(py::module_&);
 void bind_trees(py::module_&);
 void bind_jit(py::module_&);

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,22 @@ void append_text(const Tree&, Text, std::string& text);
 std::string text_of(const Tree&, Text = Text::readable);
 // "[0]['bias']", a name per leaf.
 void append_leaf_names(const Tree&, const std::string& path, std::vector<std::string>& names);
+
+// An option per leaf of a tree: what `leaf` reads, or a tuple, list or dict (in order of its sorted keys) of
+// such. `what` begins the error.
+template <class T, class Leaf> T options_tree(py::handle from, const std::string& what, Leaf leaf) {
+  if (auto value = leaf(from)) return std::move(*value);
+  std::vector<T> children;
+  const auto add = [&](py::handle child) { children.push_back(options_tree<T>(child, what, leaf)); };
+  if (PyDict_Check(from.ptr()))
+    for (const auto key : py::module_::import("builtins").attr("sorted")(from)) add(from[key]);
+  else if (PyTuple_Check(from.ptr()) || PyList_Check(from.ptr()))
+    for (const auto child : from) add(child);
+  else
+    throw py::type_error(what + ", or a tuple, list or dict of those; not " +
+                         py::repr(from).cast<std::string>());
+  return T(std::move(children));
+}
 
 // The arguments of a call, a tree each, and their leaves.
 struct Arguments {

@@ -172,6 +172,10 @@ class Numeric(unittest.TestCase):
         self.assertTrue(ts.isrealobj(real) and ts.isscalar(3.0) and not ts.isscalar(ts.ones(1)))
         self.assertRaises(IndexError, lambda: ts.insert(ts.ones(3), 5, 1.0))
 
+    def test_results_of_a_name_have_one_type(self):
+        s = ts.array([[2.0, 1.0], [1.0, 3.0]])
+        self.assertIs(type(ts.linalg.svd(s, hermitian=True)), type(ts.linalg.svd(s)))
+
     def test_functions_of_lax_and_nn(self):
         for x in spread(real):
             assert_same(ts.lax.slice(x, (1, 0), (5, 3), (2, 1)), real[1:5:2, :3])

@@ -2,39 +2,28 @@
 /// Options of jit.
 #pragma once
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include <tessera/detail/tree_of.hpp>
 #include <tessera/sharding.hpp>
 
 namespace tessera {
 
 /// None (by propagation), one sharding, P::automatic (the cheapest by search), or a list with one entry per
 /// argument (or member of the result), possibly nested; an entry applies to all arrays below it.
-class ShardingTree {
+class ShardingTree : public detail::TreeOf<ShardingTree, std::optional<Sharding>> {
  public:
-  ShardingTree() = default;
-  /// None, a sharding, or a list: in braces, a vector or a tuple.
-  ShardingTree(NoneType) {}
-  ShardingTree(Sharding sharding) : sharding_(std::move(sharding)) {}
-  ShardingTree(PositionalSharding sharding) : sharding_(Sharding(sharding)) {}
-  ShardingTree(AutomaticSpec) : sharding_(Sharding::automatic()) {}
-  ShardingTree(std::initializer_list<ShardingTree> children) : children_(children) {}
-  ShardingTree(std::vector<ShardingTree> children) : children_(std::move(children)) {}
-  template <class... T> ShardingTree(const std::tuple<T...>& children)
-      : ShardingTree(std::apply([](const T&... c) { return std::vector<ShardingTree>{ShardingTree(c)...}; },
-                                children)) {}
-  bool is_leaf() const { return children_.empty(); }  ///< whether it is not a list
-  /// The sharding of a leaf; nullopt for None.
-  const std::optional<Sharding>& value() const { return sharding_; }
-  const std::vector<ShardingTree>& children() const { return children_; }  ///< the entries of a list
-
- private:
-  std::optional<Sharding> sharding_;
-  std::vector<ShardingTree> children_;
+  using TreeOf::TreeOf;
+  ShardingTree() : TreeOf(std::optional<Sharding>()) {}
+  /// None, or a sharding.
+  ShardingTree(NoneType) : ShardingTree() {}
+  ShardingTree(Sharding sharding) : TreeOf(std::optional(std::move(sharding))) {}
+  ShardingTree(PositionalSharding sharding) : ShardingTree(Sharding(sharding)) {}
+  ShardingTree(AutomaticSpec) : ShardingTree(Sharding::automatic()) {}
+  ShardingTree(std::vector<ShardingTree> children) : TreeOf(std::move(children)) {}
+  bool is_leaf() const { return children().empty(); }  ///< whether it is not a list
 };
 
 /// Options of jit.

@@ -250,20 +250,6 @@ std::vector<io::StoredResult> several_results(const py::dict& values, const py::
 }
 
 void bind_stream_plan(py::module_& part) {
-  py::class_<io::StreamPlan>(part, "StreamPlan")
-      .def_readonly("streamed", &io::StreamPlan::streamed)
-      .def_readonly("stages", &io::StreamPlan::stages)
-      .def_readonly("panels", &io::StreamPlan::panels)
-      .def_readonly("slab", &io::StreamPlan::slab)
-      .def_readonly("slabs", &io::StreamPlan::slabs)
-      .def_readonly("passes", &io::StreamPlan::passes)
-      .def_readonly("bytes_read", &io::StreamPlan::bytes_read)
-      .def_readonly("bytes_written", &io::StreamPlan::bytes_written)
-      .def_readonly("bytes_spilled", &io::StreamPlan::bytes_spilled)
-      .def_readonly("peak_bytes", &io::StreamPlan::peak_bytes)
-      .def_readonly("limit_bytes", &io::StreamPlan::limit_bytes)
-      .def_readonly("seconds", &io::StreamPlan::seconds)
-      .def("__str__", [](const io::StreamPlan& plan) { return io::to_string(plan); });
   part.def(
       "explain_compute",
       [](const py::object& values, std::int64_t memory_limit, std::int64_t slab) {

@@ -16,7 +16,6 @@ from ._searching import sort as _sort
 from ._shapes import concatenate as _concatenate, diagonal as _diagonal, flip as _flip, matrix_transpose, ndim as _ndim
 
 _l = _core.linalg
-_Svd = _namedtuple("SVD", "U S Vh", module="tessera")
 
 
 def outer(x1, x2, /):
@@ -90,7 +89,7 @@ def _hermitian_svd(x):
 def svd(x, /, full_matrices=True, compute_uv=True, hermitian=False):
     """x = U diag(S) Vh. The eigenvectors of a Hermitian matrix give it as well, and sooner."""
     if hermitian:
-        return _Svd(*_hermitian_svd(x)) if compute_uv else _flip(_sort(_core.abs(_l.eigvalsh(x))), -1)
+        return _core._named_tuple("SVD", "U S Vh", _hermitian_svd(x)) if compute_uv else _flip(_sort(_core.abs(_l.eigvalsh(x))), -1)
     return _l.svd(x, full_matrices) if compute_uv else _l.svdvals(x)
 
 
