@@ -3,7 +3,9 @@ import collections.abc
 import contextlib
 import copy
 import io
+import pickle
 import sys
+import zlib
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +37,12 @@ print("with NumPy's", (np.ones(3) * numbers[:3]).dtype, (np.float64(2) * numbers
 print("shapes that differ", told(lambda: np.ones(4) * jnp.ones((4, 3))))
 print("no points", jnp.fft.fft(jnp.zeros((0,), complex)).shape, jnp.fft.ifft2(jnp.zeros((3, 0, 2))).dtype)
 print("hashes", isinstance(numbers, collections.abc.Hashable))
+print("pickled", [(repr(x), x.weak_type) for x in pickle.loads(pickle.dumps([jnp.asarray(2.5), jnp.arange(3) * 1.5, numbers[:2]]))])
+tenths = (numbers - 9) * 1.2345
+of_sums = tenths.reshape(4, 6) + 3
+for divided in (jnp.round(tenths, 3), tenths / 10, jax.jit(lambda x: (x + 1) / 7)(tenths), tenths / numbers[3], numbers[5] / numbers[7], jnp.arange(24) / 7, of_sums / of_sums.sum(1, keepdims=True), jax.jit(lambda x: x / x[0])(of_sums),
+                of_sums / (of_sums + 1), *[jax.jit(lambda x: x / 3)(tenths.astype(t)) for t in (jnp.bfloat16, jnp.float16, jnp.complex64)]):
+    print("divided", zlib.crc32(np.asarray(divided).tobytes()))  # to the last digit
 print("ready", numbers.is_ready(), numbers.unsafe_buffer_pointer() == numbers.unsafe_buffer_pointer())
 donated = jnp.ones(5)
 jax.jit(lambda x: x * 2, donate_argnums=0)(donated)
@@ -96,6 +104,8 @@ print("equal keys", keys[0] == keys[0], keys == keys[1], keys != others)
 print("folded", jax.random.key_data(jax.vmap(jax.random.fold_in, (0, None))(keys, 3))[1], jax.random.key_data(jax.vmap(jax.random.fold_in, (None, 0))(keys[0], chosen))[1])
 print("chosen keys", jax.random.key_data(jnp.where(chosen, keys, others)), jax.random.key_data(jnp.tile(keys[:2], 2)))
 
+spread = jax.device_put(jax.random.split(jax.random.key(0), 4 * jax.device_count()), split)
+print("blocks of keys", [(s.index, s.data.shape, s.data.dtype, jax.random.key_data(s.data)[0]) for s in spread.addressable_shards], jax.vmap(jax.random.uniform)(spread).sharding.spec)
 print("keys on the host", jax.tree.map(lambda x: (x.dtype, x.shape), jax.device_get({"key": keys, "x": numbers})))
 
 # ---- callbacks and prints ----
@@ -185,6 +195,9 @@ print("ahead", jax.jit(lambda x: x + 1).lower(np.arange(4)).compile()(jnp.arange
 summed = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i").lower(np.ones((jax.device_count(), 2))).compile()
 print("ahead, mapped", summed(np.full((jax.device_count(), 2), 2, np.float32)))
 halves = jax.jit(lambda x, n: {"half": x / n["two"], "two": n["two"]}, out_shardings={"half": split, "two": None}).lower(jax.device_put(numbers, split), {"two": 2.0}).compile()
+grid = Mesh(np.array(jax.devices()).reshape(-1, 1), ("x", "one"))
+ahead = jax.jit(lambda a, b: (a * 2, b)).lower(jax.device_put(jnp.ones((24, 4)), NamedSharding(grid, P("x", "one"))), 1.0).compile()
+print("axes of one device", ahead.input_shardings, ahead.output_shardings)
 if hasattr(halves, "input_formats"):
     print("formats", halves.input_formats[0][0], halves.output_formats["half"], halves.input_formats[0][1]["two"].layout, halves.output_shardings["half"] == split)
 if hasattr(split, "with_memory_kind") and hasattr(jax, "memory"):

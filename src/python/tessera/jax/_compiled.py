@@ -2,7 +2,7 @@
 import jax
 from jax.tree_util import tree_flatten, tree_map, tree_structure
 
-from ._layouts import jax_sharding, of_format, results_shardings, spread
+from ._layouts import of_format, results_shardings, shown_as_written, spread
 from ._versions import row_major
 
 
@@ -25,14 +25,14 @@ class Traced:
 class Lowered:
     """The ops of a program: as_text(), and compile(), which plans it."""
 
-    def __init__(self, lowered, call, args, kwargs, of_jax, text_of_jax=False, out_shardings=None):
+    def __init__(self, lowered, call, args, kwargs, of_jax, text_of_jax=False, shardings=()):
         self._lowered, self._call, self._args, self._kwargs, self._of_jax, self._text_of_jax = lowered, call, args, kwargs, of_jax, text_of_jax
-        self._out_shardings = out_shardings
+        self._shardings = shardings
 
     def compile(self, compiler_options=None):  # noqa: A003
         """The plan, which calls with arguments of the same types run."""
         kind = CompiledOfJax if self._text_of_jax else Compiled
-        return kind(self._lowered.compile(), self._call, self._args, self._kwargs, self._of_jax, self._out_shardings)
+        return kind(self._lowered.compile(), self._call, self._args, self._kwargs, self._of_jax, *self._shardings)
 
     def cost_analysis(self):
         return self._lowered.compile().cost_analysis()
@@ -51,8 +51,8 @@ class Lowered:
 class Compiled:
     """A planned program: calls, as_text(), explanation(), cost_analysis(), memory_analysis()."""
 
-    def __init__(self, compiled, call, args, kwargs, of_jax, out_shardings=None):
-        self._compiled, self._call, self._of_jax, self._out_shardings = compiled, call, of_jax, out_shardings
+    def __init__(self, compiled, call, args, kwargs, of_jax, in_shardings=(), out_shardings=None):
+        self._compiled, self._call, self._of_jax, self._in_shardings, self._out_shardings = compiled, call, of_jax, in_shardings, out_shardings
         self._types, self._tree = _types_of(args, kwargs), tree_structure((args, kwargs))
 
     def __call__(self, *args, **kwargs):
@@ -76,15 +76,15 @@ class Compiled:
 class CompiledOfJax(Compiled):
     """A planned program in JAX's words, for programs that the runner runs: its shardings are trees of JAX's."""
 
-    input_shardings = property(lambda self: self._tree.unflatten(map(jax_sharding, self._compiled.input_shardings)))
+    input_shardings = property(lambda self: self._tree.unflatten(shown_as_written(self._compiled.input_shardings, self._in_shardings)))
     input_formats = property(lambda self: tree_map(row_major, self._tree.unflatten([len(shape) for shape, _ in self._types]), self.input_shardings))
 
     @property
     def output_shardings(self):
         avals, tree = tree_flatten(self._of_jax().out_info)
-        inputs, found = self._compiled.input_shardings, self._compiled.output_shardings
-        first, ndim = (inputs[0], len(self._types[0][0])) if inputs else (None, 0)
-        return tree.unflatten(results_shardings(found, avals, first, ndim, map(of_format, spread(self._out_shardings, self._of_jax().out_info))))
+        first = jax.tree.leaves(self.input_shardings)[:1]
+        ndim = len(self._types[0][0]) if first else 0
+        return tree.unflatten(results_shardings(self._compiled.output_shardings, avals, first, ndim, map(of_format, spread(self._out_shardings, self._of_jax().out_info))))
 
     output_formats = property(lambda self: tree_map(lambda a, s: row_major(len(a.shape), s), self._of_jax().out_info, self.output_shardings))
 

@@ -6,6 +6,7 @@ several results. It records ops; nothing is computed here.
 import inspect
 
 import jax
+import numpy as np
 
 from . import _values
 from ._expand import jaxpr_of, lowering_of, meaning_of
@@ -111,6 +112,27 @@ def _last_uses(jaxpr):
     return dead[::-1]
 
 
+def _has_reciprocal(v):
+    """XLA divides numbers of bfloat16 in float32."""
+    return getattr(v.aval, "dtype", None) in (np.float16, np.float32, np.float64, np.complex64, np.complex128)
+
+
+def _inverted(jaxpr):
+    """Broadcast values that are only divided by: XLA multiplies by the reciprocal of what is broadcast, which tells in the last digit."""
+    found = {e.outvars[0] for e in jaxpr.eqns if e.primitive.name == "broadcast_in_dim" and len(e.invars) == 1 and _has_reciprocal(e.outvars[0])}
+    for e in jaxpr.eqns if found else ():
+        found -= {v for n, v in enumerate(e.invars) if not is_literal(v) and (n != 1 or e.primitive is not jax.lax.div_p)}
+    return found - {v for v in jaxpr.outvars if not is_literal(v)}
+
+
+def _divides_by_few(eqn, inverted):
+    """Whether all is divided by fewer values, or a constant; "inverted" where those are their reciprocals already."""
+    x, divisor = eqn.invars
+    if not is_literal(divisor) and divisor in inverted:
+        return "inverted"
+    return _has_reciprocal(divisor) and (is_literal(divisor) or divisor.aval.size < x.aval.size)
+
+
 def _evaluate(jaxpr, consts, operands):
     known = dict(zip(jaxpr.constvars, consts))
     known.update(zip(jaxpr.invars, operands))
@@ -125,9 +147,15 @@ def _evaluate(jaxpr, consts, operands):
         return literals[key]
 
     def run(eqn, operands):
-        equation = Equation(eqn.primitive.name, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], user_frame(eqn.source_info))
-        return apply(eqn.primitive, operands, eqn.params, equation)
+        primitive = eqn.primitive
+        equation = Equation(primitive.name, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], user_frame(eqn.source_info))
+        if eqn.outvars and eqn.outvars[0] in inverted:
+            operands = [_values.reciprocal(operands[0])]
+        elif primitive is jax.lax.div_p and (divides := _divides_by_few(eqn, inverted)):
+            primitive, operands = jax.lax.mul_p, [operands[0], operands[1] if divides == "inverted" else _values.reciprocal(operands[1])]
+        return apply(primitive, operands, eqn.params, equation)
 
+    inverted = _inverted(jaxpr)
     one_op = systems(jaxpr)
     matrices = {}  # of the systems that are not solved yet, by the equation that does it
     for eqn, dead in zip(jaxpr.eqns, _last_uses(jaxpr)):

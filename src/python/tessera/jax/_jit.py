@@ -108,8 +108,10 @@ class Jit:
         if program is None:
             return self._as_jax().lower(*args, **kwargs)
         dynamic, named = self._without_statics(args, kwargs)
+        given = None if self._in_shardings is None else _layouts.spread(self._in_shardings, dynamic)
+        written = _layouts.arguments_shardings(given, jax.tree_util.tree_leaves((dynamic, named)))
         return Lowered(program.lower(*leaves), lambda a, k: self(*self._with_statics(a, args), **k, **{n: v for n, v in kwargs.items() if n not in named}),
-                       dynamic, named, lambda: self._as_jax().trace(*args, **kwargs), self._wraps, self._out_shardings)
+                       dynamic, named, lambda: self._as_jax().trace(*args, **kwargs), self._wraps, (written, self._out_shardings))
 
     def trace(self, *args, **kwargs):
         """JAX's own trace: .jaxpr; its lower() is this function's."""

@@ -182,9 +182,22 @@ def spec_of_first(spec, ndim, sharding, aval):
     return spec if _brief(sharding) == _brief(sharding, spec) else None
 
 
+def arguments_shardings(given, leaves):
+    """How a program's arguments are placed, as it was written: in in_shardings, or by the arguments themselves; None of all others."""
+    placed = lambda x: isinstance(x, jax.ShapeDtypeStruct) or getattr(x, "committed", False)  # noqa: E731
+    return [(in_the_mesh(of_format(s)) if s is not None else getattr(x, "sharding", None) if placed(x) else None) for s, x in zip([*(given or ()), *[None] * len(leaves)], leaves)]
+
+
+def shown_as_written(shardings, written):
+    """Shardings of tessera in JAX's words, as the program has written them; those that it has not are of the mesh of the others."""
+    mesh = next((w.mesh for w in written if isinstance(w, NamedSharding)), None)
+    shown = lambda s: NamedSharding(mesh, PartitionSpec()) if mesh is not None and s.is_fully_replicated else jax_sharding(s)  # noqa: E731
+    return [w if isinstance(w, jax.sharding.Sharding) else shown(s) for s, w in zip(shardings, written)]
+
+
 def results_shardings(shardings, avals, first, ndim, written):
-    """Those of a compiled program whose first argument has that sharding and that many dims, in JAX's words."""
-    spec = PartitionSpec(*_parts(getattr(first, "spec", ())))
+    """Those of a compiled program whose first argument, if there is one, has that sharding and that many dims, in JAX's words."""
+    spec = next((getattr(s, "spec", None) for s in first), None)
     return [w or jax_sharding(s, None, spec_of_first(spec, ndim, s, a) or _brief(s)) for s, a, w in zip(shardings, avals, written)]
 
 

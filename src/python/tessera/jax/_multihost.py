@@ -10,13 +10,9 @@ import numpy as np
 from .. import _core
 from . import _sharded, _values
 from ._imports import after_import
+from ._values import host
 
 _multihost = _core.multihost
-
-
-def _host(x):
-    host = np.asarray(x)
-    return host.astype(jax.dtypes.canonicalize_dtype(host.dtype), copy=False)
 
 
 def _is_global(x):
@@ -29,8 +25,8 @@ def _gathered(x, tiled):
         if not tiled:
             raise ValueError("Gathering global non-fully-addressable arrays only supports tiled=True")
         return np.asarray(x)
-    host = _host(x)
-    return np.asarray(_multihost.process_allgather(host[None] if host.ndim == 0 or not tiled else host, True))
+    mine = host(x)
+    return np.asarray(_multihost.process_allgather(mine[None] if mine.ndim == 0 or not tiled else mine, True))
 
 
 def process_allgather(in_tree, tiled=False):
@@ -39,20 +35,20 @@ def process_allgather(in_tree, tiled=False):
 
 def broadcast_one_to_all(in_tree, is_source=None):
     if is_source is None:
-        return jax.tree.map(lambda x: np.asarray(_multihost.broadcast_one_to_all(_host(x))), in_tree)
+        return jax.tree.map(lambda x: np.asarray(_multihost.broadcast_one_to_all(host(x))), in_tree)
     source = int(np.argmax(_gathered(np.int32(is_source), False)))
-    return jax.tree.map(lambda x: _gathered(_host(x), False)[source], in_tree)
+    return jax.tree.map(lambda x: _gathered(host(x), False)[source], in_tree)
 
 
 def assert_equal(in_tree, fail_message=""):
-    all_values = process_allgather(jax.tree.map(_host, in_tree), tiled=True)
+    all_values = process_allgather(jax.tree.map(host, in_tree), tiled=True)
     of_each = [values.reshape(_core.process_count(), -1) for values in jax.tree.leaves(all_values)]
     if not all((values == values[0]).all() for values in of_each):
         raise AssertionError(f"{fail_message}. Expected: {all_values}; got: {in_tree}.")
 
 
 def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
-    return _by_spec(lambda x, sharding: x if _is_global(x) else jax.make_array_from_process_local_data(sharding, _host(x)), local_inputs, global_mesh, pspecs)
+    return _by_spec(lambda x, sharding: x if _is_global(x) else jax.make_array_from_process_local_data(sharding, host(x)), local_inputs, global_mesh, pspecs)
 
 
 def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):

@@ -2,6 +2,7 @@
 import jax
 import numpy as np
 from jax._src import core, dtypes
+from jax._src.array import ArrayImpl
 from jax._src.numpy import array_methods
 
 from .. import _core
@@ -173,8 +174,7 @@ class ShardedArray(jax.Array):
     def __deepcopy__(self, memo):
         return self.copy()
 
-    def __reduce__(self):
-        return jax.numpy.asarray, (self._value,)
+    __reduce__ = ArrayImpl.__reduce__  # its value and weak_type, which JAX alone reads too
 
 
 def index_of(index, shape):
@@ -184,6 +184,7 @@ def index_of(index, shape):
 
 class _Shard:
     """One device's block, in JAX's words."""
+    _impl = None  # of keys
 
     def __init__(self, device, index, replica_id, array, data=None):
         self._device, self.index, self.replica_id, self._array, self._data = device, index, replica_id, array, data
@@ -192,7 +193,8 @@ class _Shard:
     def data(self):
         if self._data is None:  # a block of the array, on that device
             self._data = _core.device_put_leaf(self._array.__tessera_array__[tuple(self.index)], _core.SingleDeviceSharding(self._device))
-        return wrapped(self._data, None)
+        data = wrapped(self._data, None)
+        return data if self._impl is None else prng.PRNGKeyArray(self._impl, data)
 
     @property
     def device(self):
@@ -202,6 +204,20 @@ class _Shard:
         return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id})"
 
 
+def _of_keys(shards_of):
+    """Blocks of an array of keys: JAX makes them of members of its own class of blocks."""
+    def shards(self):
+        if type(self._base_array) is not ShardedArray:
+            return shards_of(self)
+        found = self._base_array.addressable_shards
+        for shard in found:
+            shard._impl = self._impl
+        return found
+    return property(shards)
+
+
+for _name in ("addressable_shards", "global_shards"):
+    setattr(prng.PRNGKeyArray, _name, _of_keys(getattr(prng.PRNGKeyArray, _name).fget))
 array_methods._set_array_base_attributes(ShardedArray, exclude={n for n in vars(ShardedArray) if n not in ("__module__", "__doc__", "__dict__", "__weakref__")})
 core.pytype_aval_mappings[ShardedArray] = lambda x: x.aval
 

@@ -88,6 +88,11 @@ def literal_key(value, aval):
     return np.asarray(value, aval.dtype).tobytes(), str(aval)
 
 
+def reciprocal(x):
+    """1 / x."""
+    return _core.divide(number_like(1, x), x)
+
+
 def scalar(number, of):
     """A number as an array without dims."""
     to = dtype(of)
@@ -165,6 +170,12 @@ def array_of_argument(value):
 def _forget(at, reference):
     if _converted.get(at, (None,))[0] is reference:
         del _converted[at]
+
+
+def host(x, of=None):
+    """Any value as NumPy's array, of a dtype that JAX has."""
+    array = np.asarray(x)
+    return array.astype(jax.dtypes.canonicalize_dtype(of or array.dtype), copy=False)
 
 
 def stand_in(leaf):

@@ -42,20 +42,13 @@ def _make_array_from_callback(shape, sharding, data_callback, dtype=None, **_):
         indices = list(dict.fromkeys(_bounds(index, shape) for index in layout.devices_indices_map(shape).values()))
         first = of_block(_slices(indices[0])) if indices else None
         if _sharded.is_ours(first):
-            blocks = {at: _host(of_block(_slices(at)), dtype) for at in indices}
+            blocks = {at: _values.host(of_block(_slices(at)), dtype) for at in indices}
             of_block = lambda index: blocks[_bounds(index, shape)]  # noqa: E731
-    return _sharded.wrapped(_core.make_array_from_callback(shape, layout, lambda index: _host(of_block(index), dtype)), None, spec=_layouts.written_spec(sharding))
+    return _sharded.wrapped(_core.make_array_from_callback(shape, layout, lambda index: _values.host(of_block(index), dtype)), None, spec=_layouts.written_spec(sharding))
 
 
 def _slices(bounds):
     return tuple(slice(begin, end) for begin, end in bounds)
-
-
-def _host(block, dtype=None):
-    if _sharded.is_ours(block):
-        block = np.asarray(_values.array_of(block)._host())
-    block = np.asarray(block)
-    return block.astype(jax.dtypes.canonicalize_dtype(dtype or block.dtype), copy=False)
 
 
 _of_one_process = jax.make_array_from_process_local_data
@@ -64,7 +57,7 @@ _of_one_process = jax.make_array_from_process_local_data
 def _make_array_from_process_local_data(sharding, local_data, global_shape=None):
     if _layouts.is_one_process["yes"]:  # one process: its data are all of the array
         return _of_one_process(sharding, local_data, global_shape)
-    return _sharded.wrapped(_core.make_array_from_process_local_data(_layouts.sharding_of(sharding), _host(local_data), global_shape), None, spec=_layouts.written_spec(sharding))
+    return _sharded.wrapped(_core.make_array_from_process_local_data(_layouts.sharding_of(sharding), _values.host(local_data), global_shape), None, spec=_layouts.written_spec(sharding))
 
 
 def _make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None):
@@ -73,7 +66,7 @@ def _make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None
     by_index, plain = {}, _layouts.without_unreduced(sharding)
     for array, (_, index) in zip(arrays, plain.addressable_devices_indices_map(tuple(shape)).items()):
         at = _bounds(index, shape)
-        by_index[at] = _host(by_index[at]) + _host(array) if plain is not sharding and at in by_index else array
+        by_index[at] = _values.host(by_index[at]) + _values.host(array) if plain is not sharding and at in by_index else array
     made = _make_array_from_callback(shape, plain, lambda index: by_index[_bounds(index, shape)])
     return made if plain is sharding else jax.device_put(made, sharding)
 
