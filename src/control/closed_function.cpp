@@ -113,6 +113,14 @@ Closed close(const std::vector<std::vector<Array>>& results, const std::vector<A
     return node->serial <= before || node->is_evaluated() || is_parameter(*node);
   });
   for (const auto& leaf : all.leaves) outside[leaf.node().get()] = true;
+  const auto lies_in = [](RegionPtr inner, const RegionPtr& outer) {
+    while (inner && inner != outer) inner = inner->parent;
+    return inner == outer;
+  };
+  RegionPtr own_region;  // of the loop or branch; mapped functions that its body calls have others
+  for (const auto& list : {roots, parameters})
+    for (const auto& x : list)
+      if (lies_in(x.node()->region, own_region)) own_region = x.node()->region;
   for (const auto& node : all.nodes) {
     bool reads_parameter = false, only_outside = true;
     for (const auto& x : node->inputs) {
@@ -123,7 +131,7 @@ Closed close(const std::vector<std::vector<Array>>& results, const std::vector<A
     // An entry into a mapped function is no work, and the operands of one op must be in the same region.
     const bool is_entrance = node->op->region != nullptr && !node->inputs.empty() && only_outside;
     const bool is_hoisted = invariants == Invariants::outside && !reads_parameter && !is_cheap(*node);
-    outside[node.get()] = is_entrance || is_hoisted;
+    outside[node.get()] = (is_entrance || is_hoisted) && lies_in(own_region, node->region);
   }
   const Graph inside = cut(roots, [&](const NodePtr& node) { return outside.at(node.get()); });
   Closed closed;

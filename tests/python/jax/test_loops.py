@@ -123,6 +123,32 @@ class Loops(unittest.TestCase):
         for found in (first, second):
             np.testing.assert_allclose(found, gradient(jnp.asarray(host)), rtol=1e-5, atol=1e-6)
 
+    def test_a_body_calls_mapped_functions_that_read_what_does_not_change(self):
+        """More steps than are written out: entries of m into the two calls are the body's own."""
+        mesh = jax.sharding.Mesh(np.array(jax.devices()), ("i",))
+        rows = jax.sharding.PartitionSpec("i")
+        n = ts.process_count()
+        pull = jax.shard_map(lambda x, m: lax.fori_loop(0, 2, lambda _, a: 0.5 * a + m * lax.psum(jnp.sum(x), "i"), x), mesh=mesh, in_specs=(rows, rows), out_specs=rows)
+
+        def steps(x, m):
+            def step(v, _):
+                v = v + 0.01 * pull(v, m)
+                return v + 0.01 * pull(2 * v, m), None
+            return lax.scan(step, x, None, 10)[0]
+
+        def plain(x, m):
+            for _ in range(10):
+                for factor in (1, 2):
+                    a, total = factor * x, np.sum(factor * x)
+                    for _ in range(2):
+                        a = 0.5 * a + m * total
+                    x = x + 0.01 * a
+            return x
+
+        x, m = np.linspace(0, 1, 3 * n), np.linspace(0.1, 0.2, 3 * n)
+        placed = [tj.device_put(v.astype("f"), jax.sharding.NamedSharding(mesh, rows)) for v in (x, m)]
+        np.testing.assert_allclose(ts.device_get(tj.jit(steps)(*placed)), plain(x, m), rtol=1e-4)
+
     def test_without_room_the_loop_stays_as_it_is(self):
         with mock.patch.object(_loops, "most_bytes", 0):
             for count, split in splits_of(jax.grad(simple, (0, 1)), w, u):
