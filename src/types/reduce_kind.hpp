@@ -10,8 +10,8 @@ namespace tessera {
 enum class ReduceKind { sum, prod, max, min, any, all, bit_and, bit_or, bit_xor, count_nonzero, logsumexp };
 inline constexpr int reduce_kind_count = 11;
 
-// The part of a line's tree (kernels/reduce/tree.hpp) that a block of the line gives: `rows` rows of nodes, or,
-// for 0, the root of a block that is the whole line.
+// The part of a line's tree (kernels/reduce/tree.hpp) that a block of the line gives: `rows` rows of nodes,
+// or, for 0, the root of a block that is the whole line.
 struct TreePart {
   std::int64_t end_of_leaves = 0, rows = 0;
 };

@@ -10,23 +10,27 @@ namespace tessera::comm {
 // Whether this host has more ranks than cores: a waiting rank then yields its core at once.
 inline bool shares_cores = false;
 
-// Calls wait(), or, if this MPI keeps its core, polls with test(&done) until that fails or is done. A rank
-// with a core of its own polls for a while before it yields.
-template <bool keeps_its_core, class Wait, class Test> int wait_by(Wait wait, Test test) {
-  if constexpr (keeps_its_core) {
-    constexpr int quick = 10'000, success = 0;  // MPI_SUCCESS of every MPI
-    for (int turn = shares_cores ? quick : 0;;) {
-      int done = 0;
-      const int code = test(&done);
-      if (code != success || done != 0) return code;
-      if (turn < quick)
-        ++turn;
-      else
-        sched_yield();
-    }
-  } else {  // the bridge has no name for what `test` calls
-    return wait();
+// Polls with test(&done) until that fails or is done. A rank with a core of its own polls for a while before
+// it yields.
+template <class Test> int poll(Test test) {
+  constexpr int quick = 10'000, success = 0;  // MPI_SUCCESS of every MPI
+  for (int turn = shares_cores ? quick : 0;;) {
+    int done = 0;
+    const int code = test(&done);
+    if (code != success || done != 0) return code;
+    if (turn < quick)
+      ++turn;
+    else
+      sched_yield();
   }
+}
+
+// Calls wait(), or polls if this MPI keeps its core. The bridge has no name for what `test` calls.
+template <bool keeps_its_core, class Wait, class Test> int wait_by(Wait wait, Test test) {
+  if constexpr (keeps_its_core)
+    return poll(test);
+  else
+    return wait();
 }
 
 }  // namespace tessera::comm

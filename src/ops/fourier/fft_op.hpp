@@ -40,8 +40,8 @@ std::vector<Array> fft_cotangent(const VjpArgs&);
 Array record_fft(const Array& x, FftParams);
 // x with these extents: cropped, or padded with zeros, at the end.
 Array record_fft_resize(const Array& x, Shape extents);
-// x (r, c), complex, times exp(-+ 2 pi i rows[r] columns[c] / points); the places are int64, and their products
-// are below `points`.
+// x (r, c), complex, times exp(-+ 2 pi i rows[r] columns[c] / points); the places are int64, and their
+// products are below `points`.
 Array record_fft_turn(const Array& x, const Array& rows, const Array& columns, std::int64_t points,
                       kernels::FftSign);
 
