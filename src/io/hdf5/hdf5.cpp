@@ -126,8 +126,8 @@ std::optional<std::string> raw_file_of(hid_t dataset) {
          ", which is looked for in the working directory: start there, or copy the file with h5repack there";
 }
 
-// A selection of a dataspace of these extents. A space in memory has the dims of that in the file: the library
-// goes through elements one by one where they differ.
+// A selection of a dataspace of these extents. A space in memory has the dims of that in the file: the
+// library goes through elements one by one where they differ.
 Handle selected(Handle space, const std::vector<hsize_t>& start, const std::vector<hsize_t>& step,
                 const std::vector<hsize_t>& count) {
   if (!count.empty())

@@ -1,8 +1,8 @@
 // Chains that end in a tree over positions: the chain runs on blocks that fit the cache and are nodes of the
 // tree, which are joined.
 //
-//   shape (outer, line, inner)       line:  |  64k   |  64k   |  64k   | rest |   each gives its maximal nodes
-//                                            chain -> tree_nodes ...             joined by tree_root
+//   shape (outer, line, inner)     line:  |  64k   |  64k   |  64k   | rest |   each gives its maximal nodes
+//                                          chain -> tree_nodes ...             joined by tree_root
 #include <algorithm>
 #include <cstring>
 #include <memory>
