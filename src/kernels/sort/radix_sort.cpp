@@ -177,7 +177,9 @@ template <class K, class P> void sort_from_lowest(Piece<K, P> x, int top, bool t
 // for each digit. 8-bit digits: 256 write streams still fit the TLB.
 template <class K, class P> void sort_from_highest(const Piece<K, P>& x, int top, bool to_spare) {
   if (x.n <= few_elements) return sort_few(x, to_spare);
-  if (sort_by_places(x, to_spare)) return;
+  // A piece of a longer sort has a digit less: of 32 bits, a large one has them sorted sooner.
+  const bool is_whole = top == static_cast<int>(sizeof(K)) - 1, is_small = x.n <= 1024;
+  if ((is_whole || is_small || sizeof(K) > 4) && sort_by_places(x, to_spare)) return;
   if (top < lowest_digits && x.n * x.item <= cached_bytes) return sort_from_lowest(x, top, to_spare);
   DigitCounts place = count_digits(x.keys, x.n, top);
   if (place[(x.keys[0] >> (8 * top)) & 0xFF] == x.n) {
