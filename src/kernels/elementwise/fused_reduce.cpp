@@ -47,16 +47,9 @@ class FusedReduce {
 
  private:
   void reduce_all_places() {
-    std::vector<Extents> places{Extents(shape_.size(), 0)};
-    for (Extents at = places[0]; advance(at, false);) places.push_back(at);
-    const auto count = static_cast<std::int64_t>(places.size());
-    const auto reduce_places = [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t p = begin; p < end; ++p) reduce_place(places[p]);
-    };
-    if (count < 4 * threads())  // each block on all threads
-      reduce_places(0, count);
-    else
-      share(count, 1, reduce_places);
+    for_blocks(
+        shape_, [&](Extents& at) { return advance(at, false); },
+        [&](const Extents& at) { reduce_place(at); });
   }
 
   static std::int64_t product(const Extents& extents) {
@@ -110,13 +103,7 @@ class FusedReduce {
 
   // Advances to the next block among those that differ in the kept (or in the reduced) dims.
   bool advance(Extents& at, bool reduced) const {
-    for (std::size_t d = at.size(); d-- > 0;) {
-      if (reduced_[d] != reduced) continue;
-      at[d] += block_[d];
-      if (at[d] < shape_[d]) return true;
-      at[d] = 0;
-    }
-    return false;
+    return advance_block(at, shape_, block_, [&](std::size_t d) { return reduced_[d] != reduced; });
   }
 
   Extents block_at(const Extents& at) const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/elementwise/fused.hpp"
+#include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
 
@@ -17,6 +18,33 @@ inline std::vector<std::int64_t> dense_strides(const Shape& shape) {
   std::vector<std::int64_t> strides(shape.size(), 1);
   for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
   return strides;
+}
+
+// To the next block of a shape, in the dims that are not fixed; false behind the last.
+template <class IsFixed> bool advance_block(std::vector<std::int64_t>& at, const Shape& shape,
+                                            std::span<const std::int64_t> block, IsFixed&& is_fixed) {
+  for (std::size_t d = at.size(); d-- > 0;) {
+    if (is_fixed(d)) continue;
+    at[d] += block[d];
+    if (at[d] < shape[d]) return true;
+    at[d] = 0;
+  }
+  return false;
+}
+
+// Calls work(at) for the first block and all that advance(at) finds. Few blocks use all threads each, many
+// are shared among them.
+template <class Advance, class Work> void for_blocks(const Shape& shape, Advance&& advance, Work&& work) {
+  std::vector<std::vector<std::int64_t>> blocks{std::vector<std::int64_t>(shape.size(), 0)};
+  for (auto at = blocks[0]; advance(at);) blocks.push_back(at);
+  const auto count = static_cast<std::int64_t>(blocks.size());
+  const auto work_on = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) work(blocks[static_cast<std::size_t>(b)]);
+  };
+  if (count < 4 * threads())
+    work_on(0, count);
+  else
+    share(count, 1, work_on);
 }
 
 // Runs the program on the block of these extents at `at`; `dense`: strides of the program's shape.

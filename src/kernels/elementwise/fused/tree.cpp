@@ -34,16 +34,10 @@ class FusedTreeReduce {
   }
 
   void run() const {
-    std::vector<Extents> places{Extents(shape_.size(), 0)};
-    for (Extents at = places[0]; advance(at);) places.push_back(at);
-    const auto count = static_cast<std::int64_t>(places.size());
-    const auto reduce_places = [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t p = begin; p < end; ++p) reduce_place(places[static_cast<std::size_t>(p)]);
+    const auto advance = [&](Extents& at) {
+      return advance_block(at, shape_, block_, [&](std::size_t d) { return d == dim_; });
     };
-    if (count < 4 * threads())  // the pieces of each line on all threads
-      reduce_places(0, count);
-    else
-      share(count, 1, reduce_places);
+    for_blocks(shape_, advance, [&](const Extents& at) { reduce_place(at); });
   }
 
  private:
@@ -71,17 +65,6 @@ class FusedTreeReduce {
     block_[dim_] = std::min(rows, shape_[dim_]);
     all *= block_[dim_];
     if (block_[dim_] == shape_[dim_]) add_dims(0, dim_, std::max(elements, all));
-  }
-
-  // To the next block of lines.
-  bool advance(Extents& at) const {
-    for (std::size_t d = at.size(); d-- > 0;) {
-      if (d == dim_) continue;
-      at[d] += block_[d];
-      if (at[d] < shape_[d]) return true;
-      at[d] = 0;
-    }
-    return false;
   }
 
   std::vector<Piece> pieces() const {
