@@ -86,9 +86,7 @@ std::vector<Array> replayed(const Graph& graph, ArrayMap values) {
       changed |= inputs.back().node() != x.node() || inputs.back().output() != x.output();
     }
     if (!changed) continue;
-    const OnBehalfOf users_call(node->called());
-    const AsRecorded same_bits(*node);
-    const auto outputs = record_all(*node->op, node->params, std::move(inputs));
+    const auto outputs = record_again(*node, node->params, std::move(inputs));
     for (std::size_t i = 0; i < outputs.size(); ++i) values[{node.get(), static_cast<int>(i)}] = outputs[i];
   }
   std::vector<Array> results;

@@ -123,6 +123,12 @@ bool is_reproducible() {
   return said == nobody ? settings().reproducible : said == on;
 }
 
+std::vector<Array> record_again(const Node& node, ParamsPtr params, std::vector<Array> inputs) {
+  const OnBehalfOf users_call(node.called());
+  const ReproducibleScope as_recorded(node.same_bits);
+  return record_itself(*node.op, std::move(params), std::move(inputs));
+}
+
 void check_same_bits(const OpDef& op, const Params& params, const std::vector<Array>& inputs,
                      const Outputs& outputs) {
   if (std::none_of(outputs.begin(), outputs.end(), [](const Output& o) { return is_inexact(o.type.dtype); }))

@@ -9,7 +9,6 @@
 
 #include "base/call.hpp"
 #include "base/thresholds.hpp"
-#include "graph/same_bits.hpp"
 #include "ops/build.hpp"
 #include "ops/contract/dot_general.hpp"
 #include "ops/index/remap_op.hpp"
@@ -48,12 +47,6 @@ ParamsPtr params_for_part(const Node& node, int dim, std::int64_t extent) {
   const auto other =
       params_with_shape(*node.op, *node.params, resized(node.outputs[0].type.shape, dim, extent));
   return other ? other : node.params;
-}
-
-std::vector<Array> record_again(const Node& node, ParamsPtr params, std::vector<Array> inputs) {
-  const OnBehalfOf call(node.called());
-  const AsRecorded bits(node);
-  return record_all(*node.op, std::move(params), std::move(inputs));
 }
 
 Array combined(ReduceKind kind, const Array& a, const Array& b) {

@@ -5,13 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "graph/same_bits.hpp"
 #include "stream/roles.hpp"
 
 namespace tessera::stream {
 
 using ValueId = std::pair<const Node*, int>;
-// An op recorded as its user called it, with the same promise of bits.
-std::vector<Array> record_again(const Node&, ParamsPtr, std::vector<Array> inputs);
 // The params for results with another extent along a dim (-1: none); unchanged if they hold no shape.
 ParamsPtr params_for_part(const Node&, int dim, std::int64_t extent);
 // a and b combined as parts of a reduction are.

@@ -44,9 +44,7 @@ void record_again(const std::vector<NodePtr>& nodes, const std::unordered_set<co
       if (const auto known = values.find({x.node().get(), x.output()}); known != values.end())
         x = known->second, is_new = true;
     if (!is_new) continue;
-    const OnBehalfOf users_call(node->called());
-    const AsRecorded same_bits(*node);
-    const auto outputs = record_all(*node->op, node->params, std::move(inputs));
+    const auto outputs = record_again(*node, node->params, std::move(inputs));
     for (std::size_t o = 0; o < outputs.size(); ++o) values[{node.get(), static_cast<int>(o)}] = outputs[o];
   }
 }

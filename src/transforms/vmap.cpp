@@ -90,7 +90,7 @@ Batched replay_node(const Node& node, const std::vector<Array>& in, const std::v
   const AsRecorded same_bits(node);
   const bool batched = std::any_of(dims.begin(), dims.end(), [](int d) { return d != not_batched; });
   if (!batched) {
-    auto out = record_all(*node.op, node.params, in);
+    auto out = record_again(node, node.params, in);
     std::vector<int> none(out.size(), not_batched);
     return {std::move(out), std::move(none)};
   }

@@ -7,6 +7,7 @@
 #include "base/settings.hpp"
 #include "graph/op.hpp"
 #include "reproducible/bits.hpp"
+#include "support/compare.hpp"
 
 namespace tessera::test {
 namespace {
@@ -82,6 +83,32 @@ TEST(ReproducibleScope, keeps_plans_apart) {
   const ReproducibleScope without(false);
   EXPECT_EQ(bits_of(sum(x * 3)), outside);
   EXPECT_EQ(inside.size(), outside.size());
+}
+
+// A loop records its body again, with its captures as operands. The scope gives max another form.
+TEST(ReproducibleScope, holds_in_loops_and_branches_of_an_extremum) {
+  const Array shift = random_array({1000}, float32, 2);
+  const auto halve = [&](const Array& x) { return (x / max(x - shift) + sum(x) * 0.001) * 0.5; };
+  const auto halve_outside = [&](const Array& x) {
+    const ReproducibleScope without(false);
+    return halve(x);
+  };
+  const auto steps = [](const auto& step, const Array& given) {
+    const auto f = jit([&](const Array& x) {
+      return fori_loop(
+          0, 9, [&](const Array&, const Array& y) { return cond(max(y) > 0.5, step, step, y); }, x);
+    });
+    return f(given);
+  };
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  const ReproducibleScope scope;
+  const Array expected = steps(halve, operand());
+  const Array split = steps(halve, device_put(operand(), NamedSharding(mesh, P("x"))));
+  EXPECT_SAME_BITS(bits_of(split), bits_of(expected), "split");
+  const auto gradient = grad([&](const Array& x) { return sum(steps(halve, x)); });
+  EXPECT_SAME_BITS(bits_of(gradient(device_put(operand(), NamedSharding(mesh, P("x"))))),
+                   bits_of(gradient(operand())), "gradient");
+  expect_close(steps(halve_outside, operand()), expected, "without the scope");
 }
 
 TEST(ReproducibleScope, refuses_a_matrix_that_ranks_hold_together) {
