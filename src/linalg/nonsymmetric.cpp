@@ -1,6 +1,9 @@
 // Nonsymmetric matrices, and functions based on svd and cholesky.
+#include <tessera/grad.hpp>
+
 #include <algorithm>
 
+#include "control/control_flow.hpp"
 #include "linalg/operands.hpp"
 #include "ops/spectral/spectral.hpp"
 
@@ -66,29 +69,30 @@ PivotedQR qr_pivoted(const Operand& a) {
   return {q, r, columns};
 }
 
-// m_k = (1 + (m + m^-1) / 2) / 2 converges to 1, x_k = x (1 + m^-1) / 2 to the root. Scaled by the
-// determinant in the first steps; converges quadratically at the end.
+// m_k = (1 + (m + m^-1) / 2) / 2 converges to 1, x_k = x (1 + m^-1) / 2 to the root. Each step is scaled so
+// that m and its inverse have equal norms. The last one begins within sqrt(precision) of 1: it squares the
+// distance.
 Array sqrtm(const Operand& a) {
   const Call call("sqrtm", a.where);
-  constexpr int scaled_steps = 8, steps = 14;
+  constexpr int most_steps = 20;
   const Array given = matrices(a, true);
   const auto n = columns_of(given);
   if (n == 0) return given;
   const Array one = eye(n, given.dtype());
-  Array m = given, x = given;
-  for (int k = 0; k < steps; ++k) {
-    if (k < scaled_steps) {  // |det|^(-1 / 2n) of x, whose square is a times m
-      const auto logarithm = slogdet(m).logabsdet;
-      const Array mu = exp(logarithm * (-0.5 / static_cast<double>(n)));
-      const Array factor = astype(expand_dims(expand_dims(mu, -1), -1), given.dtype());
-      m = m * factor * factor;
-      x = x * factor;
-    }
-    const Array inverse = inv(m);
-    x = matmul(x, one + inverse) * 0.5;
-    m = (one + (m + inverse) * 0.5) * 0.5;
-  }
-  return x;
+  const double near = real_dtype(given.dtype()) == float32 ? 3e-4 : 1e-8;
+  const auto norm = [](const Array& x) { return sqrt(sum(square(abs(x)), {-2, -1}, true)); };
+  const auto step = [&](const std::vector<Array>& carried, const std::vector<Array>&) {
+    const Array &m = carried[0], &x = carried[1], &is_done = carried[2];
+    const auto improve = [&] {
+      const Array inverse = inv(m);
+      const Array mu = astype(stop_gradient(sqrt(norm(inverse) / norm(m))), given.dtype());
+      const Array scaled = m * mu, inverted = inverse / mu;
+      return std::vector{(one + (scaled + inverted) * 0.5) * 0.5, matmul(x, one + inverted) * sqrt(mu) * 0.5,
+                         max(abs(m - one)) < near};
+    };
+    return record_branch(logical_not(is_done), improve, [&] { return carried; });
+  };
+  return record_counted_loop({"sqrtm"}, step, {given, given, zeros({}, bool_)}, {}, most_steps)[1];
 }
 
 }  // namespace tessera::linalg
