@@ -8,6 +8,7 @@
 
 #include "control/counted_loop.hpp"
 #include "ops/build.hpp"
+#include "ops/collective/axis_env.hpp"
 #include "ops/effect/effect.hpp"
 #include "types/extents.hpp"
 
@@ -138,9 +139,11 @@ bool any_unknown(const std::vector<Array>& leaves) {
 }
 
 bool is_compiled_loop(std::int64_t steps, const std::vector<Array>& leaves) {
-  if (steps <= longest_unrolled_loop) return false;
   for (const auto& x : leaves)
     if (!x.node()) return false;  // an error for the body to report
+  // The ranks' blocks may have different numbers of steps: one op stands for all of them.
+  if (const auto region = current_region(); region && region->uneven) return true;
+  if (steps <= longest_unrolled_loop) return false;
   return inside_trace({}) ||
          std::any_of(leaves.begin(), leaves.end(), [](const Array& x) { return x.node()->has_placeholder; });
 }

@@ -381,7 +381,9 @@ class Drafting {
 std::vector<Array> record_counted_loop(const LoopCall& call, const StepFunction& step,
                                        std::vector<Array> init, std::vector<Array> stacks,
                                        std::int64_t length, bool reverse) {
+  const auto collectives = ShapeLog::size();
   const Draft loop = Drafting(call, step, length).run(std::move(init), std::move(stacks));
+  ShapeLog::note_loop(collectives, length);
   if (loop.carried.results.empty()) return {};
   std::vector<Array> inputs = loop.carried.init;
   inputs.insert(inputs.end(), loop.stacks.begin(), loop.stacks.end());

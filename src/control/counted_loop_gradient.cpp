@@ -193,10 +193,10 @@ class LoopGradient {
       if (is_capture(summed_[s]))
         out.push_back(term.node() ? carried[s] + term : carried[s]);
       else
-        out.push_back(term.node() ? term : zeros_like(carried[s]));
+        out.push_back(term.node() ? term : detail::zeros_for(carried[s]));
     }
     for (const auto i : stacks_)
-      out.push_back(pulled[i].node() ? pulled[i] : zeros_like(p_.body->parameters()[i]));
+      out.push_back(pulled[i].node() ? pulled[i] : detail::zeros_for(p_.body->parameters()[i]));
     return out;
   }
 
@@ -252,7 +252,7 @@ std::vector<Array> jvp_of_counted_loop(const JvpArgs& args) {
     const auto pushed = detail::Tape(watched, results, {}, args.call).push_forward(tangents);
     std::vector<Array> out(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(n));
     for (std::size_t i = 0; i < n; ++i)
-      if (varied[i]) out.push_back(pushed[i].node() ? pushed[i] : zeros_like(results[i]));
+      if (varied[i]) out.push_back(pushed[i].node() ? pushed[i] : detail::zeros_for(results[i]));
     out.insert(out.end(), results.begin() + static_cast<std::ptrdiff_t>(n), results.end());
     made_tangent.assign(results.size(), false);
     for (std::size_t k = n; k < results.size(); ++k)

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/hooks.hpp"
 #include "graph/same_bits.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
@@ -175,6 +176,11 @@ std::vector<Array> Tape::pull_back(const std::vector<Array>& cotangents) const {
 
 Array zeros_for(const Array& operand) {
   const auto& output = output_of(operand);
+  if (const auto& region = operand.node()->region; region && region->uneven) {
+    // The shape differs between ranks: a number, which does not, enters and becomes an array inside.
+    const Array zero = region_hooks().enter(zeros({}, output.type.dtype), region);
+    return broadcast_to(zero, output.type.shape);
+  }
   const Array zero = zeros(output.type.shape, output.type.dtype);
   return output.sharding ? device_put(zero, *output.sharding) : zero;
 }

@@ -24,7 +24,7 @@ inline Mesh line() { return make_mesh({device_count()}, {"x"}); }
 inline Array spread(Shape shape, double low = -1, double high = 1, unsigned seed = 3) {
   return values_of({{std::move(shape), low, high}}, seed)[0];
 }
-inline void expect_close(const Array& a, const Array& b, const char* what, double tolerance = 1e-12) {
+inline void expect_close(const Array& a, const Array& b, const std::string& what, double tolerance = 1e-12) {
   ASSERT_EQ(a.shape(), b.shape()) << what;
   ASSERT_EQ(a.dtype(), b.dtype()) << what;
   const auto x = to_vector<double>(a), y = to_vector<double>(b);

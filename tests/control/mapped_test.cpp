@@ -56,6 +56,59 @@ TEST(Mapped, scan_inside_shard_map) {
   expect_close(jit(grad(loss))(x), grad(loss)(x), "gradient");
 }
 
+// Blocks of different sizes have loops of different lengths, short ones too.
+TEST(Mapped, loops_over_the_rows_of_uneven_blocks) {
+  const auto mesh = line();
+  const int n = device_count();
+  const auto running = [](const Array& block) {
+    return scan([](const Array& c, const Array& row) { return std::pair(c + row, c * row); },
+                zeros({4}, float64), block)
+        .second;
+  };
+  const auto totals = [](const Array& block) {
+    return psum(
+        fori_loop(
+            0, static_cast<int>(block.shape()[0]),
+            [&](const Array& i, const Array& c) { return c + sin(take(block, i, 0)); }, zeros({4}, float64)),
+        "x");
+  };
+  const auto with_messages = [](const Array& block) {
+    return scan([](const Array& c, const Array& row) { return std::pair(sin(c) + psum(row, "x"), c); },
+                zeros({4}, float64), block)
+        .first;
+  };
+  for (const int rows : {2 * n - 1, 3 * n - 1, 11 * n - 1}) {
+    const Array x = spread({rows, 4});
+    const auto name = std::to_string(rows) + " rows";
+    const auto block = (rows + n - 1) / n;
+    const auto block_by_block = [&](const Array& v) {
+      std::vector<Array> made;
+      for (int r = 0; r < n; ++r)
+        made.push_back(running(v(slice(r * block, std::min(rows, (r + 1) * block)))));
+      return concatenate(made);
+    };
+    const auto gradient = [](const std::function<Array(const Array&)>& f) {
+      return grad([f](const Array& v) { return sum(f(v) * cos(v)); });
+    };
+    const auto stacks = shard_map(running, mesh, P("x"), P("x"));
+    expect_close(stacks(x), block_by_block(x), name);
+    expect_close(jit(stacks)(x), block_by_block(x), name + " under jit");
+    expect_close(gradient(stacks)(x), gradient(block_by_block)(x), name + ", gradient of the stack");
+    expect_close(jit(gradient(stacks))(x), gradient(block_by_block)(x), name + ", the same under jit");
+    const auto sums = shard_map(totals, mesh, P("x"), P());
+    expect_close(sums(x), sum(sin(x), 0), name);
+    expect_close(jit(sums)(x), sum(sin(x), 0), name + " under jit");
+    expect_close(grad([&](const Array& v) { return sum(sums(v)); })(x), cos(x), name + ", gradient");
+    if (n == 1) continue;
+    const auto messages = shard_map(with_messages, mesh, P("x"), P());
+    for (const auto& f :
+         {std::function<Array(const Array&)>(messages), std::function<Array(const Array&)>(jit(messages))})
+      expect_error<ShardingError>(
+          [&] { f(x); }, {"takes another way on some ranks", "with " + std::to_string(block) + " steps",
+                          "with " + std::to_string(block - 1) + " steps", "Pad the arguments"});
+  }
+}
+
 TEST(Mapped, scan_inside_shard_map_with_weights_that_all_ranks_share) {
   const Mesh mesh = line();
   const int n = device_count();

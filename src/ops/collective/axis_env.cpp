@@ -58,5 +58,11 @@ void ShapeLog::note(const Shape& shape) {
   for (ShapeLog* log = names().shape_log; log != nullptr; log = log->before_)
     log->shapes.push_back({call_text(), shape});
 }
+std::size_t ShapeLog::size() { return names().shape_log ? names().shape_log->shapes.size() : 0; }
+void ShapeLog::note_loop(std::size_t begin, std::int64_t steps) {
+  if (size() == begin) return;
+  for (ShapeLog* log = names().shape_log; log != nullptr; log = log->before_)
+    log->shapes.push_back({call_text() + " with " + std::to_string(steps) + " steps", Shape{}});
+}
 
 }  // namespace tessera

@@ -69,6 +69,9 @@ class ShapeLog {
   ShapeLog& operator=(const ShapeLog&) = delete;
   std::vector<LoggedShape> shapes;
   static void note(const Shape&);
+  // Notes that what was logged since `begin` is in a loop of so many steps, which must be equal, too.
+  static void note_loop(std::size_t begin, std::int64_t steps);
+  static std::size_t size();
 
  private:
   ShapeLog* before_;
