@@ -26,7 +26,7 @@ Array selu(const Operand& x) {
 
 Array relu6(const Operand& x) {
   const Call call("relu6", x.where);
-  return clip(x, 0, 6);
+  return where(x.array <= 0, 0, where(x.array >= 6, 6, x.array));  // the slope is 0 at 0 and 6
 }
 
 Array exact_gelu(const Operand& x) {
@@ -51,7 +51,7 @@ Array soft_sign(const Operand& x) {
 
 Array hard_tanh(const Operand& x) {
   const Call call("hard_tanh", x.where);
-  return clip(x, -1, 1);
+  return where(x.array < -1, -1, where(x.array > 1, 1, x.array));  // the slope is 1 at -1 and 1
 }
 
 Array hard_sigmoid(const Operand& x) {

@@ -55,6 +55,17 @@ TEST(Activations, far_from_zero_and_at_their_kinks_are_those_of_jax_nn) {
   }
 }
 
+// The slopes where a bound is met are those of jax.nn 0.10.2.
+TEST(Activations, with_bounds_have_the_slopes_of_jax_nn_at_the_bounds) {
+  const Array x = split_rows(array({-3.f, -1.f, 0.f, 1.f, 3.f, 6.f}));
+  const auto slopes = [&](Array (*f)(const Operand&)) {
+    return grad([f](const Array& at) { return sum(f(at)); })(x);
+  };
+  expect_close(slopes(nn::relu6), {0, 0, 0, 1, 1, 0}, 0);
+  expect_close(slopes(nn::hard_tanh), {0, 1, 1, 1, 0, 0}, 0);
+  expect_close(slopes(nn::hard_sigmoid), {0, 1.0 / 6, 1.0 / 6, 1.0 / 6, 0, 0}, 1e-7);
+}
+
 TEST(OneHot, has_no_one_for_a_label_out_of_range) {
   expect_close(nn::one_hot(split_rows(array({2, 0, -1, 3})), 3), {0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}, 0);
   EXPECT_EQ(nn::one_hot(array({2}), 3, int8).dtype(), int8);

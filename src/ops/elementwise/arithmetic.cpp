@@ -69,7 +69,8 @@ const ElementwiseOp atan2_op{map<"atan2">, DtypeRule::floating, "angle of the po
 const ElementwiseOp hypot_op{
     map<"hypot">, DtypeRule::floating, "sqrt(a^2 + b^2) without overflow",
     reals(0.3, 2).within(1.5, std::hypot),
-    derivative([](A g, A a, A, A y) { return g * a / y; }, [](A g, A, A b, A y) { return g * b / y; })};
+    derivative([](A g, A a, A, A y) { return g * (a / where(y == 0, ones_like(y), y)); },
+               [](A g, A, A b, A y) { return g * (b / where(y == 0, ones_like(y), y)); })};
 const ElementwiseOp logaddexp_op{map<"logaddexp">, DtypeRule::floating,
                                  "log(exp(a) + exp(b)) without overflow", reals(),
                                  derivative([](A g, A a, A, A y) { return g * exp(a - y); },

@@ -15,11 +15,22 @@ const ElementwiseOp where_op{map<"where">, DtypeRule::choice, "a where the condi
                                  NoDerivative{}, [](A g, A c, A, A, A) { return where(c, g, zeros_like(g)); },
                                  [](A g, A c, A, A, A) { return where(c, zeros_like(g), g); })};
 
+// As of maximum and minimum: at a tie each operand gets half of the cotangent.
+Array halved_at(A g, A a, A b) { return where(a == b, g * 0.5, g); }
 const ElementwiseOp clip_op{
     map<"clip">, DtypeRule::any, "min(max(x, lo), hi)", reals({-2, 2}, {-1.5, -0.5}, {0.5, 1.5}),
-    derivative([](A g, A x, A lo, A hi, A) { return where((x >= lo) & (x <= hi), g, zeros_like(g)); },
-               [](A g, A x, A lo, A hi, A) { return where((x < lo) & (lo < hi), g, zeros_like(g)); },
-               [](A g, A x, A, A hi, A) { return where(x > hi, g, zeros_like(g)); })};
+    derivative(
+        [](A g, A x, A lo, A hi, A) {
+          return where((x >= lo) & (x <= hi) & (lo <= hi), halved_at(halved_at(g, x, lo), x, hi),
+                       zeros_like(g));
+        },
+        [](A g, A x, A lo, A hi, A) {
+          return where((x <= lo) & (lo <= hi), halved_at(halved_at(g, x, lo), lo, hi), zeros_like(g));
+        },
+        [](A g, A x, A lo, A hi, A) {
+          const Array raised = maximum(x, lo);
+          return where(raised >= hi, halved_at(g, raised, hi), zeros_like(g));
+        })};
 
 // real(z) = (z + conj z)/2: the cotangent of z is g; that of imag is -i g (complex linear transposes without
 // conjugation, as in JAX).

@@ -31,7 +31,8 @@ hard_swish = hard_silu
 
 def celu(x, alpha=1.0):
     """x if positive, else alpha (exp(x / alpha) - 1), elementwise."""
-    return _core.where(_core.greater(x, 0), x, _core.multiply(alpha, _core.expm1(_core.divide(_core.minimum(x, 0.0), alpha))))
+    is_positive = _core.greater(x, 0)
+    return _core.where(is_positive, x, _core.multiply(alpha, _core.expm1(_core.divide(_core.where(is_positive, 0.0, x), alpha))))
 
 
 def gelu(x, approximate=True):

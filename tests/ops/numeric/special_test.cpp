@@ -64,6 +64,22 @@ TEST(Parts, fmax_and_fmin_prefer_numbers) {
   EXPECT_EQ(to_vector<C>(fmin(z, w)), (std::vector<C>{C(3, 4), C(1, 2), C(1, 2)}));
 }
 
+// jnp.clip is minimum(maximum(x, lo), hi): at a tie each operand has half. A cotangent without end stays out
+// where nothing passes.
+TEST(Parts, clip_shares_a_tie_with_its_bounds) {
+  const Array x = array<double>({-2, -1, 0, 1, 2, 1, NAN}), lo = array<double>({-1, -1, -1, -1, -1, 1, -1}),
+              hi = array<double>({1, 1, 1, 1, 1, 1, 1});
+  const auto [by_x, by_lo, by_hi] = grad<0, 1, 2>(
+      [](const Array& x, const Array& lo, const Array& hi) { return sum(clip(x, lo, hi)); })(x, lo, hi);
+  EXPECT_EQ(to_vector<double>(by_x), (std::vector<double>{0, 0.5, 1, 0.5, 0, 0.25, 0}));
+  EXPECT_EQ(to_vector<double>(by_lo), (std::vector<double>{1, 0.5, 0, 0, 0, 0.25, 0}));
+  EXPECT_EQ(to_vector<double>(by_hi), (std::vector<double>{0, 0, 0, 0.5, 1, 0.5, 0}));
+  const Array steep = grad([](const Array& x) { return sum(1 / clip(x, 0.0, 1.0) / 0.0); })(x);
+  EXPECT_EQ(to_vector<double>(steep)[0], 0);
+  const Array at_zero = grad([](const Array& x) { return sum(hypot(x, 0 * x)); })(array<double>({0, 3, -3}));
+  EXPECT_EQ(to_vector<double>(at_zero), (std::vector<double>{0, 1, -1}));
+}
+
 // NumPy's rule: the dtype is kept, the sign is a's, the result is exact; 0 if b is 0.
 template <class T>
 void expect_fmod(const std::vector<T>& a, const std::vector<T>& b, const std::vector<T>& rest) {
