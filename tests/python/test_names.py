@@ -123,6 +123,11 @@ class Names(unittest.TestCase):
         v = ts.asarray([0.3, 0.6])
         for f, slope in ((lambda x: ts.sum(ts.special.ndtr(x)), np.exp(-np.array([0.3, 0.6]) ** 2 / 2) / math.sqrt(2 * math.pi)),
                          (lambda x: ts.sum(ts.special.xlogy(x, x)), np.log([0.3, 0.6]) + 1),
+                         (lambda x: ts.sum(ts.special.xlogy(x - v, 3.0)), [np.log(3.0)] * 2),
+                         (lambda x: ts.sum(ts.special.xlog1py(x - v, 3.0)), [np.log(4.0)] * 2),
+                         (lambda x: ts.sum(ts.special.log_ndtr(x - v)), [np.sqrt(2 / np.pi)] * 2),
+                         (lambda x: ts.sum(ts.special.poch(2.0, x - v)), [0.42278433509846714] * 2),
+                         (lambda x: ts.sum(ts.nn.log1mexp((x - v) * 1e-3 + 1e-30)), [1e27] * 2),
                          (lambda x: ts.sum(ts.stats.norm.logpdf(x, 1.0, 2.0)), (1 - np.array([0.3, 0.6])) / 4),
                          (lambda x: ts.lax.custom_root(lambda y: y * y - ts.sum(x), 1.0, lambda f, y: ts.sqrt(ts.sum(x)), lambda g, y: y / g(1.0)), 0.5 / math.sqrt(0.9) * np.ones(2))):
             np.testing.assert_allclose(ts.device_get(ts.grad(f)(v)), slope, rtol=1e-4)

@@ -146,6 +146,13 @@ template <class W> double hurwitz_zeta(double s, double q) {
     if (q == std::floor(q)) return infinity;
     if (s != std::floor(s)) return nan_of<double>;  // a power of a negative number
   }
+  if (std::isinf(q)) return 0;
+  constexpr double most_terms_below_zero = -1e4;
+  if (q < most_terms_below_zero) {  // the terms of negative numbers are the beginning of another such sum
+    const double above = q - std::floor(q), sign = std::fmod(s, 2) == 0 ? 1 : -1;
+    return hurwitz_zeta<W>(s, above) + sign * hurwitz_zeta<W>(s, 1 - above) -
+           sign * hurwitz_zeta<W>(s, 1 - q);
+  }
   constexpr Wide over[] = {12,
                            -720,
                            30240,

@@ -35,13 +35,15 @@ const ElementwiseOp floor_divide_op{map<"floor_divide">, DtypeRule::ordered,
 const ElementwiseOp power_op{
     map<"power">, DtypeRule::numeric, "a to the power b",
     reals(0.4, 2).complexes(0.4, 1.5).within(1.1, std::pow),
-    derivative([](A g, A a, A b, A) { return g * b * power(a, where(b == 0, ones_like(b), b - 1)); },
-               [](A g, A a, A, A y) { return g * y * log(where(a == 0, ones_like(a), a)); })};
+    derivative(
+        [](A g, A a, A b, A) {
+          return where(b == 0, zeros_like(g), g * b * power(a, where(b == 0, ones_like(b), b - 1)));
+        },
+        [](A g, A a, A, A y) { return g * y * log(where(a == 0, ones_like(a), a)); })};
 
-// The fraction of the cotangent that an operand gets: half for each at a tie.
+// The fraction of the cotangent that an operand gets: half for each at a tie, none of a NaN.
 Array share_of(A a, A b, A result) {
-  const Dtype d = result.dtype();
-  return astype(a == result, d) / (astype(a == result, d) + astype(b == result, d));
+  return where(a == result, where(b == result, 0.5, ones_like(result)), zeros_like(result));
 }
 Derivative chosen() {
   return derivative([](A g, A a, A b, A y) { return g * share_of(a, b, y); },
@@ -71,13 +73,15 @@ const ElementwiseOp hypot_op{
     reals(0.3, 2).within(1.5, std::hypot),
     derivative([](A g, A a, A, A y) { return g * (a / where(y == 0, ones_like(y), y)); },
                [](A g, A, A b, A y) { return g * (b / where(y == 0, ones_like(y), y)); })};
+// exp(a) in exp(y), also where both are infinite.
+Array share_of_sum(A a, A b, A y) { return where(a == y, share_of(a, b, y), exp(a - y)); }
 const ElementwiseOp logaddexp_op{map<"logaddexp">, DtypeRule::floating,
                                  "log(exp(a) + exp(b)) without overflow", reals(),
-                                 derivative([](A g, A a, A, A y) { return g * exp(a - y); },
-                                            [](A g, A, A b, A y) { return g * exp(b - y); })};
+                                 derivative([](A g, A a, A b, A y) { return g * share_of_sum(a, b, y); },
+                                            [](A g, A a, A b, A y) { return g * share_of_sum(b, a, y); })};
 const ElementwiseOp copysign_op{
     map<"copysign">, DtypeRule::floating, "|a| with the sign of b", reals(),
-    derivative([](A g, A a, A b, A) { return g * copysign(ones_like(a), a) * copysign(ones_like(a), b); },
+    derivative([](A g, A a, A b, A) { return where(a < 0, -g, g) * copysign(ones_like(a), b); },
                [](A g, A, A, A) { return zeros_like(g); })};
 const ElementwiseOp nextafter_op{
     map<"nextafter">, DtypeRule::floating, "the number next to a on the way to b", reals(),

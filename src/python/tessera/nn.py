@@ -92,7 +92,9 @@ def logmeanexp(x, axis=None, *, where=None, keepdims=False):
 
 def log1mexp(x):
     """log(1 - exp(-x)), without loss of digits for small and large x."""
-    return _core.where(_core.less(x, 0.6931472), _core.log(_core.negative(_core.expm1(_core.negative(x)))), _core.log1p(_core.negative(_core.exp(_core.negative(x)))))
+    is_small = _core.less(x, 0.6931472)
+    small, large = _core.where(is_small, x, 1.0), _core.where(is_small, 1.0, x)  # the other one has the slope 0 times infinity
+    return _core.where(is_small, _core.log(_core.negative(_core.expm1(_core.negative(small)))), _core.log1p(_core.negative(_core.exp(_core.negative(large)))))
 
 
 def squareplus(x, b=4.0):

@@ -24,18 +24,22 @@ def logit(p):
     return _core.subtract(_core.log(p), _core.log1p(_core.negative(p)))
 
 
+def _finite_beside_zero(x, y, lowest, instead):
+    """y, and `instead` where x is 0 and y is at most `lowest` or infinite. Elsewhere the slope by x stays the logarithm."""
+    outside = _core.bitwise_or(_core.less_equal(y, lowest), _core.equal(y, math.inf))
+    return _core.where(_core.bitwise_and(_core.equal(x, 0.0), outside), instead, y)
+
+
 def xlogy(x, y):
     """x log(y), and 0 where x is 0."""
     x, y = _floating(x, y)
-    is_zero = _core.equal(x, 0.0)
-    return _core.where(is_zero, _core.where(_core.isnan(y), y, 0.0), _core.multiply(x, _core.log(_core.where(is_zero, 1.0, y))))
+    return _core.multiply(x, _core.log(_finite_beside_zero(x, y, 0.0, 1.0)))
 
 
 def xlog1py(x, y):
     """x log(1 + y), and 0 where x is 0."""
     x, y = _floating(x, y)
-    is_zero = _core.equal(x, 0.0)
-    return _core.where(is_zero, _core.where(_core.isnan(y), y, 0.0), _core.multiply(x, _core.log1p(_core.where(is_zero, 0.0, y))))
+    return _core.multiply(x, _core.log1p(_finite_beside_zero(x, y, -1.0, 0.0)))
 
 
 def entr(x):
@@ -75,9 +79,10 @@ def log_ndtr(x):
     inverse = _core.divide(1.0, _core.square(far))
     series = _core.add(1.0, _core.multiply(inverse, _core.add(-1.0, _core.multiply(inverse, _core.add(3.0, _core.multiply(inverse, -15.0))))))
     tail = _core.subtract(_core.add(_core.multiply(_core.square(far), -0.5), _core.log(series)), _core.add(_core.log(_core.negative(far)), 0.5 * math.log(2 * math.pi)))
-    middle = _core.log(ndtr(_core.clip(x, low, 0.0)))
+    positive = _core.greater(x, 0.0)
+    middle = _core.log(ndtr(_core.maximum(_core.where(positive, 0.0, x), low)))
     above = log1p(_core.negative(ndtr(_core.negative(_core.maximum(x, 0.0)))))  # ndtr(x) itself rounds to 1
-    return _core.where(_core.isnan(x), x, _core.where(_core.greater(x, 0.0), above, _core.where(_core.greater(x, low), middle, tail)))
+    return _core.where(_core.isnan(x), x, _core.where(positive, above, _core.where(_core.greater(x, low), middle, tail)))
 
 
 # Rational approximations of the inverse: S. L. Moshier, Cephes Math Library, ndtri.c.
@@ -172,7 +177,8 @@ def poch(z, m):
     """gamma(z + m) / gamma(z)."""
     z, m = _floating(z, m)
     size = _core.exp(_core.subtract(gammaln(_core.add(z, m)), gammaln(z)))
-    return _core.where(_core.equal(m, 0.0), 1.0, _core.multiply(_core.multiply(gammasgn(_core.add(z, m)), gammasgn(z)), size))
+    result = _core.multiply(_core.multiply(gammasgn(_core.add(z, m)), gammasgn(z)), size)
+    return _core.where(_core.bitwise_and(_core.equal(m, 0.0), _core.isnan(size)), 1.0, result)
 
 
 def multigammaln(a, d):

@@ -22,6 +22,11 @@ TEST(Special, outside_of_their_domains) {
   const double of_large = value(zeta(d(170), 20.0));  // its expansion at 20 diverges
   EXPECT_NEAR(of_large / 6.683582402684207e-222, 1, 1e-13);
   EXPECT_EQ(value(zeta(d(1e300), 2.0)), 0);
+  EXPECT_EQ(value(zeta(d(INFINITY), INFINITY)), 0);  // summed for ever, as 10^15 terms below zero did nearly
+  EXPECT_NEAR(value(zeta(d(2), -20000.25)) / 19.7391588040536573, 1, 1e-14);
+  EXPECT_NEAR(value(zeta(d(3), -20000.25)) / -62.0125533593497340, 1, 1e-14);
+  EXPECT_NEAR(value(zeta(d(3), -20000.5)) / 1.24987500859328127e-9, 1, 1e-12);
+  EXPECT_NEAR(value(zeta(d(2), -1e15 - 0.5)) / (M_PI * M_PI), 1, 1e-14);
   EXPECT_TRUE(std::isnan(value(polygamma(d(1.5), 2.0))));
   EXPECT_EQ(value(i0(d(800))), INFINITY);
   EXPECT_EQ(value(grad([](const Array& x) { return i1(x); })(d(0))), 0.5);
@@ -76,8 +81,26 @@ TEST(Parts, clip_shares_a_tie_with_its_bounds) {
   EXPECT_EQ(to_vector<double>(by_hi), (std::vector<double>{0, 0, 0, 0.5, 1, 0.5, 0}));
   const Array steep = grad([](const Array& x) { return sum(1 / clip(x, 0.0, 1.0) / 0.0); })(x);
   EXPECT_EQ(to_vector<double>(steep)[0], 0);
+  EXPECT_EQ(to_vector<double>(grad([](const Array& x) { return sum(maximum(x, 0.0)); })(x)),
+            (std::vector<double>{0, 0, 0.5, 1, 1, 1, 0}));
   const Array at_zero = grad([](const Array& x) { return sum(hypot(x, 0 * x)); })(array<double>({0, 3, -3}));
   EXPECT_EQ(to_vector<double>(at_zero), (std::vector<double>{0, 1, -1}));
+}
+
+TEST(Parts, slopes_at_infinity_and_at_negative_zero) {
+  const auto slopes = [](const auto& f, const std::vector<double>& a, const std::vector<double>& b) {
+    const auto [by_a, by_b] = grad<0, 1>([&](const Array& x, const Array& y) { return sum(f(x, y)); })(
+        array<double>(a), array<double>(b));
+    return std::pair(to_vector<double>(by_a), to_vector<double>(by_b));
+  };
+  using Slopes = std::pair<std::vector<double>, std::vector<double>>;
+  EXPECT_EQ(slopes([](A x, A y) { return logaddexp(x, y); }, {INFINITY, 0, -INFINITY, 1e300},
+                   {1, INFINITY, 0, 1e300}),
+            (Slopes{{1, 0, 0, 0.5}, {0, 1, 1, 0.5}}));
+  EXPECT_EQ(slopes([](A x, A y) { return copysign(x, y); }, {-0.0, 0.0, -2}, {3, -3, 3}).first,
+            (std::vector<double>{1, -1, -1}));
+  EXPECT_EQ(slopes([](A x, A y) { return power(x, y); }, {0, INFINITY, -2}, {0, 0, 3}).first,
+            (std::vector<double>{0, 0, 12}));
 }
 
 // NumPy's rule: the dtype is kept, the sign is a's, the result is exact; 0 if b is 0.
