@@ -309,6 +309,11 @@ std::vector<Array> arrays_of(const std::vector<Value>& values) {
   for (const auto& value : values) arrays.push_back(value.array);
   return arrays;
 }
+const std::vector<Value>& exactly(const std::vector<Value>& values, std::size_t count, const char* what) {
+  if (values.size() == count) return values;
+  throw ArgumentError(std::string(what) + ", has " + std::to_string(count) + " arrays, not " +
+                      std::to_string(values.size()));
+}
 std::vector<std::vector<Array>> rows_of(const std::vector<std::vector<Value>>& rows) {
   std::vector<std::vector<Array>> arrays;
   for (const auto& row : rows) arrays.push_back(arrays_of(row));

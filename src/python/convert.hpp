@@ -84,6 +84,8 @@ py::object named_tuple(const char* type, const char* fields, py::tuple values);
 py::tuple tuple_of(const Shape&);
 
 std::vector<Array> arrays_of(const std::vector<Value>& values);
+// The values. ArgumentError if there are not `count`.
+const std::vector<Value>& exactly(const std::vector<Value>& values, std::size_t count, const char* what);
 std::vector<std::vector<Array>> rows_of(const std::vector<std::vector<Value>>& rows);
 std::map<std::string, Array> arrays_by_name(const std::map<std::string, Value>& values);
 

@@ -130,7 +130,8 @@ class Writer:
             return self.options(kind, name or "options")
         if kind in self.header.structs and kind not in types:
             fields = self.header.structs[kind]
-            values = ", ".join(f"{name}[{i}].array" for i in range(len(fields)))
+            sized = f'exactly({name}, {len(fields)}, "{python_name}, a {kind}")'
+            values = ", ".join([f"{sized}[0].array"] + [f"{name}[{i}].array" for i in range(1, len(fields))])
             return f"std::vector<Value> {name}", f"({self.qualified}{kind}{{{values}}})", [f'py::arg("{python_name}")'], [f"{python_name}: Sequence[ArrayLike]"], []
         if kind == "std::string" and name in ("path", "directory"):
             return f"PathValue {name}", f"{name}.value", [f'py::arg("{python_name}")'], [f"{python_name}: PathLike"], []

@@ -157,6 +157,11 @@ class Edges(unittest.TestCase):
 
 
 class Lifetimes(unittest.TestCase):
+    def test_a_factor_has_two_parts(self):
+        for factor in (np.zeros((0, 0)), np.eye(3), [np.eye(2)]):
+            with self.assertRaisesRegex(ts.ArgumentError, f"factor, a LuFactor, has 2 arrays, not {len(factor)}"):
+                ts.linalg.lu_solve(factor, np.ones(2))
+
     def test_what_was_not_computed_before_its_operand_went_keeps_its_value_as_in_jax(self):
         x = ts.device_put(vector(), ts.NamedSharding(ts.make_mesh((ts.device_count(),), ("x",)), ts.P("x")))
         kept, late = ts.block_until_ready(ts.copy(x)), x * 2

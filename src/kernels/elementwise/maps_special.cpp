@@ -169,6 +169,7 @@ template <class W> double hurwitz_zeta(double s, double q) {
   do {
     const W term = std::pow(a, -W(s));
     sum += term;
+    if (!std::isfinite(sum)) return static_cast<double>(sum);
     a += 1;
     if (s > few && a > few && term * a <= enough<W> * std::abs(sum)) return static_cast<double>(sum);
   } while (a <= std::max<W>(few, s));

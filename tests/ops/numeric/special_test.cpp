@@ -23,6 +23,7 @@ TEST(Special, outside_of_their_domains) {
   EXPECT_NEAR(of_large / 6.683582402684207e-222, 1, 1e-13);
   EXPECT_EQ(value(zeta(d(1e300), 2.0)), 0);
   EXPECT_EQ(value(zeta(d(INFINITY), INFINITY)), 0);  // summed for ever, as 10^15 terms below zero did nearly
+  EXPECT_TRUE(std::isinf(value(zeta(d(1e15), -0.5))));
   EXPECT_NEAR(value(zeta(d(2), -20000.25)) / 19.7391588040536573, 1, 1e-14);
   EXPECT_NEAR(value(zeta(d(3), -20000.25)) / -62.0125533593497340, 1, 1e-14);
   EXPECT_NEAR(value(zeta(d(3), -20000.5)) / 1.24987500859328127e-9, 1, 1e-12);
