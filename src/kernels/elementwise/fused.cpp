@@ -5,11 +5,13 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include "base/thresholds.hpp"
 #include "kernels/elementwise/fused/plan.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/move/stream.hpp"
+#include "kernels/move/strided_copy.hpp"
 #include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
@@ -56,6 +58,7 @@ class FusedRun : FusedPlan {
   struct Packed {
     const std::byte* from = nullptr;
     std::int64_t elements = 0;
+    std::optional<StridedCopy> copy = {};  // of pieces of so many elements
   };
 
   void run_piece(std::int64_t piece, std::byte* memory, std::vector<Packed>& packed,
@@ -93,9 +96,12 @@ class FusedRun : FusedPlan {
       if (packed[i].from == source && packed[i].elements >= needed) continue;
       if (reads_[i] == Reads::splat)
         fill(at[i], source, item, needed);
-      else
-        pack(i, source, steps, at[i]);
-      packed[i] = {source, needed};
+      else {
+        if (!packed[i].copy || packed[i].elements != n) packed[i].copy = copy_of(i, steps);
+        packed[i].copy->run(at[i], source);
+      }
+      packed[i].from = source;
+      packed[i].elements = needed;
     }
     const std::size_t n_inputs = inputs_.size(), n_steps = program_.steps.size();
     for (std::size_t s = 0; s < n_steps; ++s) {
@@ -163,15 +169,14 @@ class FusedRun : FusedPlan {
       for (int s = chain.first; s < chain.last; ++s) run_step(s, at, whole, n);
   }
 
-  void pack(std::size_t i, const std::byte* source, std::int64_t steps, std::byte* target) const {
+  StridedCopy copy_of(std::size_t i, std::int64_t steps) const {
     Strides extents(space_.extents.begin() + static_cast<std::ptrdiff_t>(pieces_.split),
                     space_.extents.end());
     extents[0] = steps;
     Strides dense(extents.size(), 1);
     for (std::size_t d = extents.size(); d-- > 1;) dense[d - 1] = dense[d] * extents[d];
     const std::span<const std::int64_t> strides(space_.strides[i].data() + pieces_.split, extents.size());
-    copy_strided(target, dense, source, strides, Shape(std::move(extents)),
-                 itemsize(program_.inputs[i].dtype));
+    return {dense, strides, Shape(std::move(extents)), itemsize(program_.inputs[i].dtype)};
   }
 };
 

@@ -6,19 +6,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include "base/thresholds.hpp"
 #include "kernels/move/stream.hpp"
+#include "kernels/move/strided_copy.hpp"
 #include "kernels/move/transpose_tile.hpp"
 #include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
 namespace {
 
-struct Dim {
-  std::int64_t extent, dst, src;  // strides in elements
-};
+using Dim = StridedCopy::Dim;
 
 // Items of each size at any address: elements are only moved, and an item may comprise several elements.
 // (Structs, because a template argument loses the attributes of a typedef.)
@@ -49,84 +47,16 @@ template <class F> void visit_item(std::size_t itemsize, F&& f) {
   }
 }
 
-// A strided copy in its shortest form: dst strides positive and descending, no dim of extent 1, no two dims
-// that could be merged.
-struct CopyPlan {
-  std::vector<Dim> dims;
-  std::byte* dst;
-  const std::byte* src;
-  std::size_t itemsize;
-  bool empty = false;
-
-  CopyPlan(std::byte* to, std::span<const std::int64_t> to_strides, const std::byte* from,
-           std::span<const std::int64_t> from_strides, const Shape& extents, std::size_t bytes)
-      : dst(to), src(from), itemsize(bytes) {
-    const auto item = static_cast<std::int64_t>(itemsize);
-    dims.reserve(extents.size());
-    for (std::size_t d = 0; d < extents.size(); ++d) {
-      Dim dim{extents[d], to_strides[d], from_strides[d]};
-      if (dim.extent == 0) empty = true;
-      if (dim.extent <= 1) continue;
-      if (dim.dst < 0) {  // walk backwards: the last element first
-        dst += (dim.extent - 1) * dim.dst * item;
-        src += (dim.extent - 1) * dim.src * item;
-        dim.dst = -dim.dst;
-        dim.src = -dim.src;
-      }
-      dims.push_back(dim);
-    }
-    std::stable_sort(dims.begin(), dims.end(), [](const Dim& a, const Dim& b) { return a.dst > b.dst; });
-    merge();
-    widen();
-  }
-
- private:
-  void merge() {
-    std::size_t kept = 0;
-    for (std::size_t d = 1; d < dims.size(); ++d) {
-      Dim& outer = dims[kept];
-      const Dim& inner = dims[d];
-      if (outer.dst == inner.dst * inner.extent && outer.src == inner.src * inner.extent)
-        outer = {outer.extent * inner.extent, inner.dst, inner.src};
-      else
-        dims[++kept] = inner;
-    }
-    if (!dims.empty()) dims.resize(kept + 1);
-  }
-
-  // A short inner dim that is contiguous on both sides becomes a bigger item: two adjacent floats are one
-  // 8-byte item.
-  void widen() {
-    while (dims.size() > 1 && dims.back().dst == 1 && dims.back().src == 1) {
-      const std::int64_t extent = dims.back().extent;
-      const auto bytes = static_cast<std::int64_t>(itemsize) * extent;
-      if (bytes != 2 && bytes != 4 && bytes != 8 && bytes != 16) return;
-      for (std::size_t d = 0; d + 1 < dims.size(); ++d)
-        if (dims[d].dst % extent != 0 || dims[d].src % extent != 0) return;
-      dims.pop_back();
-      for (auto& dim : dims) dim.dst /= extent, dim.src /= extent;
-      itemsize = static_cast<std::size_t>(bytes);
-    }
-  }
-};
-
 // Calls body(dst, src) for every index of dims, the last dim fastest.
 template <class F> void for_each_outer(std::span<const Dim> dims, std::byte* dst, const std::byte* src,
                                        std::int64_t item, F&& body) {
-  std::vector<std::int64_t> index(dims.size(), 0);
-  for (;;) {
-    body(dst, src);
-    std::size_t d = dims.size();
-    for (;;) {
-      if (d == 0) return;
-      --d;
-      dst += dims[d].dst * item;
-      src += dims[d].src * item;
-      if (++index[d] < dims[d].extent) break;
-      dst -= dims[d].extent * dims[d].dst * item;
-      src -= dims[d].extent * dims[d].src * item;
-      index[d] = 0;
-    }
+  if (dims.empty()) return body(dst, src);
+  const Dim& dim = dims.front();
+  for (std::int64_t i = 0; i < dim.extent; ++i, dst += dim.dst * item, src += dim.src * item) {
+    if (dims.size() == 1)
+      body(dst, src);
+    else
+      for_each_outer(dims.subspan(1), dst, src, item, body);
   }
 }
 
@@ -151,76 +81,130 @@ constexpr std::int64_t shared_bytes = std::int64_t{256} << 10;  // below, one th
 constexpr std::int64_t streamed_bytes = std::int64_t{16} << 20;
 constexpr std::size_t streamed_line_bytes = 1024;
 
-void copy_lines(const CopyPlan& plan, std::size_t all_bytes) {
+void copy_lines(const StridedCopy& plan, std::byte* to, const std::byte* from, std::size_t all_bytes) {
   const Dim line = plan.dims.back();
   const std::span<const Dim> outer(plan.dims.data(), plan.dims.size() - 1);
   const auto item = static_cast<std::int64_t>(plan.itemsize);
   if (line.dst == 1 && line.src == 1) {
     const auto bytes = static_cast<std::size_t>(line.extent * item);
     if (static_cast<std::int64_t>(all_bytes) >= threshold(streamed_bytes) && bytes >= streamed_line_bytes) {
-      for_each_outer(outer, plan.dst, plan.src, item,
+      for_each_outer(outer, to, from, item,
                      [&](std::byte* dst, const std::byte* src) { stream_copy(dst, src, bytes); });
       return finish_streaming();
     }
-    for_each_outer(outer, plan.dst, plan.src, item,
+    for_each_outer(outer, to, from, item,
                    [&](std::byte* dst, const std::byte* src) { std::memcpy(dst, src, bytes); });
     return;
   }
   visit_item(plan.itemsize, [&]<class T>(T*) {
-    for_each_outer(outer, plan.dst, plan.src, item, [&](std::byte* dst, const std::byte* src) {
+    for_each_outer(outer, to, from, item, [&](std::byte* dst, const std::byte* src) {
       copy_line(reinterpret_cast<T*>(dst), line.dst, reinterpret_cast<const T*>(src), line.src, line.extent);
     });
   });
 }
 
 // Transposes (fast, last) planes: the last dim has unit stride in dst, dim `fast` has unit stride in src.
-void copy_planes(const CopyPlan& plan, std::size_t fast) {
+void copy_planes(const StridedCopy& plan, std::byte* to, const std::byte* from, std::size_t fast) {
   std::vector<Dim> outer;
   for (std::size_t d = 0; d + 1 < plan.dims.size(); ++d)
     if (d != fast) outer.push_back(plan.dims[d]);
   const Dim &row = plan.dims[fast], &column = plan.dims.back();
-  for_each_outer(std::span<const Dim>(outer), plan.dst, plan.src, static_cast<std::int64_t>(plan.itemsize),
+  for_each_outer(std::span<const Dim>(outer), to, from, static_cast<std::int64_t>(plan.itemsize),
                  [&](std::byte* dst, const std::byte* src) {
                    transpose_plane(dst, row.dst, src, column.src, row.extent, column.extent, plan.itemsize);
                  });
 }
 
-void copy_on_one_thread(const CopyPlan& plan, std::size_t all_bytes) {
+void copy_on_one_thread(const StridedCopy& plan, std::byte* to, const std::byte* from,
+                        std::size_t all_bytes) {
   if (plan.dims.back().dst == 1 && plan.dims.back().src != 1 && plan.dims.back().src != 0)
     for (std::size_t d = plan.dims.size() - 1; d-- > 0;)
-      if (plan.dims[d].src == 1) return copy_planes(plan, d);
-  copy_lines(plan, all_bytes);
+      if (plan.dims[d].src == 1) return copy_planes(plan, to, from, d);
+  copy_lines(plan, to, from, all_bytes);
 }
 
 }  // namespace
 
-void copy_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const std::byte* src,
-                  std::span<const std::int64_t> src_strides, const Shape& extents, std::size_t itemsize) {
-  const CopyPlan plan(dst, dst_strides, src, src_strides, extents, itemsize);
-  if (plan.empty) return;
-  if (plan.dims.empty()) {
-    std::memcpy(plan.dst, plan.src, plan.itemsize);
+StridedCopy::StridedCopy(std::span<const std::int64_t> dst_strides, std::span<const std::int64_t> src_strides,
+                         const Shape& extents, std::size_t bytes)
+    : itemsize(bytes) {
+  const auto item = static_cast<std::int64_t>(itemsize);
+  dims.reserve(extents.size());
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    Dim dim{extents[d], dst_strides[d], src_strides[d]};
+    if (dim.extent == 0) empty = true;
+    if (dim.extent <= 1) continue;
+    if (dim.dst < 0) {  // walk backwards: the last element first
+      dst_begin += (dim.extent - 1) * dim.dst * item;
+      src_begin += (dim.extent - 1) * dim.src * item;
+      dim.dst = -dim.dst;
+      dim.src = -dim.src;
+    }
+    dims.push_back(dim);
+  }
+  std::stable_sort(dims.begin(), dims.end(), [](const Dim& a, const Dim& b) { return a.dst > b.dst; });
+  merge();
+  widen();
+}
+
+void StridedCopy::merge() {
+  std::size_t kept = 0;
+  for (std::size_t d = 1; d < dims.size(); ++d) {
+    Dim& outer = dims[kept];
+    const Dim& inner = dims[d];
+    if (outer.dst == inner.dst * inner.extent && outer.src == inner.src * inner.extent)
+      outer = {outer.extent * inner.extent, inner.dst, inner.src};
+    else
+      dims[++kept] = inner;
+  }
+  if (!dims.empty()) dims.resize(kept + 1);
+}
+
+// A short inner dim that is contiguous on both sides becomes a bigger item: two adjacent floats are one
+// 8-byte item.
+void StridedCopy::widen() {
+  while (dims.size() > 1 && dims.back().dst == 1 && dims.back().src == 1) {
+    const std::int64_t extent = dims.back().extent;
+    const auto bytes = static_cast<std::int64_t>(itemsize) * extent;
+    if (bytes != 2 && bytes != 4 && bytes != 8 && bytes != 16) return;
+    for (std::size_t d = 0; d + 1 < dims.size(); ++d)
+      if (dims[d].dst % extent != 0 || dims[d].src % extent != 0) return;
+    dims.pop_back();
+    for (auto& dim : dims) dim.dst /= extent, dim.src /= extent;
+    itemsize = static_cast<std::size_t>(bytes);
+  }
+}
+
+void StridedCopy::run(std::byte* dst, const std::byte* src) const {
+  if (empty) return;
+  dst += dst_begin, src += src_begin;
+  if (dims.empty()) {
+    std::memcpy(dst, src, itemsize);
     return;
   }
-  auto bytes = static_cast<std::int64_t>(plan.itemsize);
-  for (const Dim& dim : plan.dims) bytes *= dim.extent;
+  auto bytes = static_cast<std::int64_t>(itemsize);
+  for (const Dim& dim : dims) bytes *= dim.extent;
   if (bytes < threshold(shared_bytes) || threads() == 1)
-    return copy_on_one_thread(plan, static_cast<std::size_t>(bytes));
+    return copy_on_one_thread(*this, dst, src, static_cast<std::size_t>(bytes));
   // The dim to split among threads: the outermost that has enough rows for all, else the longest.
   std::size_t d = 0;
-  while (d < plan.dims.size() && plan.dims[d].extent < 4 * threads()) ++d;
-  if (d == plan.dims.size())
-    d = std::max_element(plan.dims.begin(), plan.dims.end(),
+  while (d < dims.size() && dims[d].extent < 4 * threads()) ++d;
+  if (d == dims.size())
+    d = std::max_element(dims.begin(), dims.end(),
                          [](const Dim& a, const Dim& b) { return a.extent < b.extent; }) -
-        plan.dims.begin();
-  share(plan.dims[d].extent, 1, plan.dims[d].extent >= 256 ? 16 : 1,
-        [&](std::int64_t begin, std::int64_t end) {
-          CopyPlan part = plan;
-          part.dst += begin * plan.dims[d].dst * static_cast<std::int64_t>(plan.itemsize);
-          part.src += begin * plan.dims[d].src * static_cast<std::int64_t>(plan.itemsize);
-          part.dims[d].extent = end - begin;
-          copy_on_one_thread(part, static_cast<std::size_t>(bytes));
-        });
+        dims.begin();
+  share(dims[d].extent, 1, dims[d].extent >= 256 ? 16 : 1, [&](std::int64_t begin, std::int64_t end) {
+    StridedCopy part = *this;
+    part.dims[d].extent = end - begin;
+    const std::int64_t before = begin * static_cast<std::int64_t>(itemsize);
+    copy_on_one_thread(part, dst + before * dims[d].dst, src + before * dims[d].src,
+                       static_cast<std::size_t>(bytes));
+  });
+}
+
+void copy_strided(std::byte* dst, std::span<const std::int64_t> dst_strides, const std::byte* src,
+                  std::span<const std::int64_t> src_strides, const Shape& extents, std::size_t itemsize) {
+  StridedCopy(dst_strides, src_strides, extents, itemsize).run(dst, src);
 }
 
 void transpose(void* dst, const void* src, const Shape& shape, std::span<const int> perm,
