@@ -3,6 +3,7 @@ import functools
 import sys
 
 import jax
+from jax._src import core
 
 from .. import _core
 from ._versions import jax_jit
@@ -40,9 +41,14 @@ def _meaning_of(primitive, avals, params):
             jaxpr = jax.make_jaxpr(lambda *operands: described(*operands, **params))(*types)  # noqa: B023
         except Exception:
             continue
-        if not any(e.primitive is primitive for e in jaxpr.jaxpr.eqns):
+        if not _reads(jaxpr.jaxpr, primitive):
             return jaxpr
     return None
+
+
+def _reads(jaxpr, primitive):
+    """Whether the primitive is among the equations, or in the functions that they call, as where its implementation is to compile it."""
+    return any(e.primitive is primitive or any(_reads(inner, primitive) for inner in core.jaxprs_in_params(e.params)) for e in jaxpr.eqns)
 
 
 def lowering_of(primitive, avals, params):

@@ -66,13 +66,13 @@ def apply(primitive, operands, params, equation):
 def _by_its_own_function(primitive, equation):
     """A package's own primitive, by the function of jax.numpy that it says is its meaning, or by its lowering to StableHLO."""
     def run(*operands, **params):
+        from .rules.left_out import reasons
         jaxpr = meaning_of(primitive, equation.in_avals, params)
-        program = None if jaxpr is not None else lowering_of(primitive, equation.in_avals, params)
+        program = None if jaxpr is not None or primitive.name in reasons else lowering_of(primitive, equation.in_avals, params)
         if program is not None:
             return program(*operands)
         if jaxpr is None:
             where = text_of(equation.place)
-            from .rules.left_out import reasons
             why = f": {reasons[primitive.name]}" if primitive.name in reasons else ""
             raise NotCarried(f"jax's primitive {primitive.name!r}{' at ' + where if where else ''} has no counterpart in tessera.jax{why}")
         return evaluate(jaxpr, *operands)

@@ -3,6 +3,7 @@ import jax
 import numpy as np
 from jax._src import core, dtypes
 from jax._src.array import ArrayImpl
+from jax._src.interpreters import mlir
 from jax._src.numpy import array_methods
 
 from .. import _core
@@ -255,6 +256,7 @@ _core.Array._plain = property(lambda self: self)
 _core.Array.__jax_array__ = lambda self: ShardedArray(self, aval_of(self))
 core.pytype_aval_mappings[_core.Array] = lambda x: aval_of(x)
 _register(ShardedArray, lambda x: x)
+mlir.register_constant_handler(ShardedArray, lambda x, *_: mlir.ir_constant(x._value))  # what a function captures, in JAX's text of it
 _register(_core.Array, lambda x: ShardedArray(x, aval_of(x)))
 # jax.numpy's *_like asks an array for its sharding: a tessera array's does not hold for what is like it.
 _core.Array._committed = property(lambda self: False)

@@ -16,5 +16,6 @@ reasons = {
     **dict.fromkeys(("new_ref", "mutable_array", "empty_ref", "free_ref", "freeze", "get", "swap", "addupdate", "accum_grad_in_ref"), _references),
     **dict.fromkeys(("infeed", "outfeed"), "it is a queue of one device: use jax.experimental.io_callback"),
     "for": "it is JAX's experimental loop over references: use lax.fori_loop",
+    "spsolve": "it calls SciPy in one process: use jax.scipy.sparse.linalg.cg, gmres or bicgstab",
     "buffer_callback": "it hands out XLA's buffers: use jax.pure_callback",
 }
