@@ -2,6 +2,7 @@
 import collections.abc
 import contextlib
 import copy
+import functools
 import io
 import pickle
 import sys
@@ -188,9 +189,14 @@ for _ in range(4):
 print("norms", *norms, jax.tree.map(jnp.sum, target))
 placed = jax.jit(lambda x, y: (x * 2, y, jnp.ones((3, 3)), y + 1))(jax.device_put(numbers, split), jnp.int32(2))
 print("placed", [x.committed for x in placed], [x.sharding.spec for x in placed], jax.device_put(1, jax.devices()[-1]).device, repr(halve).split(" at ")[0])
+rows = jax.device_put(numbers.reshape(12, 2), NamedSharding(mesh, P("x", None)))
+many = jnp.ones((12, 2))
+print("as written", [x.sharding.spec for x in (2 * rows, rows * 2, jnp.where(rows > 1, rows, 0), jnp.where(many > 0, rows, 0), jax.jit(lambda a, x: x + a)(1, rows), jax.jit(lambda a, x: x)(1, rows),
+                                               jax.grad(lambda x: jnp.sum(x ** 2))(rows), jax.grad(lambda x: jnp.sum(jnp.sin(x)))(rows))], told(jax.jit(abs), "word"))
 
 # ---- texts and places ----
 print(jax.jit(lambda x, y: 2 * x + y).lower(3, 4).as_text())
+print(jax.jit(lambda x: x + numbers).lower(3.0).as_text().count("dense<"))  # what it captures
 print("ahead", jax.jit(lambda x: x + 1).lower(np.arange(4)).compile()(jnp.arange(4)), type(jax.jit(jnp.sin).lower(1.0).compiler_ir()).__name__)
 summed = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i").lower(np.ones((jax.device_count(), 2))).compile()
 print("ahead, mapped", summed(np.full((jax.device_count(), 2), 2, np.float32)))
@@ -234,6 +240,7 @@ if hasattr(jax, "P"):
 try:
     from jax.extend.core import Primitive
     from jax.interpreters import mlir
+    from jax._src import dispatch
     from jax._src.lib.mlir.dialects import hlo
 except ImportError:
     Primitive = None
@@ -245,6 +252,11 @@ if Primitive is not None:
     print("not lowered", [line.split(" ")[0].replace("NotCarried", "NotImplementedError") for line in told(jax.jit(product.bind), numbers, numbers, numbers)])
     mlir.register_lowering(product, lambda context, x, y, z: [hlo.AddOp(hlo.multiply(x, y), z).result], platform="cpu")
     print("lowered", jax.jit(product.bind)(numbers, numbers, numbers))
+    doubled = Primitive("doubled")  # its implementation is JAX's compilation of it
+    doubled.def_impl(functools.partial(dispatch.apply_primitive, doubled))
+    doubled.def_abstract_eval(lambda x: jax.core.ShapedArray(x.shape, x.dtype))
+    mlir.register_lowering(doubled, lambda context, x: [hlo.AddOp(x, x).result], platform="cpu")
+    print("compiled by itself", doubled.bind(numbers), jax.jit(doubled.bind)(numbers))
 
 # ---- exported programs ----
 if hasattr(jax, "export"):

@@ -10,6 +10,7 @@ import types
 import weakref
 
 import jax
+import numpy as np
 from jax._src import api, core, dispatch, pjit
 from jax._src.lax import lax as lax_module
 
@@ -102,7 +103,8 @@ def _specs(name, params, args, results, avals):
     if name == "host_local_array_to_global_array":
         return [params["pspec"]]
     first = next((a for a in args if type(a) is ShardedArray and a.committed), None)
-    if first is None or first._spec is None:
+    is_forgotten = args and args[0] is not first and (name in ("jit", "pjit") or np.ndim(args[0]) == 0)  # JAX takes the first operand's
+    if first is None or first._spec is None or is_forgotten:
         return itertools.repeat(None)
     return [_layouts.spec_of_first(first._spec, first.ndim, getattr(r, "sharding", None), a) for r, a in zip(results, avals)]
 

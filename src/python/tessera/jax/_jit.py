@@ -172,7 +172,7 @@ class Jit:
                 note, leaves[n] = _note_of_type(leaf.aval), leaf.__tessera_array__
                 if note is None and _layouts.typed_sharding_of(leaf.aval) is None:
                     leaf._plain = leaves[n]
-            elif isinstance(leaf, jax.core.Tracer) or is_reference(leaf):
+            elif isinstance(leaf, (jax.core.Tracer, str)) or is_reference(leaf):  # a word is JAX's to refuse
                 return None, None, None
             else:
                 note, leaves[n] = _note_of(leaf), self._array_of(leaf)
@@ -209,7 +209,8 @@ class Jit:
             first = _first_placed(jaxpr, leaves) if wraps and spread is None else None
             if first is not None:
                 results = [_layouts.placed_by(r, leaves[first]) for r in results]
-            return (*results, _Results(out_tree, out_avals, _kept(jaxpr, donated) if wraps else (), spread, first))
+            is_first = first is not None and not any(id(v) in _read(jaxpr) for v in jaxpr.jaxpr.invars[:first])  # JAX takes the first argument's spec
+            return (*results, _Results(out_tree, out_avals, _kept(jaxpr, donated) if wraps else (), spread, first if is_first else None))
 
         donated, wraps = self._leaf_numbers(args, kwargs), self._wraps
         return _core.JitFunction(program, self._leaf_shardings(args, kwargs), None, donated, [], set())
@@ -241,7 +242,7 @@ def _read(jaxpr):
 
 
 def _first_placed(jaxpr, leaves):
-    """The number of the argument by whose spec JAX words those of the results."""
+    """The number of the argument that says where results are that say nothing of it."""
     read = _read(jaxpr)
     return next((n for n, (v, x) in enumerate(zip(jaxpr.jaxpr.invars, leaves)) if x.committed and id(v) in read), None)
 
