@@ -12,7 +12,8 @@ _same = {
     "exp": c.exp, "exp2": c.exp2, "expm1": c.expm1, "log": c.log, "log1p": c.log1p, "sin": c.sin, "cos": c.cos, "tan": c.tan, "asin": c.asin, "acos": c.acos,
     "atan": c.atan, "sinh": c.sinh, "cosh": c.cosh, "tanh": c.tanh, "asinh": c.asinh, "acosh": c.acosh, "atanh": c.atanh, "logistic": c.sigmoid,
     "sqrt": c.sqrt, "rsqrt": c.rsqrt, "cbrt": c.cbrt, "square": c.square, "real": c.real, "imag": c.imag, "erf": c.erf, "erfc": c.erfc, "erf_inv": c.erf_inv,
-    "complex": c.make_complex,
+    "complex": c.make_complex, "lgamma": c.lgamma, "digamma": c.digamma, "polygamma": c.polygamma, "zeta": c.zeta, "igamma": c.igamma, "igammac": c.igammac,
+    "regularized_incomplete_beta": c.betainc, "bessel_i0e": c.i0e, "bessel_i1e": c.i1e,
 }
 
 
@@ -131,7 +132,8 @@ def convert_element_type(x, new_dtype, eqn, **_):
     return c.astype(x, to)
 
 
-@rule("copy", "copy_p", "optimization_barrier", "stop_gradient", "pvary", "pbroadcast_invariant", "reduced_vary_cast", "reduced_vary_cast_p", "xla_metadata_value", "name", "tie_in", "tie", "layout_constraint")
+@rule("copy", "copy_p", "optimization_barrier", "stop_gradient", "pvary", "pbroadcast_invariant", "reduced_vary_cast", "reduced_vary_cast_p", "xla_metadata_value", "name", "tie_in", "tie", "layout_constraint",
+      "copy_to_host_async", "global_array_to_host_local_array", "stage")
 def same(*operands, **_):
     return list(operands)
 

@@ -7,15 +7,6 @@ from ... import _core as c
 from .._interpret import expand, rule
 
 
-def _register(name, op):
-    rule(name)(lambda *operands, **_: op(*operands))
-
-
-for _name, _op in (("lgamma", c.lgamma), ("digamma", c.digamma), ("polygamma", c.polygamma), ("zeta", c.zeta), ("igamma", c.igamma), ("igammac", c.igammac),
-                   ("regularized_incomplete_beta", c.betainc), ("bessel_i0e", c.i0e), ("bessel_i1e", c.i1e)):
-    _register(_name, _op)
-
-
 @functools.lru_cache(maxsize=None)
 def _of_dtype(function, dtype):
     return lambda *values: function(*values, dtype=dtype)
