@@ -41,14 +41,15 @@ def _meaning_of(primitive, avals, params):
             jaxpr = jax.make_jaxpr(lambda *operands: described(*operands, **params))(*types)  # noqa: B023
         except Exception:
             continue
-        if not _reads(jaxpr.jaxpr, primitive):
+        if not _asks_for_itself(jaxpr.jaxpr, primitive):
             return jaxpr
     return None
 
 
-def _reads(jaxpr, primitive):
-    """Whether the primitive is among the equations, or in the functions that they call, as where its implementation is to compile it."""
-    return any(e.primitive is primitive or any(_reads(inner, primitive) for inner in core.jaxprs_in_params(e.params)) for e in jaxpr.eqns)
+def _asks_for_itself(jaxpr, primitive):
+    """Whether the primitive is among the equations, or all that they call, as where its implementation is to compile it. A function that does more may lead to it again."""
+    inner = core.jaxprs_in_params(jaxpr.eqns[0].params) if len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive.name in ("jit", "pjit") else ()
+    return any(e.primitive is primitive for e in jaxpr.eqns) or any(_asks_for_itself(called, primitive) for called in inner)
 
 
 def lowering_of(primitive, avals, params):
