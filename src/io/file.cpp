@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -290,6 +291,24 @@ void sync_folder_of(const std::string& call, const std::string& path) {
 void sync_folders(const std::string& call, const std::vector<std::string>& folders) {
   side_by_side(std::ssize(folders), sync_threads,
                [&](std::int64_t i) { sync_folder_of(call, folders[static_cast<std::size_t>(i)] + "/x"); });
+}
+
+void remove_folder(const std::string& folder) {
+  namespace fs = std::filesystem;
+  constexpr std::size_t batch = 4096;
+  std::error_code none;
+  std::vector<std::string> files;
+  const auto remove = [&] {
+    side_by_side(std::ssize(files), sync_threads,
+                 [&](std::int64_t i) { ::unlink(files[static_cast<std::size_t>(i)].c_str()); });
+    files.clear();
+  };
+  for (fs::recursive_directory_iterator at(folder, none), end; at != end; at.increment(none)) {
+    if (at->symlink_status(none).type() != fs::file_type::directory) files.push_back(at->path().string());
+    if (files.size() == batch) remove();
+  }
+  remove();
+  fs::remove_all(folder, none);  // the folders
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "io/fault_point.hpp"
 #include "io/file.hpp"
+#include "io/many.hpp"
 #include "io/save_target.hpp"
 
 namespace tessera::io::checkpoint {
@@ -27,19 +28,17 @@ void make_folder(const std::string& call, const std::string& path) {
 }
 
 // Renames the folder before removing it: if killed in between, nothing that looks like a step remains.
-void remove_folder(const std::string& folder) {
-  std::error_code none;
+void remove_step(const std::string& folder) {
   const auto nameless = folder + ".tmp-" + random_name();
   if (uninterrupted([&] { return std::rename(folder.c_str(), nameless.c_str()); }) == 0)
-    fs::remove_all(nameless, none);
+    remove_folder(nameless);
 }
 
 // Removes the leftovers of dead jobs.
 void remove_dead(const std::string& call, const std::string& dir) {
-  std::error_code none;
   for (const auto& name : names_in(call, dir))
     if (name.starts_with("step_") && is_temporary(name, name.substr(0, name.find(".tmp-"))))
-      fs::remove_all(dir + "/" + name, none);
+      remove_folder(dir + "/" + name);
 }
 
 // Whether a file may exist; true if the system gives no answer.
@@ -84,7 +83,7 @@ bool is_complete(const std::string& folder) {
 void set_aside(const std::string& call, const std::string& folder) {
   const auto aside = folder + ".damaged";
   std::error_code none;
-  if (fs::exists(aside, none)) remove_folder(aside);
+  if (fs::exists(aside, none)) remove_step(aside);
   if (uninterrupted([&] { return std::rename(folder.c_str(), aside.c_str()); }) != 0)
     throw IoError(call + ": the damaged step " + in_quotes(folder) + " cannot be renamed to " +
                   in_quotes(aside) + ": " + std::strerror(errno) +
@@ -104,8 +103,7 @@ StepFolder::StepFolder(std::string call, const std::string& dir, int step)
   temporary_ = target_ + ".tmp-" + random_name();
 }
 StepFolder::~StepFolder() {
-  std::error_code ignored;
-  if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+  if (!temporary_.empty()) remove_folder(temporary_);
 }
 
 const std::string& StepFolder::make_temporary() const {
@@ -143,7 +141,7 @@ void StepFolder::keep_newest(int keep) const {
       kept += step == step_ || is_complete(folder) ? 1 : 0;
       continue;
     }
-    remove_folder(folder);
+    remove_step(folder);
     fault_point("removed");
   }
 }

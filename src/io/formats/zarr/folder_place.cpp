@@ -15,6 +15,7 @@
 #include "io/fault_point.hpp"
 #include "io/file.hpp"
 #include "io/formats/zarr/metadata/node.hpp"
+#include "io/many.hpp"
 #include "io/save_target.hpp"
 
 namespace tessera::io::zarr {
@@ -65,14 +66,13 @@ void mend_inside(const std::string& target) {
   for (const auto& path : aside) {
     const std::string of = path.substr(0, path.rfind(".old-"));
     if (!is_put_aside(fs::path(path).filename().string(), fs::path(of).filename().string())) continue;
-    if (is_there(of) || std::rename(path.c_str(), of.c_str()) != 0) fs::remove_all(path, none);
+    if (is_there(of) || std::rename(path.c_str(), of.c_str()) != 0) remove_folder(path);
   }
 }
 void remove_dead(const std::string& target) {
-  std::error_code none;
   mend_inside(target);
-  for (const auto& dead : beside(target, is_temporary)) fs::remove_all(dead, none);
-  for (const auto& dead : beside(target, is_put_aside)) fs::remove_all(dead, none);
+  for (const auto& dead : beside(target, is_temporary)) remove_folder(dead);
+  for (const auto& dead : beside(target, is_put_aside)) remove_folder(dead);
 }
 
 void check_target(const std::string& call, const std::string& target) {
@@ -126,8 +126,7 @@ FolderPlace::FolderPlace(const std::string& call, const std::string& path)
 FolderPlace::~FolderPlace() { drop_temporary(); }
 
 void FolderPlace::drop_temporary() {
-  std::error_code none;
-  if (!temporary_.empty()) fs::remove_all(temporary_, none);
+  if (!temporary_.empty()) remove_folder(temporary_);
   temporary_.clear();
 }
 
@@ -177,7 +176,7 @@ void link_folder(const std::string& call, const std::string& from, const std::st
   fs::copy(from, to, with_links, error);
   if (error) {
     error.clear();
-    fs::remove_all(to, error);
+    remove_folder(to);
     fs::copy(from, to, fs::copy_options::recursive, error);
   }
   if (error)

@@ -12,6 +12,7 @@
 #include "io/file.hpp"
 #include "io/formats/zarr/chunk_write.hpp"
 #include "io/formats/zarr/metadata/node.hpp"
+#include "io/many.hpp"
 #include "io/save_target.hpp"
 
 namespace tessera::io::zarr {
@@ -93,7 +94,7 @@ void Store::make(const Team& team, const std::string& name, const ArrayMeta& met
   team.once([&] {
     make_groups(parent_name(name));
     std::error_code none;
-    if (is_new_ && exists) fs::remove_all(folder, none);
+    if (is_new_ && exists) remove_folder(folder);
     if (is_new_) fs::create_directory(folder, none);
     write_document(call_, folder + "/zarr.json", array_document(meta));
     fault_point("prepared");
