@@ -468,16 +468,24 @@ TEST_F(ForeignHdf5, deflated_chunks_are_read_as_the_library_reads_them) {
       EXPECT_EQ(to_vector<int>(io::load_hdf5(path("f.h5"), "x", layout, {.slices = {inner, slice(3, 5)}})),
                 to_vector<int>(expected(inner, slice(3, 5))));
     }
-    make([&](hid_t file) {
-      const hid_t how = creation();
-      const hsize_t chunk[] = {4, 4};
-      H5Pset_chunk(how, 2, chunk), H5Pset_deflate(how, 6);
-      dataset(file, "x", {4, 4}, how);
-      const hid_t made = H5Dopen2(file, "x", H5P_DEFAULT);
-      EXPECT_GE(H5Dwrite_chunk(made, H5P_DEFAULT, 0, std::vector<hsize_t>{0, 0}.data(), 7, "no zlib"), 0);
-      H5Dclose(made);
-    });
-    EXPECT_THAT(load("x"), testing::AllOf(HasSubstr("cannot be read at [0:"), HasSubstr("inflate() failed")));
+    const auto damaged = [&](const std::string& stored) {
+      make([&](hid_t file) {
+        const hid_t how = creation();
+        const hsize_t chunk[] = {4, 4}, first[] = {0, 0};
+        H5Pset_chunk(how, 2, chunk), H5Pset_deflate(how, 6);
+        dataset(file, "x", {4, 4}, how);
+        const hid_t made = H5Dopen2(file, "x", H5P_DEFAULT);
+        EXPECT_GE(H5Dwrite_chunk(made, H5P_DEFAULT, 0, first, stored.size(), stored.data()), 0);
+        H5Dclose(made);
+      });
+      return load("x");
+    };
+    const std::string abcd("\x78\x9c\x4b\x4c\x4a\x4e\x01\x00\x03\xd8\x01\x8b", 12);
+    EXPECT_THAT(damaged(abcd),
+                HasSubstr("has a chunk at [0:4, 0:4] of its dataset 'x' that unpacks to 4 bytes, "
+                          "where it has 128; it is damaged"));
+    EXPECT_THAT(damaged("no zlib"),
+                testing::AllOf(HasSubstr("cannot be read at [0:"), HasSubstr("inflate() failed")));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text.hpp"
 #include "io/hdf5/dataset.hpp"
 #include "io/hdf5/places.hpp"
 #include "kernels/move/copy.hpp"
@@ -66,18 +67,21 @@ std::vector<Bytef> stored_chunk(hid_t dataset, const Deflated& form, const Box& 
 
 // Memory for the chunks of one thread.
 struct Unpacker {
-  explicit Unpacker(const Deflated& deflated) : form(deflated) {
+  Unpacker(const Hdf5Source& of, const Deflated& deflated) : source(of), form(deflated) {
     values = Buffer::allocate(form.bytes());
     if (form.is_shuffled) planes = Buffer::allocate(form.bytes());
   }
   bool unpack(const std::vector<Bytef>& stored, const Box& chunk, const Box& box, std::byte* out) const {
     const Buffer& inflated = form.is_shuffled ? planes : values;
     auto length = static_cast<uLongf>(form.bytes());
-    if (stored.empty() ||
-        uncompress(reinterpret_cast<Bytef*>(inflated.data()), &length, stored.data(),
-                   static_cast<uLong>(stored.size())) != Z_OK ||
-        length != form.bytes())
+    if (stored.empty() || uncompress(reinterpret_cast<Bytef*>(inflated.data()), &length, stored.data(),
+                                     static_cast<uLong>(stored.size())) != Z_OK)
       return false;
+    if (length != form.bytes())
+      source.fail("has a chunk at " + to_string(chunk) + " of its dataset " + in_quotes(source.dataset) +
+                      " that unpacks to " + std::to_string(length) + " bytes, where it has " +
+                      std::to_string(form.bytes()),
+                  "it is damaged: copy or write it again");
     const std::int64_t elements = form.chunk.elements();
     if (form.is_shuffled)
       kernels::transpose(values.data(), planes.data(), {static_cast<std::int64_t>(form.width), elements},
@@ -94,6 +98,7 @@ struct Unpacker {
                           box_shape(part), form.width);
     return true;
   }
+  const Hdf5Source& source;
   const Deflated& form;
   Buffer values, planes;  // planes: byte 0 of all elements, byte 1 of all, ...
 };
@@ -104,7 +109,8 @@ std::int64_t dataset_reading_bytes(std::int64_t chunk_bytes) {
   return batch_bytes + 3 * kernels::threads() * chunk_bytes;
 }
 
-std::vector<Box> read_deflated(hid_t dataset, hid_t memory_type, const Box& box, std::byte* out) {
+std::vector<Box> read_deflated(const Hdf5Source& source, hid_t dataset, hid_t memory_type, const Box& box,
+                               std::byte* out) {
   const auto form = form_of(dataset, memory_type);
   if (!form) return {box};
   const auto chunks = chunks_of(form->chunk, box);
@@ -119,7 +125,7 @@ std::vector<Box> read_deflated(hid_t dataset, hid_t memory_type, const Box& box,
     }
     std::vector<char> is_done(batch.size());
     kernels::share(std::ssize(batch), 1, [&](std::int64_t begin, std::int64_t end) {
-      const Unpacker unpacker(*form);
+      const Unpacker unpacker(source, *form);
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
         is_done[i] = unpacker.unpack(batch[i], box_of_chunk(form->chunk, chunks[first + i]), box, out);
     });

@@ -10,7 +10,9 @@ namespace tessera::io {
 
 // Reads what it can of the box to dense memory, and returns the boxes that remain for the library: those of
 // chunks that are missing, odd or damaged; all of it if the dataset is not deflated, or stored in another
-// form than memory has.
-std::vector<Box> read_deflated(hid_t dataset, hid_t memory_type, const Box&, std::byte* out);
+// form than memory has. IoError for a chunk that unpacks to too few bytes: the library would read what lies
+// behind them in its memory.
+std::vector<Box> read_deflated(const Hdf5Source&, hid_t dataset, hid_t memory_type, const Box&,
+                               std::byte* out);
 
 }  // namespace tessera::io

@@ -167,7 +167,7 @@ void read_hyperslab(const Source& source, const FileInfo& info, const Box& box, 
   const Handle type = read_type(dataset, info.dtype);
   const Selection selection = selection_of(source, shape_of_dataset(source, dataset));
   if (!selection.has_no_steps()) return read_by_library(source, dataset, type, selection, box, box, out);
-  for (Box part : read_deflated(dataset, type, selection.span_of(box), out)) {
+  for (Box part : read_deflated(source, dataset, type, selection.span_of(box), out)) {
     for (std::size_t d = 0; d < part.size(); ++d)
       part[d].start -= selection.start[d], part[d].stop -= selection.start[d];
     read_by_library(source, dataset, type, selection, box, part, out);
