@@ -209,6 +209,13 @@ TEST_F(Spill, an_fft_of_a_long_line_is_stored_within_the_limit) {
       "ifft of a chain", z, [](const Array& v) { return fft::ifft(v * 2 - 1) * 3; }, 3, 1e-14);
   check(
       "rfft", x, [](const Array& v) { return fft::rfft(v); }, 3, 1e-14);
+  for (const std::int64_t odd : {0, 75}) {
+    const Array half = fft::rfft(mixed({n + odd}));
+    check(
+        "irfft", half, [&](const Array& v) { return fft::irfft(v, n + odd); }, 6, 1e-14);
+    check(
+        "irfft of a chain", half, [&](const Array& v) { return fft::irfft(v * 2, n + odd); }, 8, 1e-14);
+  }
   check(
       "fft of float32", astype(mixed({n + 75}), float32), [](const Array& v) { return fft::fft(v); }, 3,
       1e-6);

@@ -46,10 +46,12 @@ Array dim_by_dim(const Array& given, const FftParams& p) {
 //   y[k, c] = sum over r of x[C r + c] w(R)^(r k)
 //   result[k + R l] = sum over c of w(N)^(k c) y[k, c] w(C)^(c l)
 //
-// nullopt if N has no two factors of which a line of each fits.
+// Of a halved line (c2r) the second half is the first one, flipped and conjugated. nullopt if N has no two
+// factors of which a line of each fits.
 std::optional<Array> as_matrix(const Array& given, const FftParams& p, std::int64_t room) {
   constexpr std::int64_t copies = 4, lines_at_once = 16;  // of an operand that a transform takes; of rows
-  const std::int64_t n = given.shape()[0];
+  const bool is_halved = p.kind == FftKind::c2r;
+  const std::int64_t stored = given.shape()[0], n = is_halved ? p.length : stored;
   const std::int64_t most = room / copies / static_cast<std::int64_t>(itemsize(complex_dtype(given.dtype())));
   if (n / device_count() < most) return std::nullopt;
   // Few rows, since the parts of them that a slab of columns has are read one by one.
@@ -62,12 +64,20 @@ std::optional<Array> as_matrix(const Array& given, const FftParams& p, std::int6
   if (rows > most || columns == 1) return std::nullopt;
   FftParams step = p;
   step.kind = FftKind::c2c, step.dims = {0}, step.out_sharding = fft::OutSharding::keep;
-  const Array x = cast_to(reshape(given, {rows, columns}), complex_dtype(given.dtype()));
   const auto places = [](std::int64_t count) { return cast_to(arange(count), int64); };
+  const Array line_of_all =
+      is_halved ? concatenate({given, flip(given(slice(1, n - stored + 1)), 0)}, 0) : given;
+  Array x = cast_to(reshape(line_of_all, {rows, columns}), complex_dtype(given.dtype()));
+  if (is_halved) {
+    const Array row = reshape(places(rows), {rows, 1}), column = reshape(places(columns), {1, columns});
+    const std::int64_t mixed = stored / columns;  // the row in which the second half begins
+    const Array turned = conj(x);
+    x = where(row > mixed, turned, where(row < mixed, x, where(column < stored % columns, x, turned)));
+  }
   const Array y = record_fft_turn(record_fft(x, step), places(rows), places(columns), n, p.sign);
   step.dims = {1}, step.scale = 1;
   const Array line = reshape(transpose(record_fft(y, step)), {n});
-  return p.kind == FftKind::r2c ? line(slice(0, n / 2 + 1)) : line;
+  return p.kind == FftKind::r2c ? line(slice(0, n / 2 + 1)) : is_halved ? real(line) : line;
 }
 
 // The elements of a sorted vector, which is merged from sorted runs.
@@ -168,7 +178,7 @@ std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Ar
   const auto& p = node.params->as<FftParams>();
   const OnBehalfOf call(node.called());
   if (p.dims.size() > 1) return std::vector<Array>{dim_by_dim(inputs[0], p)};
-  if (inputs[0].ndim() > 1 || p.kind == FftKind::c2r || node.same_bits) return std::nullopt;
+  if (inputs[0].ndim() > 1 || node.same_bits) return std::nullopt;
   if (auto line = as_matrix(inputs[0], p, how.room)) return std::vector<Array>{*line};
   return std::nullopt;
 }
