@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""differential.py FORMAT: mutants of files, read by tessera and by who defines the format (NumPy, h5py, the rules of safetensors).
+"""differential.py FORMAT: mutants of files, read by tessera and by who defines the format (NumPy, h5py, netCDF4, zarr, the rules of safetensors).
 
 What the other refuses, tessera refuses; what both take has the same shape, dtype and bits. tessera may refuse more. TESSERA_TEST_INPUTS: how many
 mutants (300); TESSERA_TEST_FIRST: the first number (else the date), which is printed. Status 77: the other reader is not installed."""
@@ -55,7 +55,39 @@ def hdf5_bytes():
     return data
 
 
+def netcdf_bytes():
+    import netCDF4
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, "x.nc")
+        with netCDF4.Dataset(name, "w") as file:
+            file.createDimension("t", None), file.createDimension("y", 3)
+            file.createVariable("t", "f8", ("t",))[:] = np.arange(5.0)
+            x = file.createVariable("x", "i2", ("t", "y"), fill_value=-9, zlib=True, chunksizes=(2, 3))
+            x.scale_factor, x.add_offset, x.units = 0.5, 100.0, "K"
+            x.set_auto_maskandscale(False)
+            x[:] = np.arange(-9, 6).reshape(5, 3)
+        return pathlib.Path(name).read_bytes()
+
+
+def zarr_bytes():
+    """An array's document and one of its chunks."""
+    import zarr
+    x, found = np.arange(12, dtype="<f4").reshape(3, 4) - 5, []
+    for options in ({}, {"compressors": None, "fill_value": 7}, {"shards": (4, 4)}, {"compressors": zarr.codecs.BloscCodec(), "fill_value": float("nan")},
+                    {"compressors": [zarr.codecs.GzipCodec(), zarr.codecs.Crc32cCodec()]}, {"zarr_format": 2}, {"zarr_format": 2, "order": "F", "compressors": None}):
+        with tempfile.TemporaryDirectory() as folder:
+            zarr.create_array(folder, shape=x.shape, dtype=x.dtype, chunks=(2, 4), **options)[...] = x
+            files = [path for path in sorted(pathlib.Path(folder).rglob("*")) if path.is_file() and path.name != ".zattrs"]
+            document = next(path for path in files if path.name in ("zarr.json", ".zarray"))
+            files.remove(document)
+            found.append(json.dumps(json.loads(document.read_bytes())).encode() + zarr_end + files[0].read_bytes())
+    return found
+
+
+zarr_end = b"\n\n"
 seeds = {
+    "netcdf": lambda: [netcdf_bytes()],
+    "zarr": zarr_bytes,
     "npy": lambda: [npy_bytes(np.arange(12, dtype="<f8").reshape(3, 4)), npy_bytes(np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3))),
                     npy_bytes(np.array([True, False])), npy_bytes(np.array(2.5 + 1j)), npy_bytes(np.zeros((0, 3), "<u2"), (2, 0))],
     "npz": lambda: [npz_bytes(np.savez), npz_bytes(np.savez_compressed)],
@@ -64,6 +96,9 @@ seeds = {
     "hdf5": lambda: [hdf5_bytes()],
 }
 words = {
+    "netcdf": [b"\xff\xff\xff\xff\xff\xff\xff\xff", b"\0\0\0\0", b"FRHP", b"OHDR", b"BTHD", b"_FillValue", b"DIMENSION_LIST"],
+    "zarr": [b'"float32"', b'"<f8"', b'"int64"', b"[", b"]", b"{", b"}", b"-1", b"0", b"3", b"1e1", b'"NaN"', b"null", b"true", b'"bytes"', b'"zstd"', b'"big"', b'"C"',
+             b'"shape"', b'"fill_value"', b'","', b",", b":", b'"', b"\xff\xff\xff\xff", b"\0\0"],
     "npy": [b"'descr'", b"'<f8'", b"'>f4'", b"True", b"False", b"(3, 4)", b"(", b")", b",", b"-1", b"0", b"9999999999999999999", b" ", b"'", b"|b1", b"<i8"],
     "npz": [b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06", b"\xff\xff\xff\xff", b"\0\0", b"x.npy", b"\x08\0"],
     "safetensors": [b'"x"', b'"dtype"', b'"F32"', b'"I64"', b'"shape"', b"[", b"]", b"{", b"}", b"48", b"0", b"-1", b"1e1", b"2.0", b"true", b"null", b'"', b",", b":"],
@@ -172,13 +207,53 @@ def hdf5_other(path):
         return file["x"][...] if int(pathlib.Path(path).stem) % 2 else file["g/y"][...]
 
 
-other = {"npy": lambda path: np.load(path, allow_pickle=False), "npz": npz_other, "safetensors": safetensors_other, "csv": csv_other, "hdf5": hdf5_other}
+def netcdf_other(path):
+    import h5py
+    import netCDF4
+    try:
+        dataset = netCDF4.Dataset(path)
+    except OSError:
+        with h5py.File(path, "r") as file:
+            file["x"][...]
+        return None  # it refuses the file for another object than x
+    with dataset as file:
+        file["x"].set_auto_mask(False)
+        x = file["x"][...]
+        stored = [getattr(file["x"], name) for name in ("_FillValue", "missing_value") if name in file["x"].ncattrs()]
+        file["x"].set_auto_scale(False)
+        raw = file["x"][...]
+        missing = np.isin(raw, stored) if stored else np.zeros(raw.shape, bool)
+        return np.where(missing, np.nan, x.astype(float)) if missing.any() else np.asarray(x, float)
+
+
+def zarr_store(path):
+    """The folder that the document and the chunk stand for; both versions' names of the first chunk."""
+    document, _, chunk = pathlib.Path(path).read_bytes().partition(zarr_end)
+    folder = pathlib.Path(path + ".zarr")
+    (folder / "c/0").mkdir(parents=True, exist_ok=True)
+    for name in ("c/0/0", "0.0"):
+        (folder / name).write_bytes(chunk)
+    (folder / (".zarray" if b'"zarr_format": 2' in document else "zarr.json")).write_bytes(document)
+    return str(folder)
+
+
+def zarr_other(path):
+    import zarr
+    x = zarr.open_array(zarr_store(path), mode="r")
+    return None if x.size > 1 << 20 else x[...]
+
+
+other = {"netcdf": netcdf_other, "zarr": zarr_other, "npy": lambda path: np.load(path, allow_pickle=False), "npz": npz_other, "safetensors": safetensors_other, "csv": csv_other, "hdf5": hdf5_other}
 
 
 def ours(form, path):
     import tessera as ts
     dataset = "x" if int(pathlib.Path(path).stem) % 2 else "g/y"
-    x = {"npy": lambda: ts.io.load_npy(path), "npz": lambda: ts.io.load_npz(path, "x"), "safetensors": lambda: ts.io.load_safetensors(path, "x"),
+    if form == "netcdf":
+        return np.asarray(ts.io.load_netcdf(path, "x")).astype(float)
+    if form == "zarr" and not os.path.exists(path + ".zarr"):
+        return None
+    x = {"zarr": lambda: ts.io.load_zarr(path + ".zarr"), "npy": lambda: ts.io.load_npy(path), "npz": lambda: ts.io.load_npz(path, "x"), "safetensors": lambda: ts.io.load_safetensors(path, "x"),
          "csv": lambda: ts.io.load_csv(path), "hdf5": lambda: ts.io.load_hdf5(path, dataset)}[form]()
     return np.asarray(x)
 
@@ -214,7 +289,7 @@ def outcome_in_a_child(read):
 def read_all(who, form, folder):
     if who == "ours":
         import tessera  # noqa: F401: before the first fork
-    judge = outcome_in_a_child if form == "hdf5" else outcome
+    judge = outcome_in_a_child if form in ("hdf5", "netcdf") else outcome
     results = {}
     for path in sorted(folder.glob("*.in")):
         read = (lambda: ours(form, str(path))) if who == "ours" else (lambda: other[form](str(path)))
