@@ -211,19 +211,18 @@ def netcdf_other(path):
     import h5py
     import netCDF4
     try:
-        dataset = netCDF4.Dataset(path)
-    except OSError:
+        with netCDF4.Dataset(path) as file:
+            file["x"].set_auto_mask(False)
+            x = file["x"][...]
+            stored = [getattr(file["x"], name) for name in ("_FillValue", "missing_value") if name in file["x"].ncattrs()]
+            file["x"].set_auto_scale(False)
+            raw = file["x"][...]
+    except (OSError, RuntimeError):
         with h5py.File(path, "r") as file:
             file["x"][...]
         return None  # it refuses the file for another object than x
-    with dataset as file:
-        file["x"].set_auto_mask(False)
-        x = file["x"][...]
-        stored = [getattr(file["x"], name) for name in ("_FillValue", "missing_value") if name in file["x"].ncattrs()]
-        file["x"].set_auto_scale(False)
-        raw = file["x"][...]
-        missing = np.isin(raw, stored) if stored else np.zeros(raw.shape, bool)
-        return np.where(missing, np.nan, x.astype(float)) if missing.any() else np.asarray(x, float)
+    missing = np.isin(raw, stored) if stored else np.zeros(raw.shape, bool)
+    return np.where(missing, np.nan, x.astype(float)) if missing.any() else np.asarray(x, float)
 
 
 def zarr_store(path):
