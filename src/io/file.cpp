@@ -303,7 +303,9 @@ void remove_folder(const std::string& folder) {
                  [&](std::int64_t i) { ::unlink(files[static_cast<std::size_t>(i)].c_str()); });
     files.clear();
   };
-  for (fs::recursive_directory_iterator at(folder, none), end; at != end; at.increment(none)) {
+  using Files = fs::recursive_directory_iterator;
+  const bool is_link = fs::is_symlink(folder, none);  // what it leads to stays
+  for (auto at = is_link ? Files() : Files(folder, none); at != Files(); at.increment(none)) {
     if (at->symlink_status(none).type() != fs::file_type::directory) files.push_back(at->path().string());
     if (files.size() == batch) remove();
   }

@@ -54,7 +54,7 @@ class Lines {
   template <class Number> Number number(std::string_view& line, const char* what) const {
     const auto first = line.find_first_not_of(" \t");
     line.remove_prefix(first == std::string_view::npos ? line.size() : first);
-    if (!line.empty() && line[0] == '+') line.remove_prefix(1);
+    if (line.starts_with('+') && !line.starts_with("+-")) line.remove_prefix(1);
     Number value{};
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
     if (error == std::errc::result_out_of_range)

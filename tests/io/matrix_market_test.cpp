@@ -72,6 +72,7 @@ TEST_F(MatrixMarket, a_malformed_file_is_refused_with_the_line) {
       {banner + "array real general\n1 1\n1\n2\n", "line 4: something follows"},
       {banner + "array real general\n1 1\n1 2\n", "something follows the numbers"},
       {banner + "array real general\n1 1\n1,5\n", "the value is no number"},
+      {banner + "array real general\n1 1\n+-3\n", "the value is no number"},
       {banner + "coordinate real general\n2 2 2\n1 1 1\n", "the file ends after 1 of 2 entries"},
       {banner + "coordinate real general\n2 2 1\n3 1 1\n", "(3, 1) lies outside"},
       {banner + "coordinate real general\n2 2 1\n0 1 1\n", "(0, 1) lies outside"},

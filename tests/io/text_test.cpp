@@ -105,6 +105,7 @@ TEST_F(Csv, what_is_wrong_is_refused_with_path_line_and_reason) {
   EXPECT_THAT(refusal("a,b\n1,2\n3\n"),
               HasSubstr("bad.csv' has in line 3: 1 field, where the first line has 2; check the line"));
   EXPECT_THAT(refusal("1,2\n3,x\n"), HasSubstr("line 2: 'x' in column 2, which is no float64"));
+  EXPECT_THAT(refusal("1,2\n3,+-4\n"), HasSubstr("'+-4' in column 2, which is no float64"));
   EXPECT_THAT(refusal("1,2\n3,4,5\n"), HasSubstr("3 fields"));
   EXPECT_THAT(refusal("1\n2.5\n", {.dtype = int32}), HasSubstr("'2.5' in column 1, which is no int32"));
   EXPECT_THAT(refusal("1\n300\n", {.dtype = uint8}), HasSubstr("which is no uint8"));

@@ -177,6 +177,17 @@ TEST_F(ZarrStore, several_arrays_are_one_save) {
   EXPECT_EQ(io::zarr_arrays(store()).size(), 2U);
 }
 
+// What a link leads to is not removed with the link.
+TEST_F(ZarrStore, the_target_of_a_link_that_is_replaced_stays) {
+  io::save_zarr(store(), {{"x", rows(0, 8, 3)}});
+  const auto link = path("link.zarr");
+  if (process_index() == 0) fs::create_directory_symlink("run.zarr", link);
+  comm::barrier(comm::world());
+  io::save_zarr(link, {{"x", rows(0, 5, 3)}});
+  EXPECT_EQ(to_vector<double>(io::load_zarr(link + "/x")), to_vector<double>(rows(0, 5, 3)));
+  EXPECT_EQ(held("x"), to_vector<double>(fs::is_symlink(link) ? rows(0, 5, 3) : rows(0, 8, 3)));
+}
+
 TEST_F(ZarrStore, a_failure_in_the_midst_leaves_the_old_values) {
   io::save_zarr(store(), {{"x", device_put(rows(0, 8, 3), all_rows())}}, {.chunks = {3, 3}});
   io::Zarr out(store());

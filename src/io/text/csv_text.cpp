@@ -127,7 +127,7 @@ template <class T> bool parse_value(std::string_view field, T& value) {
       value = std::numeric_limits<T>::quiet_NaN();
       return true;
     }
-    if (!field.empty() && field.front() == '+') field.remove_prefix(1);
+    if (field.starts_with('+') && !field.starts_with("+-")) field.remove_prefix(1);
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
     if (std::is_floating_point_v<T> && error == std::errc::result_out_of_range)
       return beyond_range(field, end, value);
