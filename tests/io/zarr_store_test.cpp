@@ -177,7 +177,7 @@ TEST_F(ZarrStore, several_arrays_are_one_save) {
   EXPECT_EQ(io::zarr_arrays(store()).size(), 2U);
 }
 
-// What a link leads to is not removed with the link.
+// The target of a link is not removed with the link.
 TEST_F(ZarrStore, the_target_of_a_link_that_is_replaced_stays) {
   io::save_zarr(store(), {{"x", rows(0, 8, 3)}});
   const auto link = path("link.zarr");
