@@ -26,8 +26,8 @@ class AsRecorded {
 };
 
 // Records the node's op on other operands, for the node's call, and inside or outside of a scope as it was.
-// What a scope has put in an op's place stays: a second replacement would add constants, which a closed
-// function does not have among its operands.
+// The op that a scope has put in another's place stays: a second replacement would add constants, which a
+// closed function does not have among its operands.
 std::vector<Array> record_again(const Node&, ParamsPtr, std::vector<Array> inputs);
 
 // Raises the user's error where the op cannot keep the promise for these operands.

@@ -46,7 +46,7 @@ Array dim_by_dim(const Array& given, const FftParams& p) {
 //   y[k, c] = sum over r of x[C r + c] w(R)^(r k)
 //   result[k + R l] = sum over c of w(N)^(k c) y[k, c] w(C)^(c l)
 //
-// Of a halved line (c2r) the second half is the first one, flipped and conjugated. nullopt if N has no two
+// The second half of a halved line (c2r) is the first one, flipped and conjugated. nullopt if N has no two
 // factors of which a line of each fits.
 std::optional<Array> as_matrix(const Array& given, const FftParams& p, std::int64_t room) {
   constexpr std::int64_t copies = 4, lines_at_once = 16;  // of an operand that a transform takes; of rows
