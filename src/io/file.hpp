@@ -84,6 +84,9 @@ std::string read_text(const std::string& call, const std::string& path);
 // Syncs the folder of `path`, so that a rename or a new file in it reaches the disk.
 void sync_folder_of(const std::string& call, const std::string& path);
 void sync_folders(const std::string& call, const std::vector<std::string>& folders);
+// Removes a folder with all that is in it, as far as the system allows; of a link the link alone. Files are
+// removed side by side: where freed blocks are discarded at once the device is waited for at each of them.
+void remove_folder(const std::string& folder);
 
 // A dense row-major array inside a file.
 struct DenseInFile {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -41,9 +40,5 @@ template <class Work> void side_by_side(std::int64_t n, int most, const Work& wo
 
 // The threads for fsync. 4000 files of 4 KiB on ext4 took 28 s with one, 1.7 s with 8, 0.5 s with 32.
 constexpr int sync_threads = 32;
-
-// Removes a folder with all that is in it, as far as the system allows. Files are removed side by side: where
-// freed blocks are discarded at once the device is waited for at each of them.
-void remove_folder(const std::string& folder);
 
 }  // namespace tessera::io

@@ -11,7 +11,6 @@
 #include "base/text.hpp"
 #include "io/fault_point.hpp"
 #include "io/file.hpp"
-#include "io/many.hpp"
 #include "io/save_target.hpp"
 
 namespace tessera::io::checkpoint {

@@ -15,7 +15,6 @@
 #include "io/fault_point.hpp"
 #include "io/file.hpp"
 #include "io/formats/zarr/metadata/node.hpp"
-#include "io/many.hpp"
 #include "io/save_target.hpp"
 
 namespace tessera::io::zarr {

@@ -12,7 +12,6 @@
 #include "io/file.hpp"
 #include "io/formats/zarr/chunk_write.hpp"
 #include "io/formats/zarr/metadata/node.hpp"
-#include "io/many.hpp"
 #include "io/save_target.hpp"
 
 namespace tessera::io::zarr {
