@@ -83,6 +83,17 @@ def of_xarray(folder):
     data.to_netcdf(folder / "xarray.nc", engine="netcdf4", encoding=packing, unlimited_dims=["time"])
 
 
+def with_coordinates(path):
+    """A coordinate of two dims, whose names netCDF-C keeps as numbers; a variable with one dim twice."""
+    import netCDF4
+    with netCDF4.Dataset(path, "w") as file:
+        for name, size in (("x", 3), ("y", 4), ("t", None)):
+            file.createDimension(name, size)
+        file.createVariable("x", "f8", ("x", "y"))[:] = np.arange(12).reshape(3, 4)
+        file.createVariable("z", "f4", ("t", "y", "x"))[0:2] = np.arange(24).reshape(2, 4, 3)
+        file.createVariable("square", "f4", ("y", "y"))[:] = np.arange(16).reshape(4, 4)
+
+
 def of_netcdf4(path):
     import netCDF4
     with netCDF4.Dataset(path, "w") as file:
@@ -123,6 +134,7 @@ def main():
     version_2(folder / "v2.zarr")
     of_xarray(folder)
     of_netcdf4(folder / "netcdf4.nc")
+    with_coordinates(folder / "coordinates.nc")
     of_newer_hdf5(folder / "newer.h5")
 
 

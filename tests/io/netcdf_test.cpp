@@ -41,6 +41,24 @@ TEST_F(NetcdfFile, variables_of_netcdf4_python_have_their_dims_attributes_and_gr
   EXPECT_EQ(io::netcdf_attributes(file, "x").size(), 1U);
 }
 
+TEST_F(NetcdfFile, coordinates_of_several_dims_have_their_dims) {
+  const auto variables = io::netcdf_variables(data("coordinates.nc"));
+  EXPECT_THAT(variables.at("x").dims, ElementsAre("x", "y"));
+  EXPECT_THAT(variables.at("z").dims, ElementsAre("t", "y", "x"));
+  EXPECT_THAT(variables.at("square").dims, ElementsAre("y", "y"));
+}
+
+// HDF5 1.10 walks free space of size 0 in a global heap for ever.
+TEST_F(NetcdfFile, dims_keep_their_names_beside_a_damaged_heap) {
+  std::ifstream stored(data("netcdf4.nc"), std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(stored), {});
+  const auto heap = bytes.find("GCOL");
+  ASSERT_NE(heap, std::string::npos);
+  const auto file = put("damaged.nc", bytes.replace(heap + 16, 64, 64, '\0'));
+  EXPECT_THAT(io::netcdf_variables(file).at("packed").dims, ElementsAre("time", "x"));
+  EXPECT_EQ(numbers(io::load_netcdf(file, "inner/field", all_rows()))[19], made(19));
+}
+
 TEST_F(NetcdfFile, packed_numbers_are_unpacked_and_missing_ones_are_nan) {
   const auto file = data("netcdf4.nc");
   const Array x = io::load_netcdf(file, "packed", all_rows());

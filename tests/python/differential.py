@@ -287,7 +287,7 @@ def outcome_in_a_child(read):
     receive, send = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.alarm(60)
+        signal.alarm(20)
         try:
             os.write(send, pickle.dumps(outcome(read))[:60000])
         finally:

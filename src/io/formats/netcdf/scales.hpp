@@ -2,6 +2,8 @@
 #pragma once
 #include <tessera/io/netcdf.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,6 +11,19 @@
 #include "io/hdf5/library.hpp"
 
 namespace tessera::io {
+
+// A use of a scale, as its REFERENCE_LIST has them: a variable and one of its dims.
+struct ScaleUse {
+  hobj_ref_t variable = 0;
+  std::int32_t dim = -1;
+
+  static Handle type() {
+    Handle type(H5Tcreate(H5T_COMPOUND, sizeof(ScaleUse)), H5Tclose);
+    H5Tinsert(type, "dataset", offsetof(ScaleUse, variable), H5T_STD_REF_OBJ);
+    H5Tinsert(type, "dimension", offsetof(ScaleUse, dim), H5T_NATIVE_INT32);
+    return type;
+  }
+};
 
 // Variables by their paths without the leading '/'. Dimensions that are not variables are left out.
 std::map<std::string, NetcdfVariable> read_variables(const Hdf5Source&, hid_t file);

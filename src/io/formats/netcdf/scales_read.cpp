@@ -8,6 +8,7 @@
 namespace tessera::io {
 namespace {
 
+constexpr hssize_t most_uses = 1 << 24;  // of a scale: more stand in damaged files only
 constexpr const char* no_variable = "This is a netCDF dimension but not a netCDF variable.";
 
 std::string base_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -26,32 +27,6 @@ std::string text_attribute(hid_t object, const char* name) {
 }
 bool is_scale(hid_t dataset) { return text_attribute(dataset, "CLASS") == "DIMENSION_SCALE"; }
 
-std::string path_of_object(hid_t file, hobj_ref_t reference) {
-  const Handle object(H5Rdereference2(file, H5P_DEFAULT, H5R_OBJECT, &reference), H5Oclose);
-  if (!object.ok()) return "";
-  std::string name(1024, '\0');
-  const auto length = H5Iget_name(object, name.data(), name.size());
-  name.resize(static_cast<std::size_t>(std::clamp<ssize_t>(length, 0, 1023)));
-  return name;
-}
-
-// The path of the first scale of each dim.
-std::vector<std::string> scales_in_list(hid_t file, hid_t dataset, std::size_t ndim) {
-  std::vector<std::string> names(ndim);
-  if (ndim == 0 || H5Aexists(dataset, "DIMENSION_LIST") <= 0) return names;
-  const Handle attribute(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT), H5Aclose),
-      space(H5Aget_space(attribute), H5Sclose), stored(H5Aget_type(attribute), H5Tclose),
-      reference(H5Tcopy(H5T_STD_REF_OBJ), H5Tclose), type(H5Tvlen_create(reference), H5Tclose);
-  const bool is_list =
-      H5Tget_class(stored) == H5T_VLEN && H5Sget_simple_extent_npoints(space) == static_cast<hssize_t>(ndim);
-  std::vector<hvl_t> lists(ndim);
-  if (!is_list || H5Aread(attribute, type, lists.data()) < 0) return names;
-  for (std::size_t d = 0; d < ndim; ++d)
-    if (lists[d].len > 0) names[d] = path_of_object(file, *static_cast<hobj_ref_t*>(lists[d].p));
-  H5Dvlen_reclaim(type, space, H5P_DEFAULT, lists.data());
-  return names;
-}
-
 using Visit = std::function<void(const std::string& name, hid_t dataset)>;
 void for_each_dataset(hid_t file, const Visit& visit) {
   for (const auto& path : names_of_datasets(file)) {
@@ -61,9 +36,65 @@ void for_each_dataset(hid_t file, const Visit& visit) {
   }
 }
 
-std::vector<std::string> dims_of(hid_t file, const std::string& name, hid_t dataset, const Shape& shape,
-                                 std::map<std::int64_t, std::string>& phony) {
-  auto dims = scales_in_list(file, dataset, shape.size());
+// Integers of an attribute; none if it has another type or more of them.
+std::vector<std::int32_t> integers_attribute(hid_t object, const char* name, std::size_t most) {
+  if (H5Aexists(object, name) <= 0) return {};
+  const Handle attribute(H5Aopen(object, name, H5P_DEFAULT), H5Aclose),
+      space(H5Aget_space(attribute), H5Sclose), stored(H5Aget_type(attribute), H5Tclose);
+  const hssize_t count = H5Sget_simple_extent_npoints(space);
+  if (H5Tget_class(stored) != H5T_INTEGER || count <= 0 || count > static_cast<hssize_t>(most)) return {};
+  std::vector<std::int32_t> values(static_cast<std::size_t>(count));
+  if (H5Aread(attribute, H5T_NATIVE_INT32, values.data()) < 0) return {};
+  return values;
+}
+
+// The paths of the scales of dims. Each scale lists its uses in REFERENCE_LIST; DIMENSION_LIST of the variables
+// says the same from a global heap, in whose damage HDF5 1.10 crashes or never ends. A coordinate variable of
+// several dims is a scale itself and has no scales: netCDF-C keeps the numbers of its dims.
+class ScalesOfDims {
+ public:
+  explicit ScalesOfDims(hid_t file) : file_(file) {
+    const Handle type = ScaleUse::type();
+    for_each_dataset(file, [&](const std::string& name, hid_t dataset) {
+      if (const auto number = integers_attribute(dataset, "_Netcdf4Dimid", 1); !number.empty())
+        numbered_.emplace(number[0], "/" + name);
+      if (H5Aexists(dataset, "REFERENCE_LIST") <= 0) return;
+      const Handle attribute(H5Aopen(dataset, "REFERENCE_LIST", H5P_DEFAULT), H5Aclose),
+          space(H5Aget_space(attribute), H5Sclose), stored(H5Aget_type(attribute), H5Tclose);
+      const hssize_t count = H5Sget_simple_extent_npoints(space);
+      if (H5Tget_class(stored) != H5T_COMPOUND || count <= 0 || count > most_uses) return;
+      std::vector<ScaleUse> uses(static_cast<std::size_t>(count));
+      if (H5Aread(attribute, type, uses.data()) < 0) return;
+      for (const auto& use : uses) used_.emplace(std::pair{use.variable, use.dim}, "/" + name);
+    });
+  }
+
+  // A path for each dim of a variable, "" where there is none.
+  std::vector<std::string> paths(const std::string& name, hid_t dataset, std::size_t ndim) const {
+    std::vector<std::string> found(ndim);
+    const auto numbers = integers_attribute(dataset, "_Netcdf4Coordinates", ndim);
+    hobj_ref_t variable = 0;
+    if (H5Rcreate(&variable, file_, name.c_str(), H5R_OBJECT, -1) < 0) return found;
+    for (std::size_t d = 0; d < ndim; ++d) {
+      const auto used = used_.find({variable, static_cast<std::int32_t>(d)});
+      const auto numbered = d < numbers.size() ? numbered_.find(numbers[d]) : numbered_.end();
+      if (used != used_.end())
+        found[d] = used->second;
+      else if (numbered != numbered_.end())
+        found[d] = numbered->second;
+    }
+    return found;
+  }
+
+ private:
+  hid_t file_;
+  std::map<std::pair<hobj_ref_t, std::int32_t>, std::string> used_;
+  std::map<std::int32_t, std::string> numbered_;
+};
+
+std::vector<std::string> dims_of(const ScalesOfDims& scales, const std::string& name, hid_t dataset,
+                                 const Shape& shape, std::map<std::int64_t, std::string>& phony) {
+  auto dims = scales.paths(name, dataset, shape.size());
   for (std::size_t d = 0; d < dims.size(); ++d) {
     dims[d] = base_of(dims[d]);
     if (!dims[d].empty()) continue;
@@ -77,22 +108,24 @@ std::vector<std::string> dims_of(hid_t file, const std::string& name, hid_t data
 }
 
 // Paths of the scales of a variable's dims; a scale that is a variable itself has its own path first.
-std::vector<std::string> scales_of(hid_t file, const std::string& name, hid_t dataset, std::size_t ndim) {
-  auto scales = scales_in_list(file, dataset, ndim);
-  if (ndim > 0 && scales[0].empty() && is_scale(dataset)) scales[0] = "/" + name;
-  return scales;
+std::vector<std::string> scales_of(const ScalesOfDims& scales, const std::string& name, hid_t dataset,
+                                   std::size_t ndim) {
+  auto paths = scales.paths(name, dataset, ndim);
+  if (ndim > 0 && paths[0].empty() && is_scale(dataset)) paths[0] = "/" + name;
+  return paths;
 }
 
 // The length of each scale's dim: an unlimited dim is as long as its longest variable.
-std::map<std::string, std::int64_t> lengths_of_scales(const Hdf5Source& source, hid_t file) {
+std::map<std::string, std::int64_t> lengths_of_scales(const ScalesOfDims& scales, const Hdf5Source& source,
+                                                      hid_t file) {
   std::map<std::string, std::int64_t> lengths;
   for_each_dataset(file, [&](const std::string& name, hid_t dataset) {
     const Handle space(H5Dget_space(dataset), H5Sclose);
     if (H5Sget_simple_extent_ndims(space) <= 0) return;
     const Shape shape = shape_of_dataset(source, dataset);
-    const auto scales = scales_of(file, name, dataset, shape.size());
-    for (std::size_t d = 0; d < scales.size(); ++d)
-      if (!scales[d].empty()) lengths[scales[d]] = std::max(lengths[scales[d]], shape[d]);
+    const auto paths = scales_of(scales, name, dataset, shape.size());
+    for (std::size_t d = 0; d < paths.size(); ++d)
+      if (!paths[d].empty()) lengths[paths[d]] = std::max(lengths[paths[d]], shape[d]);
   });
   return lengths;
 }
@@ -102,16 +135,17 @@ std::map<std::string, std::int64_t> lengths_of_scales(const Hdf5Source& source, 
 std::map<std::string, NetcdfVariable> read_variables(const Hdf5Source& source, hid_t file) {
   std::map<std::string, NetcdfVariable> found;
   std::map<std::int64_t, std::string> phony;
-  const auto lengths = lengths_of_scales(source, file);
+  const ScalesOfDims scales(file);
+  const auto lengths = lengths_of_scales(scales, source, file);
   for_each_dataset(file, [&](const std::string& name, hid_t dataset) {
     if (text_attribute(dataset, "NAME").starts_with(no_variable)) return;
     try {
       Shape shape = shape_of_dataset(source, dataset);
       const Dtype dtype = dtype_of_dataset(source, dataset);
-      auto dims = dims_of(file, name, dataset, shape, phony);
-      const auto scales = scales_of(file, name, dataset, shape.size());
-      for (std::size_t d = 0; d < scales.size(); ++d)
-        if (const auto scale = lengths.find(scales[d]); scale != lengths.end()) shape[d] = scale->second;
+      auto dims = dims_of(scales, name, dataset, shape, phony);
+      const auto paths = scales_of(scales, name, dataset, shape.size());
+      for (std::size_t d = 0; d < paths.size(); ++d)
+        if (const auto scale = lengths.find(paths[d]); scale != lengths.end()) shape[d] = scale->second;
       found.emplace(name, NetcdfVariable{{shape, dtype, "netcdf variable " + name}, std::move(dims)});
     } catch (const IoError&) {  // texts, or other types that tessera does not read
     }
@@ -122,6 +156,7 @@ std::map<std::string, NetcdfVariable> read_variables(const Hdf5Source& source, h
 std::map<std::string, NetcdfDim> read_dims(const Hdf5Source& source, hid_t file) {
   std::map<std::string, NetcdfDim> found;
   std::map<std::int64_t, std::string> phony;
+  const ScalesOfDims scales(file);
   for_each_dataset(file, [&](const std::string& name, hid_t dataset) {
     const Handle space(H5Dget_space(dataset), H5Sclose);
     const int ndim = H5Sget_simple_extent_ndims(space);
@@ -129,7 +164,7 @@ std::map<std::string, NetcdfDim> read_dims(const Hdf5Source& source, hid_t file)
     std::vector<hsize_t> extents(static_cast<std::size_t>(ndim)), most(static_cast<std::size_t>(ndim));
     H5Sget_simple_extent_dims(space, extents.data(), most.data());
     const Shape shape = shape_of_dataset(source, dataset);
-    const auto dims = dims_of(file, name, dataset, shape, phony);
+    const auto dims = dims_of(scales, name, dataset, shape, phony);
     for (std::size_t d = 0; d < dims.size(); ++d) {
       NetcdfDim& dim = found[dims[d]];
       dim.size = std::max(dim.size, shape[d]);  // variables may be shorter along an unlimited dim

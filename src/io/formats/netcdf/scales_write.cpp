@@ -12,12 +12,6 @@
 namespace tessera::io {
 namespace {
 
-// A scale's back reference to a variable that uses it.
-struct Use {
-  hobj_ref_t variable = 0;
-  std::int32_t dim = 0;
-};
-
 class Scales {
  public:
   Scales(const Hdf5Source& source, hid_t file) : source_(source), file_(file) {}
@@ -80,10 +74,8 @@ class Scales {
         space(H5Screate_simple(1, &extent, nullptr), H5Sclose), dataset = open(variable);
     put(dataset, "DIMENSION_LIST", type, space, lists.data());
   }
-  void list_uses(const std::string& dim, const std::vector<Use>& uses) const {
-    const Handle type(H5Tcreate(H5T_COMPOUND, sizeof(Use)), H5Tclose);
-    H5Tinsert(type, "dataset", offsetof(Use, variable), H5T_STD_REF_OBJ);
-    H5Tinsert(type, "dimension", offsetof(Use, dim), H5T_NATIVE_INT32);
+  void list_uses(const std::string& dim, const std::vector<ScaleUse>& uses) const {
+    const Handle type = ScaleUse::type();
     const hsize_t extent = uses.size();
     const Handle space(H5Screate_simple(1, &extent, nullptr), H5Sclose), dataset = open(dim);
     put(dataset, "REFERENCE_LIST", type, space, uses.data());
@@ -121,7 +113,7 @@ void write_scales(const Hdf5Source& source, hid_t file,
     }
   std::int32_t number = 0;
   for (const auto& [dim, extent] : extents) scales.make_scale(dim, extent.first, extent.second, number++);
-  std::map<std::string, std::vector<Use>> uses;
+  std::map<std::string, std::vector<ScaleUse>> uses;
   for (const auto& [variable, names] : dims) {
     if (names.empty() || is_coordinate(variable, names)) continue;
     scales.attach(variable, names);
