@@ -6,15 +6,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ranges>
 #include <source_location>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include <tessera/array.hpp>
+#include <tessera/detail/tree.hpp>
 #include <tessera/visualize.hpp>
 
 namespace tessera::debug {
@@ -177,13 +180,48 @@ void set_nan_check(bool on);
 
 namespace tessera {
 
-/// print("a is", a, "of", x.shape()): the parts, separated by spaces, once per job by rank 0. Computes arrays
-/// first. Collective over all ranks. debug::print takes a format.
+namespace detail {
+template <class T> constexpr bool can_print();
+template <class T, std::size_t... i> constexpr bool can_print_parts(std::index_sequence<i...>) {
+  return (can_print<std::remove_cvref_t<std::tuple_element_t<i, T>>>() && ...);
+}
+// Whether T is an argument of debug::print, or a pair, tuple or range of them.
+template <class T> constexpr bool can_print() {
+  if constexpr (std::is_same_v<T, Array> || debug::Streamable<T>) return true;
+  if constexpr (TupleLike<T>) return can_print_parts<T>(std::make_index_sequence<std::tuple_size_v<T>>());
+  if constexpr (std::ranges::range<const T>) return can_print<std::ranges::range_value_t<const T>>();
+  return false;
+}
+// Appends {} and the value of x; of a pair, a tuple or a range those of its parts.
+template <class T> void append_printed(std::string& format, std::vector<debug::Printed>& values, const T& x) {
+  if constexpr (std::is_same_v<T, Array> || debug::Streamable<T>) {
+    format += "{}";
+    values.emplace_back(x);
+  } else {
+    const char* between = "";
+    const auto append = [&](const auto& part) {
+      format += between, between = ", ";
+      append_printed(format, values, part);
+    };
+    format += TupleLike<T> ? "(" : "[";
+    if constexpr (TupleLike<T>)
+      std::apply([&](const auto&... parts) { (append(parts), ...); }, x);
+    else
+      for (const auto& part : x) append(part);
+    format += TupleLike<T> ? ")" : "]";
+  }
+}
+}  // namespace detail
+
+/// print("a is", a, "of", x.shape()): the parts, separated by spaces, once per job by rank 0; pairs and tuples
+/// in parentheses, vectors and maps in brackets. Computes arrays first. Collective over all ranks. debug::print
+/// takes a format.
 template <class... T>
-requires((debug::Streamable<T> || std::is_same_v<T, Array>)&&...) void print(const T&... parts) {
+requires(detail::can_print<T>() && ...) void print(const T&... parts) {
   std::string format;
-  for (std::size_t i = 0; i < sizeof...(T); ++i) format += i == 0 ? "{}" : " {}";
-  debug::print_values(format, {debug::Printed(parts)...});
+  std::vector<debug::Printed> values;
+  ((format += format.empty() ? "" : " ", detail::append_printed(format, values, parts)), ...);
+  debug::print_values(format, std::move(values));
 }
 
 }  // namespace tessera

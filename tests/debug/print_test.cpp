@@ -1,6 +1,8 @@
 // Output of debug::print and calls of debug::callback, eagerly and when a traced program runs.
 #include <complex>
+#include <map>
 #include <sstream>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,6 +37,16 @@ TEST(print, takes_whatever_can_be_streamed) {
             once("Mesh('x': " + std::to_string(device_count()) + ")\n"));
   const auto sharding = printed([] { debug::print("{}", split(arange(4)).sharding()); });
   EXPECT_EQ(sharding.find("P('x')") != std::string::npos, is_main_process());
+}
+TEST(print, takes_pairs_tuples_vectors_and_maps_apart) {
+  const Array x = split(array({3, 1, 2}));
+  const std::map<std::string, Array> parts{{"a", x}, {"b", ones({})}};
+  EXPECT_EQ(printed([&] { print("top", top_k(x, 2), parts); }),
+            once("top ([3 2], [0 2]) [(a, [3 1 2]), (b, 1.0)]\n"));
+  EXPECT_EQ(printed([&] {
+              print(std::tuple(1, true, std::vector<Array>{x, x[0]}), Shape{2}, "c");
+            }),
+            once("(1, True, [[3 1 2], 3]) (2,) c\n"));
 }
 TEST(print, numbers_by_format) {
   EXPECT_EQ(printed([] {

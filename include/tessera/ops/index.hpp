@@ -23,6 +23,8 @@ namespace tessera {
 /// range ones clamped). The gradient adds up repeated ones. The remaining dims of x and the indices' dims
 /// keep their splits.
 [[nodiscard]] Array take(const Operand& x, const Operand& indices, int axis);
+/// The elements at these places of ravel(x), as numpy.take without an axis.
+[[nodiscard]] Array take(const Operand& x, const Operand& indices);
 /// `mode` handles indices out of range: "clip" clamps them; "wrap" wraps around; "fill" gives NaN, for
 /// integers the smallest value (for unsigned ones the largest), for bool true, as JAX; "raise" reads the
 /// indices, collective over all ranks, and raises IndexError on every rank, or ArgumentError in a trace,

@@ -130,4 +130,9 @@ Array take(const Operand& x, const Operand& indices, int axis) {
   return take_clamped(x, indices, axis);
 }
 
+Array take(const Operand& x, const Operand& indices) {
+  const Call call("take", x.where);
+  return take({ravel(x), x.where}, indices, 0);
+}
+
 }  // namespace tessera

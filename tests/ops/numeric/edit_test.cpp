@@ -27,6 +27,12 @@ TEST(Edit, places_out_of_range_are_refused) {
               testing::HasSubstr("has no diagonal"));
 }
 
+TEST(Known, take_without_an_axis_counts_all_elements) {
+  const Array x = device_put(arange(15).reshape(5, 3), make_mesh({device_count()}, {"x"}), P("x"));
+  EXPECT_THAT(to_vector<std::int32_t>(take(x, array({4, -1, 0}))), testing::ElementsAre(4, 14, 0));
+  EXPECT_EQ(take(x, argsort(ravel(-x))({slice(0, 2)}).reshape(2, 1)).shape(), (Shape{2, 1}));
+  EXPECT_THAT(error_of<IndexError>([&] { eval(take(x, array({15}))); }), testing::HasSubstr("15"));
+}
 TEST(Known, take_refuses_known_indices_out_of_range_and_clamps_in_a_trace) {
   EXPECT_THAT(error_of<IndexError>([] {
                 static_cast<void>(take(arange(10.f), array({0, 50}), 0));
