@@ -13,7 +13,8 @@ import tempfile
 
 here = pathlib.Path(__file__).resolve().parent
 CONFIGURATIONS = [  # ranks, settings, share of the programs
-    (1, {}, 0.3), (2, {}, 0.15), (3, {}, 0.15), (1, {"TESSERA_THREADS": "2"}, 0.1), (2, {"TESSERA_THREADS": "2", "TESSERA_MATH": "precise"}, 0.1),
+    (1, {}, 0.2), (2, {"TESSERA_TEST_STREAMED": "1"}, 0.1), (2, {}, 0.15), (3, {}, 0.15), (1, {"TESSERA_THREADS": "2"}, 0.1),
+    (2, {"TESSERA_THREADS": "2", "TESSERA_MATH": "precise"}, 0.1),
     # what large arrays alone would take: streams, threads, reads without messages (base/thresholds.hpp)
     (1, {"TESSERA_TEST_THRESHOLDS": "1000", "TESSERA_THREADS": "2"}, 0.1), (3, {"TESSERA_TEST_THRESHOLDS": "100000"}, 0.1)]
 LIMIT_S = 60  # without a new program
@@ -21,7 +22,7 @@ LIMIT_S = 60  # without a new program
 
 def job_of(mpiexec, ranks, words, first, count, progress):
     """Ends with how the job ended: None, or what is wrong with it."""
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": words.get("TESSERA_THREADS", "1"), **words}
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": words.get("TESSERA_THREADS", "1"), "TESSERA_TEST_FOLDER": str(progress.parent), **words}
     launch = [mpiexec, "-n", str(ranks)] if ranks > 1 else []
     job = subprocess.Popen([*launch, sys.executable, str(here / "programs.py"), str(first), str(count), str(progress)],
                            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

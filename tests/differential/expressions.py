@@ -1,4 +1,6 @@
 """Random programs: one number gives the same program on every rank, as calls of tessera and as NumPy's on the host."""
+import math
+
 import numpy as np
 
 import tessera as ts
@@ -8,10 +10,15 @@ INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 COMPLEX = ["complex64", "complex128"]
 # Elements of one array: most programs are small, some cross every threshold of the library up to 16 MiB.
 SIZES = [(0.55, 1, 64), (0.25, 64, 5_000), (0.14, 5_000, 80_000), (0.05, 80_000, 400_000), (0.01, 400_000, 2_200_000)]
+LARGEST = 10_000_000  # of any operand
 
 
 class Mismatch(Exception):
     """tessera and NumPy differ."""
+
+
+class TooLarge(Exception):
+    """A step's operand would have more than LARGEST elements."""
 
 
 class Value:
@@ -104,6 +111,8 @@ class Builder:
 
     def operand(self, shape=None, dtype=None):
         shape = self.shape() if shape is None else shape
+        if math.prod(shape) > LARGEST:
+            raise TooLarge
         dtype = dtype or self.dtype()
         host = self.numbers(shape, dtype)
         sharding = self.sharding(len(shape))
@@ -131,23 +140,37 @@ class Builder:
             converted = [host.astype(name, copy=False) for host in hosts]
         return [host.astype("float32") for host in converted] if name in ("float16", "bfloat16") else converted
 
-    def results(self):
-        """(name, tessera's value, NumPy's, dtypes) of what the program asks for, in a random order of evaluation."""
+    def steps(self):
         import steps
         import wide_steps
 
-        all_steps = steps.STEPS + wide_steps.STEPS
+        return steps.STEPS + wide_steps.STEPS
+
+    def read(self, value):
+        """The result's value on every rank, or None."""
+        return ts.device_get(value.array)
+
+    @staticmethod
+    def check_all(count):
+        """Called behind the last of `count` programs."""
+
+    def results(self):
+        """(name, tessera's value, NumPy's, dtypes) of what the program asks for, in a random order of evaluation."""
+        all_steps = self.steps()
         start = self.operand()
         current = start
         for _ in range(int(self.draw.integers(2, 9))):
             step = self.pick(all_steps)
-            new = step(self, current)
-            if new is not None:
-                current = new
+            try:
+                current = step(self, current) or current
+            except TooLarge:
+                continue
             if current.host.size > 3_000_000:
                 break
         chosen = [current] + [value for value in self.values if self.draw.random() < 0.2]
         self.draw.shuffle(chosen)
         for value in chosen:
             self.lines.append(f"read {value.name}")
-            yield value.name, ts.device_get(value.array), value.host, value.dtypes
+            found = self.read(value)
+            if found is not None:
+                yield value.name, found, value.host, value.dtypes

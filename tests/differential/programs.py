@@ -5,12 +5,18 @@ All ranks build program number FIRST, FIRST + 1, … from its number alone, run 
 of the same expression, computed in the dtype that tessera gives to each result. PROGRESS is a file that names the program under way: a process
 that dies has told by then which one it was. A difference prints the program as Python and ends with status 1.
 """
+import os
 import sys
 
 import numpy as np
 
 import tessera as ts
 from expressions import Builder, Mismatch
+
+if "TESSERA_TEST_STREAMED" in os.environ:
+    from streamed import Streamed as Program
+else:
+    Program = Builder
 
 ROUNDING = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 3e-4, "float64": 1e-9, "complex64": 3e-4, "complex128": 1e-9}
 
@@ -45,7 +51,7 @@ def compare(name, found, expected, rounding):
 
 def run_program(number):
     """Builds and runs one program; raises Mismatch with its text."""
-    builder = Builder(number)
+    builder = Program(number)
     try:
         for name, found, expected, dtypes in builder.results():
             compare(name, found, expected, tolerance_of(dtypes))
@@ -68,6 +74,7 @@ def main():
             if ts.is_main_process():
                 print(mismatch, flush=True)
             sys.exit(1)
+    Program.check_all(count)
 
 
 main()
