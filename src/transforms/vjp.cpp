@@ -35,7 +35,7 @@ std::vector<NodePtr> recorded_since(std::uint64_t first_serial, const std::vecto
 namespace {
 
 // Records nodes again on known values, and on what follows from them.
-void record_again(const std::vector<NodePtr>& nodes, const std::unordered_set<const Node*>& arguments,
+void follow_known(const std::vector<NodePtr>& nodes, const std::unordered_set<const Node*>& arguments,
                   Tape::Values& values) {
   for (const auto& node : nodes) {
     if (node->inputs.empty() || arguments.contains(node.get()) || values.contains({node.get(), 0})) continue;
@@ -86,7 +86,7 @@ Tape::Tape(std::vector<Array> arguments, const std::vector<Array>& results, cons
   std::unordered_map<const Node*, int> entry_of;
   std::unordered_set<const Node*> argument_nodes;
   for (const auto& x : arguments) argument_nodes.insert(x.node().get());
-  if (!known.empty()) record_again(nodes, argument_nodes, known);
+  if (!known.empty()) follow_known(nodes, argument_nodes, known);
   const auto seen_by_rules = [&](const Array& x) {
     const auto value = known.find({x.node().get(), x.output()});
     return value == known.end() ? x : value->second;

@@ -5,7 +5,6 @@ import shutil
 
 import steps
 import tessera as ts
-import wide_steps
 from expressions import Builder
 
 LIMITS = [400_000, 1_500_000, 6_000_000]
