@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "base/thresholds.hpp"
 #include "kernels/sort/count_digits.hpp"
 #include "kernels/sort/order_key.hpp"
 #include "kernels/sort/select.hpp"
@@ -120,6 +121,35 @@ TEST(sort, pairs_carry_their_payload) {
       ASSERT_EQ(payload[i], at[i] * 1'000'000'007);
     }
   });
+}
+
+template <class K, class P> void sort_long_pairs(K mask, std::int64_t equal) {
+  constexpr std::int64_t n = 70'001;
+  std::mt19937_64 bits(7);
+  std::vector<K> keys(n);
+  for (K& key : keys) key = static_cast<K>(bits()) & mask;
+  std::fill_n(keys.begin() + 5, equal, keys[0]);
+  std::vector<P> at(n);
+  std::iota(at.begin(), at.end(), P(0));
+  auto wanted = at;
+  std::ranges::stable_sort(wanted, [&](auto a, auto b) { return keys[a] < keys[b]; });
+  auto sorted = keys;
+  sort_pairs(dtype_of<K>(), sorted.data(), at.data(), n, {});
+  ASSERT_EQ(at, wanted) << name(dtype_of<K>()) << " mask " << mask << ", " << equal << " equal";
+  EXPECT_TRUE(std::ranges::is_sorted(sorted));
+}
+template <class K> void sort_long_pairs_of() {
+  const LowThresholds low(64);
+  constexpr K top = K{1} << (8 * sizeof(K) - 1);
+  for (const std::int64_t equal : {0, 100, 5000, 69'000})
+    for (const K mask : {~K{0}, K{0x3ffff00}, K{0xff}, top | 1, K{0}}) {
+      sort_long_pairs<K, std::uint32_t>(mask, equal);
+      sort_long_pairs<K, std::int64_t>(mask, equal);
+    }
+}
+TEST(sort, long_pairs_are_stable_however_their_keys_are_spread) {
+  sort_long_pairs_of<std::uint32_t>();
+  sort_long_pairs_of<std::uint64_t>();
 }
 
 TEST(sort, merged_runs_are_the_stable_sort_of_their_concatenation) {

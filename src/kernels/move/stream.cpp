@@ -21,7 +21,7 @@ void StreamCopy(std::byte* dst, const std::byte* src, std::size_t bytes) {
   const std::size_t width = hn::Lanes(d);
   const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(dst) % width,
                     head = misaligned == 0 ? 0 : width - misaligned;
-  if (bytes < head + 4 * width) {
+  if (bytes < head + width) {
     std::memcpy(dst, src, bytes);
     return;
   }

@@ -4,11 +4,13 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/thresholds.hpp"
+#include "kernels/move/stream.hpp"
 #include "kernels/parallel.hpp"
 
 namespace tessera::kernels {
@@ -30,45 +32,6 @@ template <class K, class P> void move_by_digit(const K* from, const P* from_payl
     to[at] = from[i];
     if constexpr (!std::is_same_v<P, Nothing>) to_payload[at] = from_payload[i];
   }
-}
-
-// The same on several threads, each with a part of the elements. For each digit the first part's positions
-// come first, so the order is that of one thread.
-template <class K, class P>
-void sort_digits_in_parts(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n, int parts) {
-  using Counts = std::array<std::int64_t, 256>;
-  std::vector<Counts> counts(parts);
-  K *from = keys, *to = spare_keys;
-  P *from_payload = payload, *to_payload = spare_payload;
-  const auto for_parts = [&](auto&& work) {
-    share(parts, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t p = first; p < last; ++p) work(p, n * p / parts, n * (p + 1) / parts);
-    });
-  };
-  for (int d = 0; d < static_cast<int>(sizeof(K)); ++d) {
-    for_parts([&](std::int64_t p, std::int64_t begin, std::int64_t end) {
-      Counts own{};
-      for (std::int64_t i = begin; i < end; ++i) ++own[(from[i] >> (8 * d)) & 0xFF];
-      counts[p] = own;
-    });
-    std::int64_t shared_by_all = 0, total = 0;
-    for (const Counts& own : counts) shared_by_all += own[(from[0] >> (8 * d)) & 0xFF];
-    if (shared_by_all == n) continue;
-    for (int b = 0; b < 256; ++b)
-      for (Counts& own : counts) total += std::exchange(own[b], total);
-    for_parts([&](std::int64_t p, std::int64_t begin, std::int64_t end) {
-      Counts place = counts[p];
-      move_by_digit(from, from_payload, begin, end, d, place.data(), to, to_payload);
-    });
-    std::swap(from, to);
-    std::swap(from_payload, to_payload);
-  }
-  if (from == keys) return;
-  for_parts([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-    std::copy(from + begin, from + end, keys + begin);
-    if constexpr (!std::is_same_v<P, Nothing>)
-      std::copy(from_payload + begin, from_payload + end, payload + begin);
-  });
 }
 
 using DigitCounts = std::array<std::int64_t, 256>;
@@ -106,6 +69,14 @@ template <class K, class P> struct Piece {
     if constexpr (has_payload) std::memcpy(spare_payload, payload, n * sizeof(P));
   }
 };
+
+// The scratch is memory of as many keys and payloads; the larger come first.
+template <class K, class P> Piece<K, P> piece(K* keys, P* payload, std::int64_t n, void* scratch) {
+  auto* const first = static_cast<std::byte*>(scratch);
+  if constexpr (sizeof(K) < sizeof(P))
+    return {keys, payload, reinterpret_cast<K*>(first + n * sizeof(P)), reinterpret_cast<P*>(first), n};
+  return {keys, payload, reinterpret_cast<K*>(first), reinterpret_cast<P*>(first + n * sizeof(K)), n};
+}
 
 template <class K, class P> void sort_few(const Piece<K, P>& x, bool to_spare) {
   K* const keys = to_spare ? x.spare_keys : x.keys;
@@ -199,6 +170,104 @@ template <class K, class P> void sort_from_highest(const Piece<K, P>& x, int top
     if (place[b] > begin) sort_from_highest(moved.part(begin, place[b]), top - 1, !to_spare);
 }
 
+// A key beside its payload, and as many as are stored together.
+template <class K, class P> struct alignas(2 * std::max(sizeof(K), sizeof(P))) Pair {
+  K key;
+  P payload;
+};
+template <class K, class P> struct alignas(64) Line {
+  static constexpr std::int64_t size = 64 / sizeof(Pair<K, P>);
+  Pair<K, P> pairs[size];
+};
+
+// Moves pairs to their places. `ends`: the count of each place, then its end. Full lines go past the cache: of
+// so many places, no line would still be in it when its place is next.
+template <class K, class P, class PlaceOf>
+void spread(const Piece<K, P>& x, PlaceOf place_of, std::span<std::int64_t> ends, Pair<K, P>* to) {
+  constexpr std::int64_t in_line = Line<K, P>::size;
+  std::vector<std::int64_t> begins(ends.size());
+  std::int64_t total = 0;
+  for (std::size_t p = 0; p < ends.size(); ++p) total += std::exchange(ends[p], begins[p] = total);
+  Pooled<Line<K, P>> lines(std::ssize(ends));
+  const auto write_part = [&](std::int64_t p, std::int64_t end) {  // lines that places share
+    const std::int64_t first = (end - 1) / in_line * in_line;
+    for (std::int64_t i = std::max(first, begins[p]); i < end; ++i) to[i] = lines[p].pairs[i - first];
+  };
+  for (std::int64_t i = 0; i < x.n; ++i) {
+    const auto p = static_cast<std::int64_t>(place_of(x.keys[i]));
+    const std::int64_t at = ends[p]++, within = at % in_line;
+    lines[p].pairs[within] = {x.keys[i], x.payload[i]};
+    if (within < in_line - 1) continue;
+    if (at - within < begins[p])
+      write_part(p, at + 1);
+    else
+      stream_copy(reinterpret_cast<std::byte*>(to + at - within), reinterpret_cast<std::byte*>(&lines[p]),
+                  64);
+  }
+  for (std::int64_t p = 0; p < std::ssize(ends); ++p)
+    if (ends[p] % in_line != 0 && ends[p] > begins[p]) write_part(p, ends[p]);
+  finish_streaming();
+}
+
+// Spreads many pairs by the highest bits in which they differ, over places that fit the cache: memory is then
+// passed over once, whatever the number of digits.
+template <class K, class P>
+void sort_by_many_places(K* keys, P* payload, std::int64_t n, Pooled<std::byte>& scratch) {
+  constexpr int most_bits = 12;
+  constexpr std::int64_t wanted = 1024;  // pairs of a place
+  K differing = 0;
+  for (std::int64_t i = 1; i < n; ++i) differing |= keys[i] ^ keys[0];
+  const int bits_left = std::bit_width(differing),
+            bits =
+                std::min({bits_left, most_bits, static_cast<int>(std::bit_width(std::uint64_t(n / wanted)))}),
+            shift = bits_left - bits;
+  if (bits == 0) return;
+  const auto place_of = [shift, mask = (std::size_t{1} << bits) - 1](K key) { return (key >> shift) & mask; };
+  std::vector<std::int64_t> ends(std::size_t{1} << bits);
+  for (std::int64_t i = 0; i < n; ++i) ++ends[place_of(keys[i])];
+  scratch.resize(n * static_cast<std::int64_t>(sizeof(Pair<K, P>)));
+  auto* const pairs = reinterpret_cast<Pair<K, P>*>(scratch.data());
+  spread({keys, payload, nullptr, nullptr, n}, place_of, ends, pairs);
+  for (std::int64_t begin = 0; const std::int64_t end : ends) {
+    for (std::int64_t i = begin; i < end; ++i) keys[i] = pairs[i].key, payload[i] = pairs[i].payload;
+    const auto own = piece(keys + begin, payload + begin, end - begin, pairs + begin);
+    if (shift > 0 && own.n > 1 && !sort_by_places(own, false)) sort_from_highest(own, (shift - 1) / 8, false);
+    begin = end;
+  }
+}
+
+// Sorts from the lowest digit on several threads, each with a part of the elements. For each digit the first
+// part's positions come first, so the order is that of one thread.
+template <class K, class P> void sort_digits_in_parts(const Piece<K, P>& x, int parts) {
+  std::vector<DigitCounts> counts(parts);
+  Piece<K, P> now = x;
+  const auto for_parts = [&](auto&& work) {
+    share(parts, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t p = first; p < last; ++p) work(p, x.n * p / parts, x.n * (p + 1) / parts);
+    });
+  };
+  for (int d = 0; d < static_cast<int>(sizeof(K)); ++d) {
+    for_parts([&](std::int64_t p, std::int64_t begin, std::int64_t end) {
+      DigitCounts own{};
+      for (std::int64_t i = begin; i < end; ++i) ++own[(now.keys[i] >> (8 * d)) & 0xFF];
+      counts[p] = own;
+    });
+    std::int64_t shared_by_all = 0, total = 0;
+    for (const DigitCounts& own : counts) shared_by_all += own[(now.keys[0] >> (8 * d)) & 0xFF];
+    if (shared_by_all == x.n) continue;
+    for (int b = 0; b < 256; ++b)
+      for (DigitCounts& own : counts) total += std::exchange(own[b], total);
+    for_parts([&](std::int64_t p, std::int64_t begin, std::int64_t end) {
+      DigitCounts place = counts[p];
+      move_by_digit(now.keys, now.payload, begin, end, d, place.data(), now.spare_keys, now.spare_payload);
+    });
+    now = now.turned();
+  }
+  if (now.keys == x.keys) return;
+  for_parts(
+      [&](std::int64_t, std::int64_t begin, std::int64_t end) { now.part(begin, end).move_to_spare(); });
+}
+
 // Keys of which many are equal, without a payload, are counted and written again.
 template <class K> void sort_by_counts(K* keys, std::int64_t n) {
   std::vector<std::int64_t> counts(std::size_t{1} << (8 * sizeof(K)));
@@ -208,28 +277,31 @@ template <class K> void sort_by_counts(K* keys, std::int64_t n) {
 }
 
 template <class K, class P>
-void sort_digits(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n) {
+void sort_digits(K* keys, P* payload, std::int64_t n, Pooled<std::byte>& scratch) {
+  constexpr std::int64_t many = sizeof(K) << 18;
   const int parts = static_cast<int>(std::clamp<std::int64_t>(n / threshold(shared_from), 1, threads()));
-  if (parts > 1) return sort_digits_in_parts(keys, payload, spare_keys, spare_payload, n, parts);
   if constexpr (sizeof(K) <= 2 && std::is_same_v<P, Nothing>)
-    if (n >= std::int64_t{1} << (8 * sizeof(K))) return sort_by_counts(keys, n);
-  sort_from_highest<K, P>({keys, payload, spare_keys, spare_payload, n}, sizeof(K) - 1, false);
+    if (parts == 1 && n >= std::int64_t{1} << (8 * sizeof(K))) return sort_by_counts(keys, n);
+  if constexpr (sizeof(K) > 2 && !std::is_same_v<P, Nothing>)
+    if (parts == 1 && n >= threshold(many, 2048)) return sort_by_many_places(keys, payload, n, scratch);
+  scratch.resize(n * Piece<K, P>::item);
+  const auto x = piece(keys, payload, n, scratch.data());
+  parts > 1 ? sort_digits_in_parts(x, parts) : sort_from_highest(x, sizeof(K) - 1, false);
 }
 
 }  // namespace
 
-template <class K, class P>
-void radix_sort(K* keys, P* payload, K* spare_keys, P* spare_payload, std::int64_t n) {
-  if (n > 1) sort_digits(keys, payload, spare_keys, spare_payload, n);
+template <class K, class P> void radix_sort(K* keys, P* payload, std::int64_t n, Pooled<std::byte>& scratch) {
+  if (n > 1) sort_digits(keys, payload, n, scratch);
 }
-template <class K> void radix_sort(K* keys, K* spare_keys, std::int64_t n) {
-  if (n > 1) sort_digits<K, Nothing>(keys, nullptr, spare_keys, nullptr, n);
+template <class K> void radix_sort(K* keys, std::int64_t n, Pooled<std::byte>& scratch) {
+  if (n > 1) sort_digits<K, Nothing>(keys, nullptr, n, scratch);
 }
 
 #define TESSERA_RADIX_SORT(K)                                                                       \
-  template void radix_sort<K>(K*, K*, std::int64_t);                                                \
-  template void radix_sort<K, std::uint32_t>(K*, std::uint32_t*, K*, std::uint32_t*, std::int64_t); \
-  template void radix_sort<K, std::int64_t>(K*, std::int64_t*, K*, std::int64_t*, std::int64_t);
+  template void radix_sort<K>(K*, std::int64_t, Pooled<std::byte>&);                                \
+  template void radix_sort<K, std::uint32_t>(K*, std::uint32_t*, std::int64_t, Pooled<std::byte>&); \
+  template void radix_sort<K, std::int64_t>(K*, std::int64_t*, std::int64_t, Pooled<std::byte>&);
 TESSERA_RADIX_SORT(std::uint8_t)
 TESSERA_RADIX_SORT(std::uint16_t)
 TESSERA_RADIX_SORT(std::uint32_t)

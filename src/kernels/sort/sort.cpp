@@ -42,9 +42,7 @@ template <class Position> class RowSorter {
 template <class K, class Position> class KeySorter final : public RowSorter<Position> {
  public:
   KeySorter(Dtype dtype, std::int64_t n, SortOrder order)
-      : dtype_(dtype), n_(n), order_(order), keys_(n), at_(n) {
-    if (by_digits()) spare_keys_.resize(n), spare_at_.resize(n);
-  }
+      : dtype_(dtype), n_(n), order_(order), keys_(n), at_(n) {}
 
   const Position* argsort(const void* row) override {
     share(n_, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
@@ -54,7 +52,7 @@ template <class K, class Position> class KeySorter final : public RowSorter<Posi
     });
     if constexpr (has_digits<K>)
       if (by_digits()) {
-        radix_sort(keys_.data(), at_.data(), spare_keys_.data(), spare_at_.data(), n_);
+        radix_sort(keys_.data(), at_.data(), n_, scratch_);
         return at_.data();
       }
     if constexpr (!has_digits<K> || sizeof(Position) == 4)  // rows with 64-bit positions use radix sort
@@ -76,8 +74,9 @@ template <class K, class Position> class KeySorter final : public RowSorter<Posi
   Dtype dtype_;
   std::int64_t n_;
   SortOrder order_;
-  Pooled<K> keys_, spare_keys_;
-  Pooled<Position> at_, spare_at_;
+  Pooled<K> keys_;
+  Pooled<Position> at_;
+  Pooled<std::byte> scratch_;
 };
 
 // Calls use(sorter) with a sorter for rows of n elements.
@@ -214,14 +213,15 @@ template <class T> class VectorSorter {
 template <class T>
 void sort_by_keys(const T* data, std::int64_t rows, std::int64_t n, SortOrder order, T* out) {
   using K = OrderKey<T>;
-  Pooled<K> keys(n), spare(n >= radix_from ? n : 0);
+  Pooled<K> keys(n);
+  Pooled<std::byte> scratch;
   for (std::int64_t r = 0; r < rows; ++r, data += n, out += n) {
     const Alike<T> alike = alike_of(data, n);
     share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
       read_keys(dtype_of<T>(), data + begin, end - begin, order, keys.data() + begin);
     });
     if (n >= radix_from)
-      radix_sort(keys.data(), spare.data(), n);
+      radix_sort(keys.data(), n, scratch);
     else
       std::sort(keys.begin(), keys.end());
     share(n, worth_a_thread(sizeof(K)), [&](std::int64_t begin, std::int64_t end) {
@@ -265,14 +265,13 @@ void gather_items(Dtype dtype, const std::byte* from, const Position* at, std::i
 
 // Unsigned values are their own keys.
 template <class K, class P> void sort_unsigned_pairs(K* keys, P* payload, std::int64_t n, SortOrder order) {
-  Pooled<K> spare(n);
-  Pooled<P> spare_payload(n);
+  Pooled<std::byte> scratch;
   const auto orient = [&] {
     if (order.descending)
       for (std::int64_t i = 0; i < n; ++i) keys[i] = oriented(keys[i], order);
   };
   orient();
-  radix_sort(keys, payload, spare.data(), spare_payload.data(), n);
+  radix_sort(keys, payload, n, scratch);
   orient();
 }
 
