@@ -40,16 +40,6 @@ Range window_of(const std::string& mode, std::int64_t n, std::int64_t m) {
   return {m - 1, n};
 }
 
-// The next length that FFTW transforms fast: a product of 2, 3, 5 and 7.
-std::int64_t fast_length(std::int64_t n) {
-  for (;; ++n) {
-    auto rest = n;
-    for (const std::int64_t factor : {2, 3, 5, 7})
-      while (rest % factor == 0) rest /= factor;
-    if (rest == 1) return n;
-  }
-}
-
 Array convolve_as(const Operand& a, const Operand& b, const std::string& mode) {
   check_usable(a.array);
   check_usable(b.array);

@@ -53,19 +53,19 @@ double scale_of(const Transform& how, const std::string& norm, double points) {
   throw ArgumentError(call_text() + ": there is no norm \"" + norm + "\"; it is backward, ortho or forward");
 }
 
-Array as_operand_of(const Transform& how, const Operand& x) {
-  const Dtype inexact = to_inexact(x.array.dtype());
+Array as_operand_of(const Transform& how, const Array& x) {
+  const Dtype inexact = to_inexact(x.dtype());
   if (how.kind == FftKind::r2c) {
     if (is_complex(inexact))
-      throw DtypeError(call_text() + ": it transforms real numbers, the operand is " + describe(x.array) +
+      throw DtypeError(call_text() + ": it transforms real numbers, the operand is " + describe(x) +
                        ". Use " +
                        (how.axes == 1   ? "fft"
                         : how.axes == 2 ? "fft2"
                                         : "fftn") +
                        ", or take real(x)");
-    return cast_to(x.array, inexact);
+    return cast_to(x, inexact);
   }
-  return cast_to(x.array, complex_dtype(inexact));
+  return cast_to(x, complex_dtype(inexact));
 }
 
 Array transform(const Transform& how, const Operand& x, std::optional<std::int64_t> n_given,
@@ -93,7 +93,8 @@ Array transform(const Transform& how, const Operand& x, std::optional<std::int64
     extent = is_halved ? n / 2 + 1 : n;
   }
   p.scale = scale_of(how, options.norm, points);
-  const Array operand = record_fft_resize(as_operand_of(how, x), extents);
+  // Numbers of a smaller dtype are moved, and a file is read so before it is converted.
+  const Array operand = as_operand_of(how, record_fft_resize(x.array, extents));
   if (p.out_sharding == OutSharding::given && !options.given)
     throw ArgumentError(call_text() + ": out_sharding is given, but options.given holds no sharding");
   if (options.given) {

@@ -16,7 +16,7 @@
 namespace tessera::stream {
 namespace {
 
-constexpr int most_stages = 5;
+constexpr int most_stages = 8;
 
 // The values that are still to be computed, with the numbers of the results that they are.
 struct Open {
@@ -267,30 +267,44 @@ class Search {
     return values;
   }
 
-  // The nodes that a stage along the dim can compute: each joins those before it if none is refused then.
+  // The nodes that a stage along the dim can compute: each joins those before it if none is refused then. A
+  // file whose dim a later node may join to the streamed one is taken in advance; again without such files if
+  // none did.
   std::vector<NodePtr> accepted_nodes(const Graph& graph, const DimClasses& dims,
-                                      const StreamableDim& candidate) {
+                                      const StreamableDim& candidate, bool in_advance = true) {
     std::vector<NodePtr> accepted;
     std::set<const Node*> rejected;
+    const int of_all = in_advance ? dims.of(*candidate.file, 0, candidate.dim) : -1;
+    const auto roles_of_accepted = [&] {
+      const DimClasses own = dims.joined_by(accepted);
+      return roles_in({accepted, graph.leaves, {}}, own, own.of(*candidate.file, 0, candidate.dim));
+    };
     for (const auto& node : graph.nodes) {
       const bool is_behind = std::any_of(node->inputs.begin(), node->inputs.end(),
                                          [&](const Array& x) { return rejected.contains(x.node().get()); });
       if (!is_behind) {
         accepted.push_back(node);
-        const DimClasses own = dims.joined_by(accepted);
-        const Roles roles =
-            roles_in({accepted, graph.leaves, {}}, own, own.of(*candidate.file, 0, candidate.dim));
-        if (roles.refusal.empty() && !takes_large_file(*node, roles)) continue;
+        const Roles roles = roles_of_accepted();
+        if (roles.refusal.empty() && !takes_large_file(*node, roles, [&](const Array& file) {
+              return in_advance && dims.dim_in(of_all, file) >= 0;
+            }))
+          continue;
         accepted.pop_back();
       }
       rejected.insert(node.get());
     }
+    const Roles roles = roles_of_accepted();
+    if (in_advance && std::ranges::any_of(accepted, [&](const NodePtr& node) {
+          return takes_large_file(*node, roles, [](const Array&) { return false; });
+        }))
+      return accepted_nodes(graph, dims, candidate, false);
     return accepted;
   }
   // A file without the streamed dim would be read whole.
-  bool takes_large_file(const Node& node, const Roles& roles) const {
+  template <class Except> bool takes_large_file(const Node& node, const Roles& roles, Except&& except) const {
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Array& x) {
-      return is_file(*x.node()) && roles.role(x).kind == Role::whole && x.nbytes() > room_.bytes / 4;
+      return is_file(*x.node()) && roles.role(x).kind == Role::whole && x.nbytes() > room_.bytes / 4 &&
+             !except(x);
     });
   }
 

@@ -220,6 +220,41 @@ TEST_F(Spill, an_fft_of_a_long_line_is_stored_within_the_limit) {
   check(
       "fft of float32", astype(mixed({n + 75}), float32), [](const Array& v) { return fft::fft(v); }, 3,
       1e-6);
+  check(
+      "fft of n points, padded", x, [&](const Array& v) { return fft::fft(v, n + 75); }, 4, 1e-14);
+  check(
+      "irfft of n points, cut", fft::rfft(x), [&](const Array& v) { return fft::irfft(v, n - 5000); }, 6,
+      1e-14);
+}
+
+// As convolutions of more than twice as many points, where the points have no factors near their root.
+TEST_F(Spill, an_fft_of_a_line_of_prime_length_is_stored_within_the_limit) {
+  const std::int64_t n = 240007;
+  const auto check = [&](const Array& x, const Function& f, double most) {
+    const auto file = file_of(x);
+    const std::int64_t limit = 6 * itemsize(complex_dtype(x.dtype())) * n / 7 / device_count();
+    const auto plan = io::explain_store(path("y.npy"), f(file), {.memory_limit = limit});
+    EXPECT_LE(plan.peak_bytes, limit) << to_string(plan);
+    EXPECT_LE(plan.stages, 6) << to_string(plan);
+    reset_peak_memory();
+    const auto before = memory_use().live_bytes;
+    io::store(path("y.npy"), f(file), {.memory_limit = limit});
+    EXPECT_LE(memory_use().peak_bytes - before, plan.peak_bytes) << to_string(plan);
+    const Array found = io::load_npy(path("y.npy")), expected = f(x);
+    ASSERT_EQ(found.dtype(), expected.dtype());
+    ASSERT_EQ(found.shape(), expected.shape());
+    EXPECT_LT(item<double>(astype(max(abs(found - expected)) / max(abs(expected)), float64)), most);
+  };
+  const Array x = mixed({n}) - 6;
+  check(
+      fft::fft(x), [](const Array& v) { return fft::ifft(v); }, 1e-14);
+  check(
+      fft::rfft(x), [&](const Array& v) { return fft::irfft(v, n); }, 1e-14);
+  if (device_count() > 3) return;
+  check(
+      x, [](const Array& v) { return fft::rfft(v); }, 1e-14);
+  check(
+      astype(x, float32), [](const Array& v) { return fft::fft(v); }, 3e-6);
 }
 
 TEST_F(Spill, a_long_vector_is_sorted_within_the_limit) {

@@ -1,9 +1,6 @@
-// The op that implements every function of tessera::fft.
-//
-//   fft          one node: kind, dims, scale, and the layout of the result. Lowered to stages (stages.hpp):
-//                local transforms of dims that are unsplit there, or joint transforms of one split dim by
-//                several ranks (line.hpp)
-//   fft_resize   crops and zero-pads dims, as numpy.fft's n and s do
+// The op that implements every function of tessera::fft: one node has kind, dims, scale and the layout of its
+// result. It is lowered to stages (stages.hpp): local transforms of dims that are unsplit there, or joint
+// transforms of one split dim by several ranks (line.hpp).
 #pragma once
 #include <tessera/ops/choices.hpp>
 #include <tessera/sharding.hpp>
@@ -40,6 +37,8 @@ std::vector<Array> fft_cotangent(const VjpArgs&);
 Array record_fft(const Array& x, FftParams);
 // x with these extents: cropped, or padded with zeros, at the end.
 Array record_fft_resize(const Array& x, Shape extents);
+// The next length, from n on, that FFTW transforms fast: a product of 2, 3, 5 and 7.
+std::int64_t fast_length(std::int64_t n);
 // x (r, c), complex, times exp(-+ 2 pi i rows[r] columns[c] / points); the places are int64, and their
 // products are below `points`.
 Array record_fft_turn(const Array& x, const Array& rows, const Array& columns, std::int64_t points,

@@ -17,6 +17,7 @@
 #include "ops/sort/select_by_rounds.hpp"
 #include "ops/sort/sort_by_key.hpp"
 #include "stream/spill/extremes.hpp"
+#include "stream/spill/long_lines.hpp"
 #include "stream/spill/selections.hpp"
 
 namespace tessera::stream {
@@ -39,45 +40,6 @@ Array dim_by_dim(const Array& given, const FftParams& p) {
   for (std::size_t i = 0; i < halved; ++i) one(p.dims[i], FftKind::c2c, p.kind == FftKind::c2r && i == 0);
   if (p.kind == FftKind::c2r) one(p.dims[halved], p.kind, false);
   return x;
-}
-
-// A line that the ranks cannot hold, as a matrix of R rows (Bailey, 1990); w(n) = exp(-+ 2 pi i / n).
-//
-//   y[k, c] = sum over r of x[C r + c] w(R)^(r k)
-//   result[k + R l] = sum over c of w(N)^(k c) y[k, c] w(C)^(c l)
-//
-// The second half of a halved line (c2r) is the first one, flipped and conjugated. nullopt if N has no two
-// factors of which a line of each fits.
-std::optional<Array> as_matrix(const Array& given, const FftParams& p, std::int64_t room) {
-  constexpr std::int64_t copies = 4, lines_at_once = 16;  // of an operand that a transform takes; of rows
-  const bool is_halved = p.kind == FftKind::c2r;
-  const std::int64_t stored = given.shape()[0], n = is_halved ? p.length : stored;
-  const std::int64_t most = room / copies / static_cast<std::int64_t>(itemsize(complex_dtype(given.dtype())));
-  if (n / device_count() < most) return std::nullopt;
-  // Few rows, since the parts of them that a slab of columns has are read one by one.
-  const std::int64_t least = n / std::max<std::int64_t>(most / lines_at_once, 1) + 1;
-  std::int64_t rows = n;
-  for (std::int64_t d = 2; d <= n / d; ++d)
-    for (const auto factor : {d, n / d})
-      if (n % d == 0 && factor >= least) rows = std::min(rows, factor);
-  const std::int64_t columns = n / rows;
-  if (rows > most || columns == 1) return std::nullopt;
-  FftParams step = p;
-  step.kind = FftKind::c2c, step.dims = {0}, step.out_sharding = fft::OutSharding::keep;
-  const auto places = [](std::int64_t count) { return cast_to(arange(count), int64); };
-  const Array line_of_all =
-      is_halved ? concatenate({given, flip(given(slice(1, n - stored + 1)), 0)}, 0) : given;
-  Array x = cast_to(reshape(line_of_all, {rows, columns}), complex_dtype(given.dtype()));
-  if (is_halved) {
-    const Array row = reshape(places(rows), {rows, 1}), column = reshape(places(columns), {1, columns});
-    const std::int64_t mixed = stored / columns;  // the row in which the second half begins
-    const Array turned = conj(x);
-    x = where(row > mixed, turned, where(row < mixed, x, where(column < stored % columns, x, turned)));
-  }
-  const Array y = record_fft_turn(record_fft(x, step), places(rows), places(columns), n, p.sign);
-  step.dims = {1}, step.scale = 1;
-  const Array line = reshape(transpose(record_fft(y, step)), {n});
-  return p.kind == FftKind::r2c ? line(slice(0, n / 2 + 1)) : is_halved ? real(line) : line;
 }
 
 // The elements of a sorted vector, which is merged from sorted runs.
@@ -179,7 +141,7 @@ std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Ar
   const OnBehalfOf call(node.called());
   if (p.dims.size() > 1) return std::vector<Array>{dim_by_dim(inputs[0], p)};
   if (inputs[0].ndim() > 1 || node.same_bits) return std::nullopt;
-  if (auto line = as_matrix(inputs[0], p, how.room)) return std::vector<Array>{*line};
+  if (auto line = long_line(inputs[0], p, how.room, numbers)) return std::vector<Array>{*line};
   return std::nullopt;
 }
 
