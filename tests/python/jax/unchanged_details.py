@@ -44,6 +44,8 @@ of_sums = tenths.reshape(4, 6) + 3
 for divided in (jnp.round(tenths, 3), tenths / 10, jax.jit(lambda x: (x + 1) / 7)(tenths), tenths / numbers[3], numbers[5] / numbers[7], jnp.arange(24) / 7, of_sums / of_sums.sum(1, keepdims=True), jax.jit(lambda x: x / x[0])(of_sums),
                 of_sums / (of_sums + 1), *[jax.jit(lambda x: x / 3)(tenths.astype(t)) for t in (jnp.bfloat16, jnp.float16, jnp.complex64)]):
     print("divided", zlib.crc32(np.asarray(divided).tobytes()))  # to the last digit
+of_integers = jax.vjp(lambda x, i: x * i, 2.0, 3)[1]
+print("cotangents of integers", [(isinstance(x, jax.Array), x.dtype, x.shape, np.asarray(x)) for x in (of_integers(1.0)[1], jax.jit(of_integers)(1.0)[1], jax.grad(lambda x, i: x * i, 1, allow_int=True)(2.0, 3))])
 print("ready", numbers.is_ready(), numbers.unsafe_buffer_pointer() == numbers.unsafe_buffer_pointer())
 donated = jnp.ones(5)
 jax.jit(lambda x: x * 2, donate_argnums=0)(donated)

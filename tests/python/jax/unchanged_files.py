@@ -168,7 +168,7 @@ child.start()
 child.join()
 print("child", child.exitcode)
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
-    print("threads", [float(x) for x in pool.map(lambda n: jnp.sum(jnp.arange(n)), range(3, 9))])
+    print("threads", [float(x) for x in pool.map(lambda n: jnp.sum(jnp.arange(n)), range(3, 9))], list(map(float, pool.map(jax.jit(lambda n: n * 2.5), range(6)))))
     list(pool.map(lambda n: (out / f"thread{n}").write_text(str(n)), range(3)))
 print(sorted(path.read_text() for path in out.glob("thread*")))
 host = np.asarray(state["w"])

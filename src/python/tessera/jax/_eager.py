@@ -43,9 +43,13 @@ def take_all(on=True):
     _state["takes_all"] = on
 
 
-def _takes(args):
+def is_on_main_thread():
+    return threading.get_ident() == _main
+
+
+def takes(args):
     """Threads of a program come to their ops in any order: what has no array of tessera among its operands is computed by JAX there."""
-    return _state["takes_all"] and threading.get_ident() == _main or any(is_ours(a) for a in args)
+    return _state["takes_all"] and is_on_main_thread() or any(is_ours(a) for a in args)
 
 
 def _aval(value):
@@ -171,19 +175,19 @@ def _is_for_jax(primitive):
 
 
 def _process_primitive(self, primitive, args, params, /):
-    if _takes(args) and not _is_for_jax(primitive):
+    if takes(args) and not _is_for_jax(primitive):
         return run(primitive, args, params)
     return _originals["process_primitive"](self, primitive, args, params)
 
 
 def _pjit_call(*args, **params):
-    if not _takes(args):
+    if not takes(args):
         return _originals["pjit"](*args, **params)
     return run(pjit.jit_p if hasattr(pjit, "jit_p") else pjit.pjit_p, args, params), *call_facts
 
 
 def _device_put(*args, **params):
-    if not _takes(args):
+    if not takes(args):
         return _originals["device_put"](*args, **params)
     return _put_all(args, params)
 
@@ -246,7 +250,7 @@ def _install_shard_map():
 
         @functools.wraps(f, updated=())
         def call(*args):
-            if looks or not core.trace_state_clean() or not _takes(jax.tree_util.tree_leaves(args)):
+            if looks or not core.trace_state_clean() or not takes(jax.tree_util.tree_leaves(args)):
                 return mapped(*args)
             try:
                 with unseen_tracers():

@@ -13,6 +13,7 @@ from jax.tree_util import tree_flatten, tree_unflatten
 from .. import _core
 from . import _layouts, _values
 from ._compiled import Lowered, Traced
+from ._eager import is_on_main_thread, takes
 from ._garbage import passed
 from ._interpret import evaluate
 from ._nans import asked, check_call
@@ -30,7 +31,7 @@ class _Results:
 
     def __init__(self, tree, avals, kept=(), given=None, first=None):
         self.tree, self.avals, self.unflatten, self.kept = tree, avals, tree.unflatten, set(kept)
-        self.wrap = wrapped if any(_values.is_key(a) for a in avals) else ShardedArray
+        self.wrap = wrapped if any(_values.is_key(a) or a.dtype == jax.dtypes.float0 for a in avals) else ShardedArray
         self.first = first
         self.known = {None: [None] * len(avals) if given is None else list(map(_layouts.written_spec, given))}  # spec of that argument -> the results'
         layouts = [] if given is None else [_layouts.layout_of(g, len(a.shape)) for g, a in zip(given, avals)]
@@ -69,6 +70,8 @@ class Jit:
 
     def __call__(self, *args, **kwargs):
         if core.trace_ctx.trace is not core.eval_trace:  # in a trace of JAX it is a part of that, even if all its arguments are known
+            return self._inline(args, kwargs)
+        if self._wraps and not is_on_main_thread() and not takes(jax.tree_util.tree_leaves((args, kwargs))):
             return self._inline(args, kwargs)
         found, leaves = (None, None) if self._has_statics else self._called_again(args, kwargs)
         if found is None:

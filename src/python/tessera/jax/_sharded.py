@@ -243,9 +243,11 @@ def aval_of(x):
 
 
 def wrapped(x, aval, is_plain=False, spec=None):
-    """An array of tessera as JAX's: of keys a key array of JAX."""
+    """An array of tessera as JAX's: of keys a key array of JAX, of cotangents of integers an array of NumPy."""
     if not isinstance(x, _core.Array):
         return x
+    if aval is not None and aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
     if aval is not None and _values.is_key(aval):
         return prng.PRNGKeyArray(aval.dtype._impl, ShardedArray(x, aval_of(x)))
     return ShardedArray(x, aval_of(x) if aval is None else aval, is_plain, spec)
