@@ -115,7 +115,7 @@ const ElementwiseOp sign_op{map<"sign">, DtypeRule::numeric, "-1, 0 or 1; of com
 const ElementwiseOp abs_op{map<"abs">, DtypeRule::real_part, "absolute value", reals().complexes(),
                            derivative([](A g, A x, A) {
                              if (is_complex(x.dtype())) return make_complex(g, zeros_like(g)) * conj(sign(x));
-                             return g * sign(x);
+                             return where(x >= 0, g, -g);  // 1 at 0, as in JAX
                            })};
 const ElementwiseOp floor_op{map<"floor">, DtypeRule::floating, "the next whole number below",
                              reals(-2.9, 2.9), piecewise_constant()};

@@ -104,6 +104,16 @@ TEST(Parts, slopes_at_infinity_and_at_negative_zero) {
             (std::vector<double>{0, 0, 12}));
 }
 
+// JAX's slope since 0.10: that of the side of a number that is not negative. The complex one is 0 at 0.
+TEST(Parts, abs_has_the_slope_1_at_zero) {
+  const auto slopes = [](const Array& x) { return grad([](const Array& v) { return sum(abs(v)); })(x); };
+  const Array x = array<double>({-2, 0, -0.0, 3, NAN});
+  EXPECT_EQ(to_vector<double>(slopes(device_put(x, NamedSharding(make_mesh({device_count()}, {"x"}), P("x"))))),
+            (std::vector<double>{-1, 1, 1, 1, -1}));
+  using C = std::complex<double>;
+  EXPECT_EQ(to_vector<C>(slopes(array({C(0, 0), C(3, 4)}))), (std::vector<C>{C(0, 0), C(0.6, -0.8)}));
+}
+
 // NumPy's rule: the dtype is kept, the sign is a's, the result is exact; 0 if b is 0.
 template <class T>
 void expect_fmod(const std::vector<T>& a, const std::vector<T>& b, const std::vector<T>& rest) {
