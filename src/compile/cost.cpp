@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "compile/crossing.hpp"
 #include "program/workspace.hpp"
 
 namespace tessera {

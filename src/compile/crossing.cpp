@@ -1,4 +1,4 @@
-#include "compile/crossing.hpp"
+#include "compile/cost.hpp"
 
 #include <algorithm>
 #include <span>

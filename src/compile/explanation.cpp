@@ -6,7 +6,6 @@
 #include "base/rates.hpp"
 #include "base/text.hpp"
 #include "compile/cost.hpp"
-#include "compile/crossing.hpp"
 #include "compile/forecast/forecast.hpp"
 #include "graph/op.hpp"
 #include "ops/reduce/tree.hpp"

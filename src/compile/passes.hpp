@@ -10,6 +10,9 @@ namespace tessera {
 // read.
 Program fuse(Program);
 
+// Computes elementwise ops with the dims of 1 with which their results are read, so that one chain goes on.
+Program move_dims_of_one(Program);
+
 // Starts collectives as soon as their inputs exist, and joins independent small all-reduces into one message.
 Program schedule(Program);
 

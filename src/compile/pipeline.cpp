@@ -44,7 +44,7 @@ Program compile(const Graph& graph, const Layouts& layouts,
   if (scalars == Scalars::constants) program = simplify_scalars(std::move(program), graph.leaves);
   program = next(choose_algorithms(share_common(std::move(program))), "3-shared");
   program = next(sink_reductions(merge_loops(std::move(program))), "4-loops");
-  program = next(fuse(shrink_constants(std::move(program))), "5-fused");
+  program = next(fuse(move_dims_of_one(shrink_constants(std::move(program)))), "5-fused");
   return next(schedule(std::move(program)), "6-scheduled");
 }
 

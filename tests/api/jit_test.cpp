@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "support/errors.hpp"
@@ -96,6 +97,28 @@ TEST(Jit, a_chain_of_many_different_numbers_is_one_fusion) {
   EXPECT_EQ(count_in_plan(f, x, "fusion["), 1);
   EXPECT_EQ(count_in_plan(f, x, " multiply("), 0);
   EXPECT_EQ(to_vector<float>(jit(f)(x)), to_vector<float>(f(x)));
+}
+
+// Dims of 1 come between ops where they are added, dropped or moved; 7 rows are uneven blocks of 3 ranks.
+TEST(Jit, a_chain_goes_on_through_dims_of_one) {
+  const auto line = make_mesh({device_count()}, {"x"});
+  const Array x = device_put(reshape(arange(42.f), {7, 1, 6}) * 0.05, line, P("x"));
+  const Array row = reshape(arange(6.f), {1, 1, 6});
+  const auto f = [row](Array a) {
+    const Array flat = reshape(sin(a + row), {7, 6});
+    return reshape(-flat, {7, 1, 6, 1}) * reshape(flat * 2.0, {7, 1, 6, 1});
+  };
+  EXPECT_EQ(count_in_plan(f, x, "fusion[add+sin+negative+multiply+multiply]"), 1);
+  const Array y = jit(f)(x);
+  EXPECT_EQ(y.shape(), (Shape{7, 1, 6, 1}));
+  const auto found = to_vector<float>(y);
+  for (int i = 0; i < 42; ++i) {
+    const float s = std::sin(static_cast<float>(i) * 0.05f + static_cast<float>(i % 6));
+    EXPECT_NEAR(found[static_cast<std::size_t>(i)], -2 * s * s, 1e-5) << i;
+  }
+  // A result that is read as it is, too, is stored once.
+  const auto read_twice = [](Array a) { return reshape(exp(a), {7, 6}) + sum(exp(a), 1); };
+  EXPECT_EQ(count_in_plan(read_twice, x, " exp("), 1);
 }
 
 TEST(Jit, x_minus_0_and_x_divided_by_1_are_x_bit_by_bit) {
