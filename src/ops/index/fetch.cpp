@@ -5,7 +5,7 @@
 #include <string>
 
 #include "comm/collectives/collectives.hpp"
-#include "types/buffer.hpp"
+#include "types/pooled.hpp"
 
 namespace tessera {
 namespace {
@@ -43,10 +43,11 @@ std::int64_t total(const Counts& counts) {
 // A list sorted by owner: the number of entries of each owner, their indices in the list, and their positions
 // there.
 struct ByOwner {
-  Counts count, entries, positions;
+  Counts count;
+  Pooled<std::int64_t> entries, positions;
 };
 ByOwner sorted_by_owner(const FetchList& list, std::size_t ranks) {
-  ByOwner sorted{Counts(ranks, 0), {}, {}};
+  ByOwner sorted{Counts(ranks, 0), Pooled<std::int64_t>(), Pooled<std::int64_t>()};
   for (const int owner : list.owner)
     if (owner >= 0) ++sorted.count[owner];
   Counts next(ranks, 0);
@@ -64,12 +65,15 @@ ByOwner sorted_by_owner(const FetchList& list, std::size_t ranks) {
 std::int64_t before(const Counts& counts, std::size_t rank) {
   return total({counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(rank)});
 }
-std::byte* bytes_of(Counts& counts) { return reinterpret_cast<std::byte*>(counts.data()); }
+template <class Numbers> std::byte* bytes_of(Numbers& counts) {
+  return reinterpret_cast<std::byte*>(counts.data());
+}
 
 // The number of entries that each rank requests from this one, and their positions here, by rank. `what`
 // names the steps.
 struct Wanted {
-  Counts count, positions;
+  Counts count;
+  Pooled<std::int64_t> positions;
 };
 Counts exchange_counts(const comm::Communicator& comm, Counts& sent, const std::string& what) {
   Counts received(sent.size(), 0);
@@ -80,7 +84,7 @@ Counts exchange_counts(const comm::Communicator& comm, Counts& sent, const std::
 }
 Wanted exchange_positions(const comm::Communicator& comm, ByOwner& list, const std::string& what) {
   const std::size_t me = comm.rank();
-  Wanted wanted{exchange_counts(comm, list.count, what), {}};
+  Wanted wanted{exchange_counts(comm, list.count, what), Pooled<std::int64_t>()};
   wanted.positions.resize(total(wanted.count));
   exchange_blocks(comm, bytes_of(list.positions), scaled(list.count, 8), bytes_of(wanted.positions),
                   scaled(wanted.count, 8), what + ": positions");
@@ -100,7 +104,8 @@ void fetch(const comm::Communicator& comm, const FetchList& list, Dtype dtype, k
 
   ByOwner questions = sorted_by_owner(list, ranks);
   const auto [granted, answers] = exchange_positions(comm, questions, "gather");
-  const Counts &asked = questions.count, &places = questions.entries;
+  const Counts& asked = questions.count;
+  const auto& places = questions.entries;
 
   Buffer leaving = Buffer::allocate(total(granted) * row_bytes),
          arrived = Buffer::allocate(total(asked) * row_bytes);
@@ -132,7 +137,8 @@ void deliver(const comm::Communicator& comm, const FetchList& list, Dtype dtype,
   if (row_bytes == 0) return;
   ByOwner places = sorted_by_owner(list, ranks);
   const auto [received, positions] = exchange_positions(comm, places, "scatter");
-  const Counts &sent = places.count, &entries = places.entries;
+  const Counts& sent = places.count;
+  const auto& entries = places.entries;
   Buffer leaving = Buffer::allocate(total(sent) * row_bytes),
          arrived = Buffer::allocate(total(received) * row_bytes);
   for (std::size_t r = 0; r < ranks; ++r)
@@ -155,8 +161,8 @@ Counts ask(const comm::Communicator& comm, const FetchList& list, std::int64_t i
   auto [sent, entries, unused] = sorted_by_owner(list, ranks);
   const Counts received = exchange_counts(comm, sent, "questions");
   Buffer leaving = Buffer::allocate(total(sent) * item), arrived = Buffer::allocate(total(received) * item);
-  kernels::gather(leaving.data(), questions, {1, static_cast<std::int64_t>(list.owner.size()), 1}, entries,
-                  item);
+  kernels::gather(leaving.data(), questions, {1, static_cast<std::int64_t>(list.owner.size()), 1},
+                  std::span(entries.data(), entries.size()), item);
   exchange_blocks(comm, leaving.data(), scaled(sent, item), arrived.data(), scaled(received, item),
                   "questions");
   if (sent[me] > 0)
@@ -167,7 +173,7 @@ Counts ask(const comm::Communicator& comm, const FetchList& list, std::int64_t i
   exchange_blocks(comm, bytes_of(answers), scaled(received, 8), bytes_of(back), scaled(sent, 8), "answers");
   std::copy_n(answers.begin() + before(received, me), sent[me], back.begin() + before(sent, me));
   Counts result(list.owner.size(), 0);
-  for (std::size_t i = 0; i < entries.size(); ++i) result[entries[i]] = back[i];
+  for (std::int64_t i = 0; i < entries.size(); ++i) result[entries[i]] = back[i];
   return result;
 }
 

@@ -75,19 +75,24 @@ FetchList owners_of(std::span<const Tile> indices, const Tile& x, int dim, std::
   const auto block = block_size(extent, ranks);
   Box box = x.box;
   box[dim] = {0, extent};  // a block with the complete split dim
-  FetchList list;
+  const auto entries = indices[0].elements();
+  FetchList list{std::vector<int>(entries, -1), std::vector<std::int64_t>(entries)};
   std::int64_t inner = 1;
   for (int d = dim + 1; d < p.first + p.count; ++d) inner *= x.global[d];
-  for (const auto place : positions_in_block(indices, x.global, box, p)) {
-    if (place < 0) {
-      list.add(-1, 0);
-      continue;
-    }
-    const auto at = place / inner % extent, owner = at / block;
-    const auto own = block_range(extent, ranks, owner);
-    list.add(static_cast<int>(owner),
-             (place / inner / extent * own.size() + at - own.start) * inner + place % inner);
-  }
+  for_pieces(
+      indices, x.global, box, p, 0, entries, [&](std::int64_t first, std::span<const std::int64_t> piece) {
+        for (const auto place : piece) {
+          const auto i = first++;
+          if (place < 0) continue;
+          const auto row = p.count == 1 ? place : place / inner, at = p.count == 1 ? row : row % extent,
+                     owner = at / block;
+          const auto own = block_range(extent, ranks, owner);
+          list.owner[i] = static_cast<int>(owner);
+          list.position[i] = p.count == 1
+                                 ? at - own.start
+                                 : (row / extent * own.size() + at - own.start) * inner + place % inner;
+        }
+      });
   return list;
 }
 
