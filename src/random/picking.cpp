@@ -41,6 +41,18 @@ Array shuffle(Key key, Array x, int dim) {
 
 Array positions(std::int64_t n) { return arange_of(std::int64_t{0}, n, std::int64_t{1}, position_dtype(n)); }
 
+// The first elements of permutation(key, n), few of them: the last round moves the least words alone.
+Array first_of_shuffle(Key key, std::int64_t n, std::int64_t count) {
+  Array at = positions(n);
+  for (int round = rounds_for(n);;) {
+    const auto keys = split(key, 2);
+    key = keys[0];
+    const Array words = rng::bits(keys[1].data, {n}, uint32, threefry());
+    if (--round == 0) return take(at, top_k(~words, static_cast<int>(count)).second, 0);
+    at = sort_by_key(words, at).second;
+  }
+}
+
 // The range [0, n) along one dim.
 Array first_along(const Array& x, int dim, std::int64_t n) {
   std::vector<IndexPart> parts(dim, slice());
@@ -122,7 +134,12 @@ Array choice(const Key& key, const Array& a, Shape shape, bool replace, std::opt
                         std::to_string(from.n) + " elements; draw fewer, or with replace = true");
 
   Array chosen;
-  if (!p && !replace) {
+  // A line is shuffled where it lies; few positions are found with one sort less.
+  const bool is_line = from.array && from.array->ndim() == 1, are_few = draws <= from.n / 64;
+  if (!p && !replace && are_few && !is_line) {
+    const Array indices = first_of_shuffle(key, from.n, draws);
+    chosen = from.array ? take(*from.array, indices, from.dim) : indices;
+  } else if (!p && !replace) {
     const Array shuffled =
         from.array ? permutation(key, *from.array, from.dim, false) : permutation(key, from.n);
     chosen = first_along(shuffled, from.dim, draws);

@@ -138,6 +138,23 @@ TEST(random_layouts, a_split_array_is_shuffled_where_it_lies) {
     EXPECT_EQ(text.find(dtype + std::to_string(size) + "]"), std::string::npos) << text;
 }
 
+TEST(random_layouts, few_choices_are_the_first_of_a_permutation) {
+  const int ranks = device_count();
+  const auto mesh = make_mesh({ranks}, {"x"});
+  for (const std::int64_t n : {64, 127, 1625, 1700, 5001})
+    for (const std::int64_t draws : {std::int64_t{1}, n / 64, n / 64 + 1}) {
+      const auto key = random::key(n + draws);
+      const Array shuffled = random::permutation(key, n);
+      const std::string expected = bytes_of(index(shuffled, {slice(0, draws)}));
+      EXPECT_EQ(bytes_of(random::choice(key, Array(static_cast<int>(n)), {draws}, false)), expected) << n;
+      const Array line = device_put(arange(static_cast<int>(n)), mesh, P("x"));
+      EXPECT_EQ(bytes_of(random::choice(key, line, {draws}, false)), expected) << n;
+      const Array columns = device_put(stack({line * 2, line}, 0), mesh, P(None, "x")),
+                  chosen = random::choice(key, columns, {draws}, false, {}, 1);
+      EXPECT_EQ(bytes_of(index(chosen, {IndexPart(1)})), expected) << n;
+    }
+}
+
 TEST(random_layouts, a_draw_takes_the_layout_of_what_it_meets) {
   const int n = device_count();
   const auto mesh = make_mesh({n}, {"x"});

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -20,30 +21,36 @@ template <class K> bool better(const Candidate<K>& a, const Candidate<K>& b) {
   return b.key < a.key || (a.key == b.key && a.at < b.at);
 }
 
-// The k best candidates so far: a heap with the worst of them on top.
+// The k best candidates so far, among others: whenever there are twice as many, the worse half is dropped.
 template <class K> class Best {
  public:
-  explicit Best(std::int64_t k) : k_(k) { heap_.reserve(k); }
+  explicit Best(std::int64_t k) : k_(k) { kept_.reserve(2 * k); }
 
-  void offer(const Candidate<K>& candidate) {
-    if (static_cast<std::int64_t>(heap_.size()) == k_) {
-      if (!better(candidate, heap_.front())) return;
-      std::pop_heap(heap_.begin(), heap_.end(), better<K>);
-      heap_.pop_back();
-    }
-    heap_.push_back(candidate);
-    std::push_heap(heap_.begin(), heap_.end(), better<K>);
+  // Elements come in the order of the row: an equal of the worst that is kept comes too late.
+  void offer(K key, std::int64_t at) {
+    if (has_worst_ && !(worst_ < key)) return;
+    kept_.push_back({key, at});
+    if (std::ssize(kept_) == 2 * k_) drop_half();
   }
   // The candidates, best first. clear() must precede the next offer.
-  const std::vector<Candidate<K>>& sorted() {
-    std::sort_heap(heap_.begin(), heap_.end(), better<K>);
-    return heap_;
+  std::span<const Candidate<K>> sorted() {
+    if (std::ssize(kept_) > k_) drop_half();
+    std::sort(kept_.begin(), kept_.end(), better<K>);
+    return kept_;
   }
-  void clear() { heap_.clear(); }
+  void clear() { kept_.clear(), has_worst_ = false; }
 
  private:
+  void drop_half() {
+    std::nth_element(kept_.begin(), kept_.begin() + k_ - 1, kept_.end(), better<K>);
+    worst_ = kept_[k_ - 1].key, has_worst_ = true;
+    kept_.resize(k_);
+  }
+
   std::int64_t k_;
-  std::vector<Candidate<K>> heap_;
+  std::vector<Candidate<K>> kept_;
+  K worst_{};
+  bool has_worst_ = false;
 };
 
 template <class K> void offer_row(Dtype dtype, const std::byte* row, std::int64_t n, Best<K>& best) {
@@ -52,7 +59,7 @@ template <class K> void offer_row(Dtype dtype, const std::byte* row, std::int64_
   for (std::int64_t first = 0; first < n; first += piece) {
     const std::int64_t count = std::min(piece, n - first);
     read_keys(dtype, row + first * itemsize(dtype), count, {}, keys);
-    for (std::int64_t i = 0; i < count; ++i) best.offer({keys[i], first + i});
+    for (std::int64_t i = 0; i < count; ++i) best.offer(keys[i], first + i);
   }
 }
 
