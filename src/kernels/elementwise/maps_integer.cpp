@@ -152,13 +152,15 @@ template <bool quotient, class T> void divide_by(const T* a, T divisor, T* out, 
   }
 }
 // The same of integers that int32 holds: floor(x / b) is a product with 2^k / b, rounded up, for 0 <= x <=
-// 2^31; and floor(x / b) = ~floor(~x / b) below 0.
+// 2^31, or 2^15 with products of 32 bits; and floor(x / b) = ~floor(~x / b) below 0.
 template <bool quotient, class T> void divide_small_by(const T* a, T divisor, T* out, std::int64_t n) {
+  constexpr bool is_short = sizeof(T) == 1 || std::is_same_v<T, i16>;
+  using Product = std::conditional_t<is_short, u32, u64>;
   const auto b = static_cast<i64>(divisor);
   const u64 size = b < 0 ? u64(-b) : u64(b);
   int bits = 0;
   while ((u64{1} << bits) < size) ++bits;
-  const int shift = 31 + bits;
+  const int shift = (is_short ? 15 : 31) + bits;
   const auto inverse = static_cast<u32>(((u64{1} << shift) + size - 1) / size);
   const u32 sign = b < 0 ? ~u32{0} : 0, by = static_cast<u32>(b);
   TESSERA_INDEPENDENT
@@ -166,7 +168,7 @@ template <bool quotient, class T> void divide_small_by(const T* a, T divisor, T*
     const auto x = static_cast<u32>(static_cast<i32>(a[i])), turned = (x ^ sign) - sign;  // a, or -a
     const u32 below =
         b < 0 ? (static_cast<i32>(x) > 0 ? ~u32{0} : 0) : (static_cast<i32>(x) < 0 ? ~u32{0} : 0);
-    const u32 q = static_cast<u32>((u64{turned ^ below} * inverse) >> shift) ^ below;
+    const u32 q = static_cast<u32>((Product{turned ^ below} * inverse) >> shift) ^ below;
     out[i] = static_cast<T>(quotient ? q : x - q * by);
   }
 }
