@@ -56,6 +56,9 @@ std::vector<DimLink> links_by_rule(const Node& node) {
     if (std::any_of(link.in.begin(), link.in.end(), is_mixed) ||
         std::any_of(link.out.begin(), link.out.end(), is_mixed))
       continue;
+    if (link.is_reduced && length_in_order(node) > 0 &&
+        link.in[0] != dims_of_product(node)->contract_a[0])  // the last of the summed dims run first
+      continue;
     links.push_back(std::move(link));
   }
   return links;

@@ -82,8 +82,8 @@ class Walk {
     std::vector<Array> roots, results;
     std::vector<Array> distances, shifts;
     for (const auto& x : pass.partials) {
-      if (const auto in_order = length_in_order(*x.node())) {
-        auto parts = recorder.parts_in_order(x, in_order);
+      if (length_in_order(*x.node()) > 0) {
+        auto parts = recorder.parts_in_order(x);
         if (!sums.empty()) parts.insert(parts.begin(), sums[roots.size()]);
         roots.push_back(std::accumulate(parts.begin() + 1, parts.end(), parts[0], std::plus<>()));
         continue;

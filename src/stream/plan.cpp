@@ -215,7 +215,8 @@ void choose_length(Stage& stage, const Room& room) {
     if (stage.roles.of.at(node.get()).kind != Role::partial) continue;
     if (is_top_k(*node)) shortest = std::max(shortest, node->outputs[0].type.shape.back());
     has_trees |= is_tree(*node);
-    in_order = std::max(in_order, length_in_order(*node));
+    if (const auto length = length_in_order(*node))
+      in_order = std::lcm(std::max<std::int64_t>(in_order, 1), length);
   }
   const auto power = [](auto bit, std::int64_t n) {
     return static_cast<std::int64_t>(bit(static_cast<std::uint64_t>(n)));

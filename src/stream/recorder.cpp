@@ -136,19 +136,21 @@ Array SlabRecorder::part_of(const Array& x) {
   return recorded(*x.node(), true)[static_cast<std::size_t>(x.output())];
 }
 
-std::vector<Array> SlabRecorder::parts_in_order(const Array& x, std::int64_t length) {
+std::vector<Array> SlabRecorder::parts_in_order(const Array& x) {
   const Node& node = *x.node();
   const OnBehalfOf call(node.called());
-  const auto link = *link_in(node, dims_, roles_.dim_class);
+  std::vector<Array> inputs;
+  for (const auto& input : node.inputs) inputs.push_back(of(input));
+  const auto whole = ordered_parts(node, std::move(inputs));
+  const auto extent = whole.inputs[0].shape()[static_cast<std::size_t>(whole.dims[0])];
   std::vector<Array> parts;
-  for (std::int64_t start = 0; start < length_; start += length) {
-    std::vector<Array> inputs;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      inputs.push_back(of(node.inputs[i]));
-      if (length < length_ && link.in[i] >= 0)
-        inputs[i] = part_along(inputs[i], link.in[i], start, std::min(start + length, length_));
-    }
-    parts.push_back(record_again(node, node.params, std::move(inputs))[static_cast<std::size_t>(x.output())]);
+  for (std::int64_t start = 0, stop = 0; start < extent; start = stop) {
+    const auto next = (start / whole.at_a_time + 1) * whole.at_a_time;
+    stop = std::min({start + whole.depth, next, extent});
+    inputs = whole.inputs;
+    for (std::size_t i = 0; i < inputs.size() && stop - start < extent; ++i)
+      inputs[i] = part_along(inputs[i], whole.dims[i], start, stop);
+    parts.push_back(record_again(node, whole.params, std::move(inputs))[0]);
   }
   return parts;
 }

@@ -60,8 +60,8 @@ class SlabRecorder {
   Array of(const Array& x);
   // The slab's part of a partial value.
   Array part_of(const Array& x);
-  // The same in parts of this length, which are to be added one after the other.
-  std::vector<Array> parts_in_order(const Array& x, std::int64_t length);
+  // The same in parts that are to be added one after the other, of a product in order.
+  std::vector<Array> parts_in_order(const Array& x);
   // The same before the ranks combine theirs: a first dim with a part of each device, split over them. For a
   // length that divides, and values of which has_parts_of_ranks is true.
   Array parts_of_ranks(const Array& x);

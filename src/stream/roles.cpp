@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "base/call.hpp"
 #include "ops/contract/dot_general.hpp"
@@ -66,7 +67,7 @@ class Finder {
       refuse(node, "adds up in the order of a ReproducibleScope, which slabs do not keep");
     if (link && link->is_reduced) {
       has_trees_ |= is_tree(node);
-      in_order_ = std::max(in_order_, in_order);
+      if (in_order > 0) in_order_ = std::lcm(std::max<std::int64_t>(in_order_, 1), in_order);
       if (has_trees_ &&
           !std::has_single_bit(static_cast<std::uint64_t>(std::max<std::int64_t>(in_order_, 1))))
         refuse(node, "adds up in slabs of other lengths than a product's, which has " +

@@ -38,11 +38,12 @@ struct BatchedProduct {
   std::int64_t batch, m, n, k;
   StoredMatrices a, b;
   void* c;
+  std::int64_t at_a_time = 0;  // of k, in a product in order: each as a product of its own; 0: all
 };
 // The last pass sees the results as one matrix of batch * m rows.
 void gemm_batched(const BatchedProduct&, const Beside& = {});
 
-// Products whose sums follow an order that depends on k and the dtype alone: not on m, n, strides, where an
+// Products whose sums follow an order that depends on k alone: not on m, n, strides, where an
 // element is, threads, or the processor, among those with fused multiply-adds. Never by BLAS.
 void ordered_product(const StridedProduct&, const Beside& = {});
 void ordered_product_batched(const BatchedProduct&, const Beside& = {});

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <complex>
 #include <cstring>
+#include <vector>
 
 #include "kernels/dense/gemm.hpp"
 #include "kernels/parallel.hpp"
@@ -15,13 +17,47 @@ const void* at(const MatrixView& x, std::int64_t row, std::int64_t column, std::
   return static_cast<const std::byte*>(x.data) + (row * x.row_stride + column * x.column_stride) * item;
 }
 
+template <class T> void add_rows(const T* sums, std::int64_t m, std::int64_t n, T* c, std::int64_t ldc) {
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) c[i * ldc + j] += sums[i * n + j];
+}
+
+// Other numbers than real ones. Complex products have the parts of real ones (product_depth).
+void by_own_product(const StridedProduct& p) {
+  constexpr std::int64_t most = 1 << 16;  // sums of a part
+  const auto item = static_cast<std::int64_t>(itemsize(p.dtype));
+  const auto depth = is_complex(p.dtype) ? product_depth(p.k) : p.k;
+  const auto rows = depth < p.k || p.accumulate ? std::clamp<std::int64_t>(most / p.n, 1, p.m) : p.m;
+  std::vector<std::byte> sums;
+  for (std::int64_t i = 0; i < p.m; i += rows) {
+    const auto m = std::min(rows, p.m - i);
+    std::byte* const c = static_cast<std::byte*>(p.c) + i * p.ldc * item;
+    const auto add_part = [&](std::int64_t l, void* to, std::int64_t ld) {
+      MatrixView a = p.a, b = p.b;
+      a.data = at(p.a, i, l, item), b.data = at(p.b, l, 0, item);
+      gemm_own(p.dtype, m, p.n, std::min(depth, p.k - l), a, b, to, ld);
+    };
+    if (!p.accumulate || !is_complex(p.dtype)) {
+      for (std::int64_t r = 0; r < m && !p.accumulate; ++r)
+        std::memset(c + r * p.ldc * item, 0, static_cast<std::size_t>(p.n * item));
+      add_part(0, c, p.ldc);
+    }
+    for (std::int64_t l = p.accumulate ? 0 : depth; l < p.k && is_complex(p.dtype); l += depth) {
+      sums.assign(static_cast<std::size_t>(m * p.n * item), std::byte{});
+      add_part(l, sums.data(), p.n);
+      if (p.dtype == complex64)
+        add_rows(reinterpret_cast<const std::complex<float>*>(sums.data()), m, p.n,
+                 reinterpret_cast<std::complex<float>*>(c), p.ldc);
+      else
+        add_rows(reinterpret_cast<const std::complex<double>*>(sums.data()), m, p.n,
+                 reinterpret_cast<std::complex<double>*>(c), p.ldc);
+    }
+  }
+}
+
 void block(const StridedProduct& p, const Beside& beside) {
   if (!is_inexact(p.dtype) || is_complex(p.dtype)) {
-    const auto row = static_cast<std::size_t>(p.n) * itemsize(p.dtype);
-    for (std::int64_t i = 0; i < p.m && !p.accumulate; ++i)
-      std::memset(static_cast<std::byte*>(p.c) + i * p.ldc * static_cast<std::int64_t>(itemsize(p.dtype)), 0,
-                  row);
-    gemm_own(p.dtype, p.m, p.n, p.k, p.a, p.b, p.c, p.ldc);
+    by_own_product(p);
   } else if (p.m * p.n * p.k <= worth_packing) {
     plain_product(p);
   } else if (p.n == 1 && p.ldc == 1) {  // vectors lie along the column
@@ -61,11 +97,17 @@ void ordered_product_batched(const BatchedProduct& p, const Beside& beside) {
     const void* const data = static_cast<const std::byte*>(x.data) + i * x.stride * item;
     return x.transposed ? MatrixView{data, 1, rows} : MatrixView{data, columns, 1};
   };
+  const auto step = p.at_a_time > 0 ? p.at_a_time : p.k;
   const auto some = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
-      ordered_product({p.dtype, p.m, p.n, p.k, view(p.a, i, p.m, p.k), view(p.b, i, p.k, p.n), false,
-                       static_cast<std::byte*>(p.c) + i * p.m * p.n * item, p.n},
-                      beside_block(beside, i * p.m, 0));
+      for (std::int64_t l = 0; l < p.k; l += step) {
+        MatrixView a = view(p.a, i, p.m, p.k), b = view(p.b, i, p.k, p.n);
+        a.data = at(a, 0, l, item), b.data = at(b, l, 0, item);
+        const bool is_last = l + step >= p.k;
+        ordered_product({p.dtype, p.m, p.n, std::min(step, p.k - l), a, b, l > 0,
+                         static_cast<std::byte*>(p.c) + i * p.m * p.n * item, p.n},
+                        is_last ? beside_block(beside, i * p.m, 0) : Beside());
+      }
   };
   if (p.batch < 4 * threads())
     some(0, p.batch);

@@ -49,12 +49,12 @@ struct StridedProduct {
 };
 // float32 and float64; k > 0.
 void packed_product(const StridedProduct&, const Beside& = {});
-// The elements of k that are added up before the sum is added to c, for float32 and float64.
+// The elements of k that are added up before the sum is added to c.
+constexpr std::int64_t deepest_part = 384;
 constexpr std::int64_t product_depth(std::int64_t k) {
-  constexpr std::int64_t deepest = 384;
-  const auto parts = k <= deepest ? 1 : (k + deepest - 1) / deepest;
+  const auto parts = k <= deepest_part ? 1 : (k + deepest_part - 1) / deepest_part;
   const auto even = ((k + parts - 1) / parts + 15) / 16 * 16;
-  return even < deepest ? even : deepest;
+  return even < deepest_part ? even : deepest_part;
 }
 // The same bits without packing: for few multiplications.
 void plain_product(const StridedProduct&);

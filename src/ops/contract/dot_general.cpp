@@ -105,6 +105,22 @@ MatrixView as_matrices(const Tile& tile, const std::vector<int>& batch, const st
   return {copy.data(), false, copy};
 }
 
+// The order of a ReproducibleScope. One summed dim is added up in parts of `depth`. Of several the first is
+// taken `rows` indices at a time, of which all elements are added up in parts of `depth` of their own.
+struct Order {
+  std::int64_t rows, depth, at_a_time;
+  Order(const Shape& a, const std::vector<int>& contract) {
+    const auto first = contract.empty() ? 1 : std::max<std::int64_t>(a[contract[0]], 1),
+               inner = std::max<std::int64_t>(extent_of(a, contract) / first, 1);
+    if (contract.size() < 2) {
+      rows = depth = kernels::product_depth(first), at_a_time = 0;
+    } else {
+      rows = std::max<std::int64_t>(kernels::deepest_part / inner, 1), at_a_time = rows * inner;
+      depth = kernels::product_depth(at_a_time);
+    }
+  }
+};
+
 // `ordered`: sums in an order of their own, that of a ReproducibleScope.
 template <bool ordered> void kernel(const KernelArgs& args) {
   const auto& p = args.params.as<DotDims>();
@@ -131,7 +147,8 @@ template <bool ordered> void kernel(const KernelArgs& args) {
                                         k,
                                         {view_a.data, m * k, view_a.transposed},
                                         {view_b.data, k * n, view_b.transposed},
-                                        c.data};
+                                        c.data,
+                                        ordered ? Order(a.shape(), p.contract_a).at_a_time : 0};
   if (ordered)
     kernels::ordered_product_batched(product, beside);
   else
@@ -215,8 +232,11 @@ Batched batch(const BatchArgs& args) {
 
 extern const OpDef ordered_dot_op;
 std::vector<Array> ordered_dot(const OpDef&, const ParamsPtr& params, const std::vector<Array>& in) {
-  if (!is_inexact(in[0].dtype())) return {};
-  return record_all(ordered_dot_op, params, in);
+  const Dtype dtype = in[0].dtype();
+  if (!is_inexact(dtype)) return {};
+  if (itemsize(dtype) > 2) return record_all(ordered_dot_op, params, in);
+  const auto wide = record_all(ordered_dot_op, params, {astype(in[0], float32), astype(in[1], float32)});
+  return {astype(wide[0], dtype)};
 }
 
 const OpDef dot_op{
@@ -312,11 +332,31 @@ bool without_copies(Array& x, Dtype product, std::vector<int>& contract, std::ve
 std::int64_t length_in_order(const Node& node) {
   if (node.op != &ordered_dot_op) return 0;
   const auto& contract = node.params->as<DotDims>().contract_a;
-  const Array& a = node.inputs[0];
-  const bool is_packed = a.dtype() == float32 || a.dtype() == float64;
-  return is_packed && contract.size() == 1
-             ? kernels::product_depth(a.shape()[static_cast<std::size_t>(contract[0])])
-             : 0;
+  return contract.empty() ? 0 : Order(node.inputs[0].shape(), contract).rows;
+}
+
+OrderedParts ordered_parts(const Node& node, std::vector<Array> inputs) {
+  DotDims p = node.params->as<DotDims>();
+  const Order order(node.inputs[0].shape(), p.contract_a);
+  if (order.at_a_time == 0)
+    return {node.params, std::move(inputs), {p.contract_a[0], p.contract_b[0]}, order.depth, order.depth};
+  const auto with_summed_first = [](const Array& x, const std::vector<int>& contract,
+                                    std::vector<int>& batch) {
+    auto permutation = contract;
+    std::vector<std::int64_t> extents{extent_of(x.shape(), contract)};
+    std::vector<int> now(static_cast<std::size_t>(x.ndim()));
+    for (int d = 0; d < x.ndim(); ++d) {
+      if (has(contract, d)) continue;
+      now[static_cast<std::size_t>(d)] = static_cast<int>(extents.size());
+      permutation.push_back(d), extents.push_back(x.shape()[static_cast<std::size_t>(d)]);
+    }
+    for (int& d : batch) d = now[static_cast<std::size_t>(d)];
+    return reshape(transpose(x, permutation), Shape(std::move(extents)));
+  };
+  inputs[0] = with_summed_first(inputs[0], p.contract_a, p.batch_a);
+  inputs[1] = with_summed_first(inputs[1], p.contract_b, p.batch_b);
+  p.contract_a = p.contract_b = {0};
+  return {make_params(std::move(p)), std::move(inputs), {0, 0}, order.at_a_time, order.depth};
 }
 
 const DotDims* dims_of_product(const Node& node) {

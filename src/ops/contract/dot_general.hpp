@@ -25,9 +25,18 @@ struct DotDims {
 // The dims of a product's node; nullptr for other ops.
 const DotDims* dims_of_product(const Node&);
 bool is_convolution(const Node&);
-// The elements of its summed dim that a product of a ReproducibleScope adds up before it adds them to the
-// sum of those before; 0 if they are no parts of one dim, and for other ops.
+// A product of a ReproducibleScope adds up parts of its summed dims before it adds them to the sum of those
+// before. The number of indices of the first summed dim that are whole parts; 0 for other ops.
 std::int64_t length_in_order(const Node&);
+// Such a product on a slab of its first summed dim, as one with a single summed dim, that of `dims` in each
+// operand. It is added up `at_a_time` elements at a time, in parts of `depth` of these.
+struct OrderedParts {
+  ParamsPtr params;
+  std::vector<Array> inputs;
+  std::vector<int> dims;
+  std::int64_t at_a_time, depth;
+};
+OrderedParts ordered_parts(const Node&, std::vector<Array> inputs);
 // (groups * a, b, taps...) -> (groups * b, a, reversed taps...), for the transpose of a convolution.
 Array transposed_weights(const Array& weights, std::int64_t groups);
 
