@@ -101,6 +101,22 @@ class Csr {
 [[nodiscard]] Csr load_zarr(const std::string& path, const Sharding& sharding,
                             std::source_location where = std::source_location::current());
 /// @}
+
+/// A matrix that stays in its file. Its entries are arrays in files (io/stream.hpp): compute and store stream
+/// programs on them, as sqrt(sum(square(a.values))) and matmul.
+struct FileMatrix {
+  Shape shape;           ///< (rows, columns)
+  Array rows;            ///< of each stored entry, int64
+  Array columns;         ///< of each stored entry, int64
+  Array values;          ///< of each stored entry, in the file's dtype
+  FileMatrix T() const;  ///< the transposed matrix
+};
+/// Opens a matrix of the formats of load_npz, load_hdf5 and load_zarr without loading it: a .npz file that is
+/// not compressed, a Zarr store, or a group of an HDF5 file. Not bsr. Collective over all ranks. IoError for
+/// other files; for positions outside of the matrix when they are read.
+[[nodiscard]] FileMatrix open(const std::string& path, const std::string& group = "",
+                              std::source_location where = std::source_location::current());
+
 /// Writes a file for scipy.sparse.load_npz: csr with sorted columns, not compressed; a transposed matrix as
 /// csc. Positions have 32 bits where these suffice. Collective over all ranks, of which each writes an even
 /// share.
@@ -125,6 +141,8 @@ void save_matrix_market(const std::string& path, const Csr& a,
 /// elements for each column; a transposed matrix the same in the other direction. ShapeError for another
 /// length of x.
 [[nodiscard]] Array matmul(const Csr& a, const Operand& x);
+/// The same with a matrix in a file: one pass over its entries, with x and the result in memory.
+[[nodiscard]] Array matmul(const FileMatrix& a, const Operand& x);
 /// The diagonal, min(m, n) elements; nothing moves for a square matrix.
 [[nodiscard]] Array diagonal(const Csr& a, std::source_location where = std::source_location::current());
 /// All elements, (m, n) split by rows: for small matrices.

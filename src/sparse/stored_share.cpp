@@ -141,6 +141,7 @@ FileSourcePtr member_source(const std::shared_ptr<const io::NpzArchive>& archive
   const auto header = io::read_npy_header(file, unpacked ? 0 : archive->data_of(member), member.bytes);
   auto source = std::make_shared<FileSource>();
   source->path = path, source->name = name, source->info = io::npy_file_info(header);
+  source->temporary_bytes = [](const Shape&) { return 0; };
   source->read = [archive, unpacked, header](const std::string&, const Box& box, std::byte* out) {
     io::read_npy_box(unpacked ? *unpacked : archive->file(), header, box, out);
   };

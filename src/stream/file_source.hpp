@@ -53,6 +53,8 @@ struct FileParams {
 };
 bool is_file(const Node&);
 Array record_file(FileParams);
+// A source that is opened by the call, as a whole.
+Array record_opened(FileSourcePtr);
 // Reads a box of the node's array, on this rank.
 void read_file(const FileParams&, const std::string& call, const Box&, std::byte* out);
 // The same without a copy; nothing if it has to be read.

@@ -151,7 +151,19 @@ struct Openings {
   std::int64_t count = 0;
 };
 
+FileParams params_of_opened(FileSourcePtr source) {
+  FileParams p;
+  p.path = source->path, p.name = source->name, p.dtype = source->info.dtype;
+  p.opening = ++tessera::state<Openings>().count;
+  p.count = source->info.shape.vector();
+  p.start.assign(p.count.size(), 0), p.step.assign(p.count.size(), 1);
+  p.source = std::move(source);
+  return p;
+}
+
 }  // namespace
+
+Array record_opened(FileSourcePtr source) { return record_file(params_of_opened(std::move(source))); }
 
 FileSourcePtr source_of(const std::string& call, const std::string& path, const std::string& name,
                         bool other_files) {
@@ -225,20 +237,15 @@ FileArray open(const std::string& path, const OpenOptions& options, std::source_
   const Call call("open", where);
   const Team team(current_call().name + (" of " + in_quotes(path)) + ", name " + in_quotes(options.name));
   FileArray::State state;
-  team.together([&] {
-    auto& p = state.params;
-    p.source = stream::source_of(call_text(), path, options.name, options.other_files);
-    const FileInfo& info = p.source->info;
-    p.path = path, p.name = options.name, p.dtype = info.dtype, p.count = info.shape.vector();
-    p.start.assign(p.count.size(), 0), p.step.assign(p.count.size(), 1);
-    state.detail = info.detail;
-    state.unpack = options.unpack && !options.name.empty() && !std::filesystem::is_directory(path) &&
-                   !is_complex(info.dtype) && !is_bool(info.dtype);
-  });
-  state.params.opening = ++tessera::state<stream::Openings>().count;
+  stream::FileSourcePtr source;
+  team.together([&] { source = stream::source_of(call_text(), path, options.name, options.other_files); });
+  state.params = stream::params_of_opened(source);
+  state.detail = source->info.detail;
+  state.unpack = options.unpack && !options.name.empty() && !std::filesystem::is_directory(path) &&
+                 !is_complex(source->info.dtype) && !is_bool(source->info.dtype);
   team.same(call_text(), path,
-            "an array of shape " + to_string(state.params.source->info.shape) + ", " +
-                name(state.params.source->info.dtype) + ", " + state.detail);
+            "an array of shape " + to_string(source->info.shape) + ", " + name(source->info.dtype) + ", " +
+                state.detail);
   std::optional<FileArray> opened;
   team.together([&] { opened.emplace(std::make_shared<const FileArray::State>(std::move(state))); });
   return *opened;

@@ -5,9 +5,12 @@
 
 #include "io/folder.hpp"
 #include "support/compare.hpp"
+#include "types/buffer.hpp"
 
 namespace tessera::test {
 namespace {
+
+using testing::HasSubstr;
 
 class SparseProducts : public InFolder {
  protected:
@@ -56,6 +59,59 @@ TEST_F(SparseProducts, are_stored_within_the_limit) {
   EXPECT_EQ(plan.bytes_spilled, 0);
   io::store(path("y.npy"), y, options);
   expect_near(io::load_npy(path("y.npy")), matmul(dense, x));
+}
+
+// In every format that others write: x and the results are in memory, the entries are not.
+TEST_F(SparseProducts, of_a_matrix_in_a_file_take_one_pass) {
+  const Array dense = thirds(290, 301), x = sin(reshape(astype(arange(301 * 3), float64), {301, 3})),
+              y = cos(astype(arange(290), float64));
+  const auto a = sparse::from_dense(dense, all_rows());
+  sparse::save_npz(path("a.npz"), a), sparse::save_npz(path("t.npz"), a.T());
+  sparse::save_hdf5(path("a.h5"), "group/a", a);
+  sparse::save_zarr(path("a.zarr"), a);
+  const std::vector<sparse::FileMatrix> files{sparse::open(path("a.npz")), sparse::open(path("t.npz")).T(),
+                                              sparse::open(path("a.h5"), "group/a"),
+                                              sparse::open(path("a.zarr"))};
+  for (const auto& file : files)
+    for (const std::int64_t slab : {960, 7919}) {
+      const io::ComputeOptions options{.slab = slab};
+      ASSERT_EQ(file.shape, (Shape{290, 301}));
+      expect_near(io::compute(sparse::matmul(file, x), options), matmul(dense, x));
+      expect_near(io::compute(sparse::matmul(file.T(), y), options), matmul(y, dense));
+      expect_near(io::compute(sum(square(file.values)), options), sum(square(dense)));
+      expect_near(io::compute(segment_sum(file.values, file.rows, 290), options), sum(dense, 1));
+    }
+  const Array product = sparse::matmul(files[0], x);
+  const auto plan = io::explain_compute({product}, {.memory_limit = 300 << 10});
+  EXPECT_EQ(plan.passes, 1);
+  EXPECT_GT(plan.slabs, 1);
+  EXPECT_EQ(plan.bytes_spilled, 0);
+  EXPECT_LE(plan.peak_bytes, plan.limit_bytes);
+  EXPECT_LT(plan.bytes_read, 14 * files[0].values.shape().elements());
+  reset_peak_memory();
+  const auto before = memory_use().live_bytes;
+  expect_near(io::compute(product, {.memory_limit = 300 << 10}), matmul(dense, x));
+  EXPECT_LE(memory_use().peak_bytes - before, plan.limit_bytes);
+}
+
+TEST_F(SparseProducts, of_damaged_files_are_errors) {
+  const Array data = ones({4}, float64), first = astype(array({0, 2, 4}), int64);
+  const auto save = [&](const Array& indices, const Array& indptr) {
+    const auto file = [&](const char* name) { return path("a.zarr") + "/" + name; };
+    sparse::save_zarr(path("a.zarr"), sparse::from_dense(ones({2, 2}, float64), all_rows()));
+    io::save_zarr(file("indices"), indices), io::save_zarr(file("indptr"), indptr);
+    return sparse::open(path("a.zarr"));
+  };
+  const auto text = [&](const Array& indices, const Array& indptr) {
+    return text_of_error<IoError>(
+        [&] { io::compute(sparse::matmul(save(indices, indptr), ones({2}, float64)), {.slab = 2}); });
+  };
+  EXPECT_THAT(text(array({0, 1, 0, 2}), first),
+              HasSubstr("has 2 as element 3 of 'indices'; there are 0 to 1"));
+  EXPECT_THAT(text(array({0, 1, 0}), first), HasSubstr("needs 4 integers"));
+  EXPECT_THAT(text(array({0, 1, 0, 1}), array({0, 2, 3})),
+              HasSubstr("fewer entries in 'indptr' than in 'data'"));
+  EXPECT_THAT(text(array({0, 1, 0, 1}), array({0, 7, 4})), HasSubstr("has 7 as element 1 of 'indptr'"));
 }
 
 }  // namespace

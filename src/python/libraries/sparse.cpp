@@ -119,6 +119,32 @@ void bind_matrix(py::module_& m) {
   });
 }
 
+void bind_file_matrix(py::module_& m) {
+  using sparse::FileMatrix;
+  py::class_<FileMatrix>(m, "FileMatrix", "A sparse matrix that stays in its file.")
+      .def_property_readonly(
+          "shape", [](const FileMatrix& a) { return tuple_of(a.shape); }, "(rows, columns).")
+      .def_property_readonly(
+          "rows", [](const FileMatrix& a) { return a.rows; }, "Of each stored entry.")
+      .def_property_readonly(
+          "columns", [](const FileMatrix& a) { return a.columns; }, "Of each stored entry.")
+      .def_property_readonly(
+          "values", [](const FileMatrix& a) { return a.values; }, "Of each stored entry.")
+      .def_property_readonly("T", &FileMatrix::T, "The transposed matrix.")
+      .def(
+          "__matmul__", [](const FileMatrix& a, Value x) { return sparse::matmul(a, x); }, py::is_operator());
+  m.def(
+      "open",
+      [](const PathValue& path, const std::string& group) {
+        const auto where = here();
+        const py::gil_scoped_release unlocked;
+        return sparse::open(path, group, where);
+      },
+      py::arg("path"), py::arg("group") = "",
+      "A matrix in a .npz file that is not compressed, a Zarr store or a group of an HDF5 file, for "
+      "io.compute and io.store: a @ x, a.T @ x, ts.sum(a.values). Collective over all ranks.");
+}
+
 sparse::Entries entries_of(const py::object& returned) {
   const py::tuple three = py::tuple(returned);
   if (three.size() != 3) throw py::type_error("from_rows: the function must return (rows, columns, values)");
@@ -228,6 +254,7 @@ void bind_files(py::module_& m) {
 void bind_sparse(py::module_& m) {
   py::module_ part = m.def_submodule("sparse");
   bind_matrix(part);
+  bind_file_matrix(part);
   bind_making(part);
   bind_files(part);
   part.def(

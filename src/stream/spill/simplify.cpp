@@ -11,6 +11,7 @@
 #include "ops/factor/functions.hpp"
 #include "ops/fourier/fft_op.hpp"
 #include "ops/functions.hpp"
+#include "ops/index/update/addressed.hpp"
 #include "ops/reduce/arg_reduce.hpp"
 #include "ops/sort/cumulative.hpp"
 #include "ops/sort/select.hpp"
@@ -125,6 +126,12 @@ std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Ar
     const OnBehalfOf call(node.called());
     const AsRecorded bits(node);
     return std::vector<Array>{from_start(inputs[0], *running)};
+  }
+  if (node.op->name == "scatter" && gather_params(*node.params).op == "add" && !node.same_bits) {
+    const OnBehalfOf call(node.called());
+    const auto& p = gather_params(*node.params);
+    return std::vector<Array>{inputs[0] + scatter_add_zeros(inputs[0].shape(), index_inputs(inputs, p),
+                                                            inputs.back(), p.first, p.out_of_range)};
   }
   if (is_given && is_tall_factorization(node) && !node.same_bits) {
     const OnBehalfOf call(node.called());
