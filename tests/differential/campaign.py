@@ -17,7 +17,7 @@ CONFIGURATIONS = [  # ranks, settings, share of the programs
     (2, {"TESSERA_THREADS": "2", "TESSERA_MATH": "precise"}, 0.1),
     # what large arrays alone would take: streams, threads, reads without messages (base/thresholds.hpp)
     (1, {"TESSERA_TEST_THRESHOLDS": "1000", "TESSERA_THREADS": "2"}, 0.1), (3, {"TESSERA_TEST_THRESHOLDS": "100000"}, 0.1)]
-LIMIT_S = 60  # without a new program
+LIMIT_S = 120  # without a new program
 
 
 def job_of(mpiexec, ranks, words, first, count, progress):

@@ -7,7 +7,7 @@ import steps
 import tessera as ts
 from expressions import Builder
 
-LIMITS = [400_000, 1_500_000, 6_000_000]
+LIMITS = [300_000, 800_000, 3_000_000]
 WHOLE = (steps.jitted, steps.evaluated, steps.resharded, steps.dropped)  # they compute their operand in memory
 
 
@@ -23,7 +23,7 @@ class Streamed(Builder):
             self.folder.mkdir()
 
     def size(self):
-        return int(self.draw.integers(1, self.pick([500, 20_000, 100_000, 600_000])))
+        return int(self.draw.integers(1, self.pick([500, 10_000, 50_000, 200_000])))
 
     def steps(self):
         return [step for step in super().steps() if step not in WHOLE]
