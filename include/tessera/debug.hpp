@@ -213,9 +213,9 @@ template <class T> void append_printed(std::string& format, std::vector<debug::P
 }
 }  // namespace detail
 
-/// print("a is", a, "of", x.shape()): the parts, separated by spaces, once per job by rank 0; pairs and tuples
-/// in parentheses, vectors and maps in brackets. Computes arrays first. Collective over all ranks. debug::print
-/// takes a format.
+/// print("a is", a, "of", x.shape()): the parts, separated by spaces, once per job by rank 0; pairs and
+/// tuples in parentheses, vectors and maps in brackets. Computes arrays first. Collective over all ranks.
+/// debug::print takes a format.
 template <class... T>
 requires(detail::can_print<T>() && ...) void print(const T&... parts) {
   std::string format;

@@ -15,10 +15,10 @@ double flops_of(const Program&, const Instruction&);  // for instructions other 
 double arithmetic_seconds(const Program&, const Instruction&, const Rates&);
 double local_seconds(const Program&, const Instruction&, const Rates&);
 double local_seconds(const Program&, const Rates&);  // of all instructions, one after the other
-// The part of an instruction's traffic that crosses between hosts, on the rank that receives most of it. 0 for
-// a job on one host, and for meshes without processes, whose hosts are unknown. Exact for gathers, reductions
-// and exchanges. For a kernel that communicates by itself: estimated by the fraction of its peers on other
-// hosts.
+// The part of an instruction's traffic that crosses between hosts, on the rank that receives most of it.
+// 0 for a job on one host, and for meshes without processes, whose hosts are unknown. Exact for gathers,
+// reductions and exchanges. For a kernel that communicates by itself: estimated by the fraction of its peers
+// on other hosts.
 std::int64_t crossing_bytes(const Program&, const Instruction&, const CommunicationCost&);
 MemoryAnalysis memory_of(const Program&);
 Explanation explanation_of(const Program&);

@@ -1,4 +1,5 @@
-// Elementwise ops whose result is read with more or fewer dims of 1, as gradients and maps of maps leave them.
+// Elementwise ops whose result is read with more or fewer dims of 1, as gradients and maps of maps leave
+// them.
 //
 //   before:  y = tanh(x) f32[64,24]                      z = bitcast(y) f32[64,1,24]     r = multiply(z, w)
 //   after:   z = bitcast(x) f32[64,1,24]                 y = tanh(z) f32[64,1,24]        r = multiply(y, w)
@@ -47,7 +48,8 @@ std::optional<ProgramValue> moved(const ProgramValue& value, const std::vector<i
   const DimAxes axes = value.layout.dim_axes(ndim);
   for (int d = 0; d < ndim; ++d) {
     const bool stays = std::find(source.begin(), source.end(), d) != source.end();
-    if (!stays && (value.type.shape[d] != 1 || !axes[static_cast<std::size_t>(d)].empty())) return std::nullopt;
+    if (!stays && (value.type.shape[d] != 1 || !axes[static_cast<std::size_t>(d)].empty()))
+      return std::nullopt;
   }
   if (value.region || !same_layout(Sharding::from_dim_axes(value.layout.mesh(), axes), value.layout, ndim))
     return std::nullopt;
@@ -125,7 +127,8 @@ class Moving {
 
   bool is_reduction(const Instruction& i) const {
     const auto* kernel = i.as<KernelCall>();
-    return kernel != nullptr && !i.inputs.empty() && reduction_of(*i.op, *kernel->params, value(i.inputs[0]).type.shape);
+    return kernel != nullptr && !i.inputs.empty() &&
+           reduction_of(*i.op, *kernel->params, value(i.inputs[0]).type.shape);
   }
 
   static bool same_place(const ProgramValue& a, const ProgramValue& b) {
@@ -145,7 +148,7 @@ class Moving {
     for (const int v : all_[n].inputs) {
       if (value(v).type.shape.ndim() == 0) continue;
       auto operand = value(v).type.shape.ndim() == value(result).type.shape.ndim() ? moved(value(v), *source)
-                                                                                  : std::nullopt;
+                                                                                   : std::nullopt;
       if (!operand || is_joined_by_a_chain(v)) return;
       operands.emplace(v, std::move(*operand));
     }

@@ -17,6 +17,7 @@ REASONS = {
     "random::threefry": "says which scope holds: tests/random",
     "nn::shuffled_batches": "gives batches, no array: tests/nn",
     "nn::split_in_pairs": "places a network, computes nothing: tests/nn",
+    "sparse::open": "opens a file: tests/stream",
     "sparse::load_matrix_market": "reads a file: tests/sparse",
     "sparse::save_matrix_market": "writes a file: tests/sparse",
     **{f"sparse::load_{kind}": "reads a file: tests/sparse" for kind in ("npz", "hdf5", "zarr")},

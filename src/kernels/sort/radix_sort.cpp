@@ -180,8 +180,8 @@ template <class K, class P> struct alignas(64) Line {
   Pair<K, P> pairs[size];
 };
 
-// Moves pairs to their places. `ends`: the count of each place, then its end. Full lines go past the cache: of
-// so many places, no line would still be in it when its place is next.
+// Moves pairs to their places. `ends`: the count of each place, then its end. Full lines go past the cache:
+// of so many places, no line would still be in it when its place is next.
 template <class K, class P, class PlaceOf>
 void spread(const Piece<K, P>& x, PlaceOf place_of, std::span<std::int64_t> ends, Pair<K, P>* to) {
   constexpr std::int64_t in_line = Line<K, P>::size;

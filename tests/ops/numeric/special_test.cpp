@@ -108,8 +108,9 @@ TEST(Parts, slopes_at_infinity_and_at_negative_zero) {
 TEST(Parts, abs_has_the_slope_1_at_zero) {
   const auto slopes = [](const Array& x) { return grad([](const Array& v) { return sum(abs(v)); })(x); };
   const Array x = array<double>({-2, 0, -0.0, 3, NAN});
-  EXPECT_EQ(to_vector<double>(slopes(device_put(x, NamedSharding(make_mesh({device_count()}, {"x"}), P("x"))))),
-            (std::vector<double>{-1, 1, 1, 1, -1}));
+  EXPECT_EQ(
+      to_vector<double>(slopes(device_put(x, NamedSharding(make_mesh({device_count()}, {"x"}), P("x"))))),
+      (std::vector<double>{-1, 1, 1, 1, -1}));
   using C = std::complex<double>;
   EXPECT_EQ(to_vector<C>(slopes(array({C(0, 0), C(3, 4)}))), (std::vector<C>{C(0, 0), C(0.6, -0.8)}));
 }

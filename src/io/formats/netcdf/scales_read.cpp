@@ -48,9 +48,9 @@ std::vector<std::int32_t> integers_attribute(hid_t object, const char* name, std
   return values;
 }
 
-// The paths of the scales of dims. Each scale lists its uses in REFERENCE_LIST; DIMENSION_LIST of the variables
-// says the same from a global heap, in whose damage HDF5 1.10 crashes or never ends. A coordinate variable of
-// several dims is a scale itself and has no scales: netCDF-C keeps the numbers of its dims.
+// The paths of the scales of dims. Each scale lists its uses in REFERENCE_LIST; DIMENSION_LIST of the
+// variables says the same from a global heap, in whose damage HDF5 1.10 crashes or never ends. A coordinate
+// variable of several dims is a scale itself and has no scales: netCDF-C keeps the numbers of its dims.
 class ScalesOfDims {
  public:
   explicit ScalesOfDims(hid_t file) : file_(file) {
