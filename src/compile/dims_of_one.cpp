@@ -24,7 +24,7 @@ bool computes_elements(const Instruction& i) {
   return row != nullptr && !row->is_broadcast;
 }
 
-// For each dim of `to` the dim of `from` that it is; -1: one that is added. nullopt if they differ by more.
+// The dim of `from` that each dim of `to` is; -1: one that is added. nullopt if they differ by more.
 std::optional<std::vector<int>> dims_between(const Shape& from, const Shape& to) {
   std::vector<int> source(static_cast<std::size_t>(to.ndim()), -1);
   int next = 0;
@@ -98,7 +98,7 @@ class Moving {
     for (const int v : all_[n].outputs) producer_[v] = n;
   }
 
-  // The value that a bitcast is of, of other values themselves.
+  // The operand of a bitcast; other values stay.
   int bitcast_from(int v) const {
     const auto found = producer_.find(v);
     return found != producer_.end() && all_[found->second].is<Bitcast>() ? all_[found->second].inputs[0] : v;
@@ -135,7 +135,7 @@ class Moving {
     return a.type.shape == b.type.shape && same_layout(a.layout, b.layout, a.type.shape.ndim());
   }
 
-  // Makes the result's bitcasts that of the operands.
+  // Replaces the bitcasts of the result by bitcasts of the operands.
   void compute_moved(int n, std::vector<int>& order) {
     const int result = all_[n].outputs[0];
     const auto bitcasts = readers_[result];

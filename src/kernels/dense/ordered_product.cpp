@@ -22,7 +22,7 @@ template <class T> void add_rows(const T* sums, std::int64_t m, std::int64_t n, 
     for (std::int64_t j = 0; j < n; ++j) c[i * ldc + j] += sums[i * n + j];
 }
 
-// Other numbers than real ones. Complex products have the parts of real ones (product_depth).
+// Products of other numbers than real ones. The complex ones have the parts of real ones (product_depth).
 void by_own_product(const StridedProduct& p) {
   constexpr std::int64_t most = 1 << 16;  // sums of a part
   const auto item = static_cast<std::int64_t>(itemsize(p.dtype));

@@ -36,7 +36,7 @@ void for_each_dataset(hid_t file, const Visit& visit) {
   }
 }
 
-// Integers of an attribute; none if it has another type or more of them.
+// Integers of an attribute; none if it has another type, or more than `most` of them.
 std::vector<std::int32_t> integers_attribute(hid_t object, const char* name, std::size_t most) {
   if (H5Aexists(object, name) <= 0) return {};
   const Handle attribute(H5Aopen(object, name, H5P_DEFAULT), H5Aclose),
