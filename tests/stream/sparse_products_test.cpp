@@ -94,6 +94,16 @@ TEST_F(SparseProducts, of_a_matrix_in_a_file_take_one_pass) {
   EXPECT_LE(memory_use().peak_bytes - before, plan.limit_bytes);
 }
 
+TEST_F(SparseProducts, of_lists_are_streamed_and_updates_of_a_file_refused) {
+  const Array x = sin(reshape(astype(arange(700 * 13), float64), {700, 13}));
+  const auto file = file_of(x);
+  const auto updated = [](const Array& v) { return v.at(array({7, 699, 7})).add(2.5); };
+  const auto summed = [](const Array& v) { return zeros({5, 13}, float64).at(arange(700) % 5).add(v); };
+  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(updated(file)); }),
+              HasSubstr("needs all of the dim at a time"));
+  expect_near(io::compute(summed(file), {.memory_limit = 400 << 10}), summed(x));
+}
+
 TEST_F(SparseProducts, of_damaged_files_are_errors) {
   const Array data = ones({4}, float64), first = astype(array({0, 2, 4}), int64);
   const auto save = [&](const Array& indices, const Array& indptr) {

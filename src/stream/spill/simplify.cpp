@@ -127,7 +127,9 @@ std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Ar
     const AsRecorded bits(node);
     return std::vector<Array>{from_start(inputs[0], *running)};
   }
-  if (node.op->name == "scatter" && gather_params(*node.params).op == "add" && !node.same_bits) {
+  const auto is_in_memory = [](const Node& leaf) { return leaf.inputs.empty() && !is_file(leaf); };
+  if (node.op->name == "scatter" && gather_params(*node.params).op == "add" && !node.same_bits &&
+      is_in_memory(*inputs[0].node())) {
     const OnBehalfOf call(node.called());
     const auto& p = gather_params(*node.params);
     return std::vector<Array>{inputs[0] + scatter_add_zeros(inputs[0].shape(), index_inputs(inputs, p),
