@@ -34,6 +34,22 @@ class Spill : public InFolder {
     for (std::size_t i = 0; i < a.size(); ++i)
       ASSERT_NEAR(a[i], b[i], 1e-10 * (1 + ::std::abs(b[i]))) << what << " at " << i;
   }
+  // Stores f of a file of x, whose peak must stay within the plan's and this within the limit, and compares
+  // it with f(x), up to an error of `most` of the largest element.
+  io::StreamPlan stored_within(std::int64_t limit, const Array& x, const Function& f, double most) const {
+    const auto file = file_of(x);
+    const auto plan = io::explain_store(path("y.npy"), f(file), {.memory_limit = limit});
+    EXPECT_LE(plan.peak_bytes, limit) << to_string(plan);
+    reset_peak_memory();
+    const auto before = memory_use().live_bytes;
+    io::store(path("y.npy"), f(file), {.memory_limit = limit});
+    EXPECT_LE(memory_use().peak_bytes - before, plan.peak_bytes) << to_string(plan);
+    const Array found = io::load_npy(path("y.npy")), expected = f(x);
+    EXPECT_EQ(found.dtype(), expected.dtype());
+    EXPECT_EQ(found.shape(), expected.shape());
+    EXPECT_LT(item<double>(astype(max(abs(found - expected)) / max(abs(expected)), float64)), most);
+    return plan;
+  }
 };
 
 struct Case {
@@ -187,20 +203,10 @@ TEST_F(Spill, an_fft_of_three_dims_is_stored_within_the_limit) {
 TEST_F(Spill, an_fft_of_a_long_line_is_stored_within_the_limit) {
   const auto check = [&](const char* name, const Array& x, const Function& f, int spills, double most) {
     SCOPED_TRACE(name);
-    const auto file = file_of(x);
     const std::int64_t longer = std::max(x.shape()[0], f(x).shape()[0]),
                        limit = 6 * itemsize(complex_dtype(x.dtype())) * longer / 7 / device_count();
-    const auto plan = io::explain_store(path("y.npy"), f(file), {.memory_limit = limit});
-    EXPECT_LE(plan.peak_bytes, limit) << to_string(plan);
+    const auto plan = stored_within(limit, x, f, most);
     EXPECT_LE(plan.bytes_spilled, spills * itemsize(complex_dtype(x.dtype())) * x.shape()[0]);
-    reset_peak_memory();
-    const auto before = memory_use().live_bytes;
-    io::store(path("y.npy"), f(file), {.memory_limit = limit});
-    EXPECT_LE(memory_use().peak_bytes - before, plan.peak_bytes) << to_string(plan);
-    const Array found = io::load_npy(path("y.npy")), expected = f(x);
-    ASSERT_EQ(found.dtype(), expected.dtype());
-    ASSERT_EQ(found.shape(), expected.shape());
-    EXPECT_LT(item<double>(astype(max(abs(found - expected)) / max(abs(expected)), float64)), most);
   };
   const std::int64_t n = 240000 * ((device_count() + 3) / 4);
   const Array x = mixed({n}), z = fft::fft(x);
@@ -231,19 +237,9 @@ TEST_F(Spill, an_fft_of_a_long_line_is_stored_within_the_limit) {
 TEST_F(Spill, an_fft_of_a_line_of_prime_length_is_stored_within_the_limit) {
   const std::int64_t n = 240007;
   const auto check = [&](const Array& x, const Function& f, double most) {
-    const auto file = file_of(x);
     const std::int64_t limit = 6 * itemsize(complex_dtype(x.dtype())) * n / 7 / device_count();
-    const auto plan = io::explain_store(path("y.npy"), f(file), {.memory_limit = limit});
-    EXPECT_LE(plan.peak_bytes, limit) << to_string(plan);
+    const auto plan = stored_within(limit, x, f, most);
     EXPECT_LE(plan.stages, 6) << to_string(plan);
-    reset_peak_memory();
-    const auto before = memory_use().live_bytes;
-    io::store(path("y.npy"), f(file), {.memory_limit = limit});
-    EXPECT_LE(memory_use().peak_bytes - before, plan.peak_bytes) << to_string(plan);
-    const Array found = io::load_npy(path("y.npy")), expected = f(x);
-    ASSERT_EQ(found.dtype(), expected.dtype());
-    ASSERT_EQ(found.shape(), expected.shape());
-    EXPECT_LT(item<double>(astype(max(abs(found - expected)) / max(abs(expected)), float64)), most);
   };
   const Array x = mixed({n}) - 6;
   check(
