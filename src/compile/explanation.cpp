@@ -125,16 +125,19 @@ class Rows {
     const auto* factorization = grid_factorization_of(program, i);
     return factorization != nullptr ? forecast_.factorization_seconds(program, i, *factorization) : 0;
   }
-  // Panels arrive while a product computes, so that only the longer of both counts. For machines from a file
-  // only: measured rates include the overlap.
+  // Panels arrive while a product computes, so that only the longer of both counts: on machines from a file, and
+  // where messages pass between hosts. The measured rates inside a host include the overlap.
   double overlapped_seconds(const Program& program, const Instruction& i, std::int64_t times,
                             std::size_t first_row) const {
     double moving = 0;
+    std::int64_t crossing = 0;
     for (std::size_t row = first_row; row < e_.collectives.size(); ++row) {
       if (e_.collectives[row].kind != "panels") return 0;
       moving += e_.collectives[row].seconds;
+      crossing += e_.collectives[row].host_crossing_bytes;
     }
-    if (moving <= 0 || !machine_.topology.overlaps || !forecast_.applies_to(mesh_of(program, i))) return 0;
+    const bool is_planned = machine_.topology.overlaps && forecast_.applies_to(mesh_of(program, i));
+    if (moving <= 0 || (!is_planned && (mesh_of(program, i).is_abstract() || crossing == 0))) return 0;
     const double computing = local_seconds(program, i, machine_);
     return std::min(computing * static_cast<double>(times), moving);
   }
