@@ -381,8 +381,8 @@ template <class T> std::vector<T> selected_by_parts(const std::vector<T>& row,
         sums.clear();
       };
       const std::int64_t first = n * part / parts, last = n * (part + 1) / parts;
-      select_rows(dtype_of<T>(), row.data() + first, 1, last - first, positions, {part, parts, add_up},
-                  found[part].data());
+      select_rows(dtype_of<T>(), row.data() + first, 1, last - first, positions,
+                  {part, parts, first, n, add_up}, found[part].data());
     });
   threads.clear();
   for (const auto& other : found)

@@ -1,4 +1,5 @@
-// Each round counts a digit of the keys, finds the digits at the positions, and keeps the keys with them:
+// A sample tells two keys around each position, and those between them are kept. Each round counts a digit of
+// the keys, finds the digits at the positions, and keeps the keys with them:
 //
 //   positions 2, 3 of 10 rows' keys     count of digits:  0: 2  1: 3  2: 5       both positions have digit 1
 //   next round: the 3 keys with digit 1, positions 0 and 1 of them
@@ -26,6 +27,11 @@ constexpr std::int64_t counted_from = 1 << 12;  // elements that are worth a tab
 constexpr std::int64_t few_compared = 24;       // keys that std::nth_element orders quicker
 
 using Numbers = std::vector<std::int64_t>;
+
+// The keys that are sampled of a row of n elements.
+std::int64_t sample_size(std::int64_t n) {
+  return std::min(static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(n))), n);
+}
 
 // The element at `rank` of the sorted keys. Divides them around a pivot without branches, from one of two
 // arrays of n keys into the other.
@@ -116,14 +122,14 @@ template <class T> class RowSelect {
   }
 
   void run(T* out) {
-    const bool is_alone = parts_.parts == 1;
+    const bool is_alone = parts_.parts == 1, is_narrow = narrow();
     int left = 8 * static_cast<int>(sizeof(K));
-    if (is_alone && narrow()) finish(), left = 0;
-    for (bool is_first = true; left > 0; is_first = false) {
+    if (is_alone && is_narrow) finish(), left = 0;
+    for (bool reads_rows = !is_narrow; left > 0; reads_rows = false) {
       const int bits = std::min(select_bits, left);
       left -= bits;
-      count_round(bits, left, is_first);
-      for (std::int64_t s = 0; s < count(); ++s) is_first ? keep(s, left) : keep_of_kept(s, left);
+      count_round(bits, left, reads_rows);
+      for (std::int64_t s = 0; s < count(); ++s) reads_rows ? keep(s, left) : keep_of_kept(s, left);
       if (is_alone && left > 0 && *std::ranges::max_element(kept_counts_) <= few_keys) {
         finish();
         left = 0;
@@ -140,27 +146,57 @@ template <class T> class RowSelect {
     if (parts_.parts > 1) parts_.add_up(numbers.data(), std::ssize(numbers));
   }
 
-  // Keeps the keys between two of a sample's that lie around each position; false if they do not.
+  // Keeps the keys between two of a sample's that lie around each position; false if they do not. The keys
+  // that were kept for the last position may be around the next one, too.
   bool narrow() {
     const auto before = searches_;
-    for (std::int64_t s = 0; s < count(); ++s) {
-      if ((s % each_ > 0 && keep_with_last(s)) || keep_around(s)) continue;
-      searches_ = before;
-      return false;
+    const Numbers samples = sampled();
+    const std::int64_t size = std::ssize(samples) / rows_;
+    std::vector<KeysBetween> around(static_cast<std::size_t>(rows_));  // those last kept of each row
+    const auto has = [&](std::int64_t r, std::int64_t rank) {
+      return rank >= around[r].below && rank < around[r].below + around[r].kept;
+    };
+    for (std::int64_t p = 0; p < each_; ++p) {
+      Numbers found(2 * rows_);
+      std::vector<bool> is_new(static_cast<std::size_t>(rows_));
+      for (std::int64_t r = 0, s = p; r < rows_; ++r, s += each_) {
+        is_new[r] = !has(r, searches_[s].rank);
+        if (!is_new[r]) {
+          keep_copy(s);
+          continue;
+        }
+        const auto [least, most] = bounds_around({&samples[r * size], &samples[r * size] + size}, s);
+        const KeysBetween keys = keep_between(s, least, most);
+        found[2 * r] = keys.below, found[2 * r + 1] = keys.kept;
+      }
+      if (std::ranges::find(is_new, true) != is_new.end()) add_up(found);
+      for (std::int64_t r = 0, s = p; r < rows_; ++r, s += each_) {
+        if (is_new[r]) around[r] = {.kept = found[2 * r + 1], .below = found[2 * r]};
+        if (!has(r, searches_[s].rank)) {
+          searches_ = before;
+          return false;
+        }
+        searches_[s].rank -= around[r].below;
+      }
     }
     return true;
   }
-  // The keys that were kept for the last position may be around this one, too.
-  bool keep_with_last(std::int64_t s) {
-    const std::int64_t below = below_;
-    if (searches_[s].rank < below || searches_[s].rank >= below + kept_counts_[s - 1]) return false;
-    keep_copy(s);
-    searches_[s].rank -= below;
-    return true;
+  // Keys at the same places of each row, from all of its parts. The places are irregular: rows may be periodic.
+  Numbers sampled() const {
+    const std::int64_t total = parts_.parts == 1 ? n_ : parts_.total, size = sample_size(total),
+                       step = std::max<std::int64_t>(total / std::max<std::int64_t>(size, 1), 1);
+    Numbers samples(rows_ * size);
+    std::uint64_t at = 1;
+    for (std::int64_t i = 0; i < size; ++i, at *= 0x9e3779b97f4a7c15u) {
+      const std::int64_t place = i * step + static_cast<std::int64_t>((at >> 40) % step) - parts_.first;
+      if (place < 0 || place >= n_) continue;
+      for (std::int64_t r = 0; r < rows_; ++r)
+        samples[r * size + i] = static_cast<std::int64_t>(order_key(data_[r * n_ + place]));
+    }
+    add_up(samples);
+    return samples;
   }
-  bool keep_around(std::int64_t s) {
-    const std::int64_t rank = searches_[s].rank;
-    const auto [least, most] = bounds_around(row(s), rank);
+  KeysBetween keep_between(std::int64_t s, K least, K most) {
     constexpr std::int64_t piece = 1 << 14, vector = 64 / sizeof(K);
     KeysBetween found;
     for (std::int64_t i = 0; i < n_; i += piece) {
@@ -170,22 +206,15 @@ template <class T> class RowSelect {
       const auto more = keys_between(row(s) + i, some, least, most, kept_[s].data() + found.kept);
       found.kept += more.kept, found.below += more.below;
     }
-    if (rank < found.below || rank >= found.below + found.kept) return false;
     kept_counts_[s] = found.kept;
-    below_ = found.below;
-    searches_[s].rank -= found.below;
-    return true;
+    return found;
   }
-  // Three deviations below and above the place that the element has in a sample, if the row is large enough
-  // for a sample to tell. The places are irregular: rows may be periodic.
-  std::pair<K, K> bounds_around(const T* x, std::int64_t rank) const {
-    const auto sampled = static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(n_))),
-               step = std::max<std::int64_t>(n_ / sampled, 1);
-    std::vector<K> sample(static_cast<std::size_t>(std::min(sampled, n_)));
-    std::uint64_t at = 1;
-    for (std::int64_t i = 0; i < std::ssize(sample); ++i, at *= 0x9e3779b97f4a7c15u)
-      sample[i] = order_key(x[i * step + static_cast<std::int64_t>((at >> 40) % step)]);
-    const double part = static_cast<double>(rank) / static_cast<double>(n_),
+  // Three deviations below and above the place that the element has in the sample, if the row is large enough
+  // for a sample to tell.
+  std::pair<K, K> bounds_around(std::span<const std::int64_t> keys, std::int64_t s) const {
+    std::vector<K> sample(keys.begin(), keys.end());
+    const double whole = static_cast<double>(parts_.parts == 1 ? n_ : parts_.total),
+                 part = static_cast<double>(searches_[s].rank) / whole,
                  middle = part * static_cast<double>(std::ssize(sample)),
                  margin = 3 * std::sqrt(middle * (1 - part)) + 1;
     const auto first = static_cast<std::int64_t>(middle - margin),
@@ -198,13 +227,13 @@ template <class T> class RowSelect {
     return {sample[first], most};
   }
 
-  // In the first round the positions of a row share its counts.
-  void count_round(int bits, int left, bool is_first) {
-    const std::int64_t digits = std::int64_t{1} << bits, step = is_first ? each_ : 1;
+  // In a round that reads the rows, the positions of a row share its counts.
+  void count_round(int bits, int left, bool reads_rows) {
+    const std::int64_t digits = std::int64_t{1} << bits, step = reads_rows ? each_ : 1;
     Numbers counts(count() / step * digits);
     for (std::int64_t s = 0; s < count(); s += step) {
       std::int64_t* const to = counts.data() + s / step * digits;
-      if (is_first)
+      if (reads_rows)
         count_row(row(s), left, digits, to);
       else
         for (const K key : std::span(kept_[s].data(), kept_counts_[s])) ++to[(key >> left) & (digits - 1)];
@@ -328,7 +357,6 @@ template <class T> class RowSelect {
   std::vector<PlaceSearch<K>> searches_;
   std::vector<std::vector<K>> kept_;
   Numbers kept_counts_;
-  std::int64_t below_ = 0;  // of the keys last kept by narrow()
 };
 
 template <class T> void select_of(const T* data, std::int64_t rows, std::int64_t n,
@@ -359,11 +387,12 @@ void select_rows(Dtype dtype, const void* data, std::int64_t rows, std::int64_t 
   throw DtypeError("select_rows: dtype is " + name(dtype) + "; float32 and float64 are possible");
 }
 
-SelectSums select_sums(Dtype dtype, std::int64_t rows, std::int64_t positions, std::int64_t parts) {
+SelectSums select_sums(Dtype dtype, std::int64_t rows, std::int64_t n, std::int64_t positions,
+                       std::int64_t parts) {
   const std::int64_t bits = 8 * static_cast<std::int64_t>(itemsize(dtype)),
                      rounds = (bits + select_bits - 1) / select_bits, searches = rows * positions;
-  const std::int64_t counts = (rows + (rounds - 1) * searches) << select_bits;
-  return {8 * (counts + rows * parts + searches), rounds + 2};
+  const std::int64_t counts = (rounds * searches) << select_bits;
+  return {8 * (rows * sample_size(n) + counts + rows * parts + 3 * searches), 1 + positions + rounds + 2};
 }
 
 }  // namespace tessera::kernels

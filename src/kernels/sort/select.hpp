@@ -9,9 +9,11 @@
 
 namespace tessera::kernels {
 
-// Rows whose elements several ranks hold, in order. add_up(numbers, n) sums them over the ranks.
+// Rows of `total` elements that several ranks hold, in order; this part begins at `first`. add_up(numbers, n)
+// sums them over the ranks.
 struct RowParts {
   int part = 0, parts = 1;
+  std::int64_t first = 0, total = 0;
   std::function<void(std::int64_t*, std::int64_t)> add_up;
 };
 
@@ -22,11 +24,11 @@ struct RowParts {
 void select_rows(Dtype, const void* data, std::int64_t rows, std::int64_t n,
                  std::span<const std::int64_t> positions, const RowParts&, void* out);
 
-// Upper bounds of the sums that select_rows makes over several parts: their total bytes and their number.
+// Upper bounds of the sums that select_rows makes over several parts of rows of n elements: their total bytes and their number.
 struct SelectSums {
   std::int64_t bytes, calls;
 };
-SelectSums select_sums(Dtype, std::int64_t rows, std::int64_t positions, std::int64_t parts);
+SelectSums select_sums(Dtype, std::int64_t rows, std::int64_t n, std::int64_t positions, std::int64_t parts);
 
 // Writes the keys (order_key.hpp) of n elements that lie in [least, most] to `out`, in their order; `out` has
 // room for 64 bytes more than they take.

@@ -1,4 +1,4 @@
-// elements_of_sorted: order statistics without a sort. The ranks that share a line count digits of its keys
+// elements_of_sorted: order statistics without a sort. The ranks that share a line sample and count its keys
 // together; where lines are many and short, they are unsplit first.
 #include "ops/sort/select.hpp"
 
@@ -31,7 +31,7 @@ std::vector<int> lower_select(ProgramBuilder& builder, const Node& node, std::sp
   const Shape block = layout.shard_shape(x.shape);
   const std::int64_t lines = block.back() == 0 ? 0 : block.elements() / block.back(),
                      k = std::ssize(node.params->as<SelectParams>().positions);
-  const auto sums = kernels::select_sums(x.dtype, lines, k, parts);
+  const auto sums = kernels::select_sums(x.dtype, lines, x.shape.back(), k, parts);
   const std::int64_t sum_bytes = 2 * sums.bytes * (parts - 1) / parts,
                      block_bytes = block.elements() * static_cast<std::int64_t>(itemsize(x.dtype));
   const auto lines_whole = with_whole_lines(x.shape, layout);
@@ -50,7 +50,8 @@ void select_together(const CommunicationArgs& args) {
   const auto add_up = [&](std::int64_t* numbers, std::int64_t n) {
     comm::all_reduce(comm, ReduceKind::sum, int64, numbers, numbers, n);
   };
-  select_lines(args.local, {comm.rank(), comm.size(), add_up});
+  const Tile& x = args.local.in[0];
+  select_lines(args.local, {comm.rank(), comm.size(), x.box.back().start, x.global.back(), add_up});
 }
 
 const OpDef select_op{
