@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -91,6 +92,17 @@ TEST(cast, halves_go_by_float_and_are_rounded_once) {
       expect_half_casts<bfloat16_t, Other>();
       expect_half_casts<float16_t, Other>();
     });
+}
+
+TEST(cast, floats_become_float16_with_the_very_bits_of_one_conversion) {
+  std::vector<float> wide;
+  for (std::uint64_t b = 0; b < std::uint64_t{1} << 32; b += 0xfff)  // ties and their neighbours among them
+    wide.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(b)));
+  std::vector<std::uint16_t> narrow(wide.size());
+  const void* operands[] = {wide.data()};
+  find_cast(float32, float16)(operands, narrow.data(), static_cast<std::int64_t>(wide.size()));
+  for (std::size_t i = 0; i < wide.size(); ++i)
+    ASSERT_EQ(narrow[i], float16_t(wide[i]).bits()) << std::bit_cast<std::uint32_t>(wide[i]);
 }
 
 TEST(cast, no_element_past_the_end_is_written) {

@@ -61,6 +61,42 @@ template <class From, class To>
   TESSERA_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) r[i] = Convert::of<To>(a[i]);
 }
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+namespace hn = hwy::HWY_NAMESPACE;
+using Floats = hn::ScalableTag<float>;
+using Halves = hn::Rebind<hwy::float16_t, Floats>;
+
+// The CPU's conversion sets the quiet bit of a NaN, whose bits are kept here.
+void widen_halves(const void* const* in, void* out, std::int64_t n) {
+  const auto* a = static_cast<const std::uint16_t*>(in[0]);
+  auto* r = static_cast<float*>(out);
+  const Floats d;
+  const hn::RebindToUnsigned<Floats> words;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto stored = hn::LoadU(hn::Rebind<std::uint16_t, Floats>(), a + i);
+    const auto number = hn::PromoteTo(d, hn::BitCast(Halves(), stored));
+    const auto bits = hn::PromoteTo(words, stored), size = hn::And(bits, hn::Set(words, 0x7fffU));
+    const auto nan = hn::Or(hn::ShiftLeft<13>(size), hn::Set(words, 0x7f800000U)),
+               sign = hn::ShiftLeft<16>(hn::Xor(bits, size));
+    hn::StoreU(hn::IfThenElse(hn::IsNaN(number), hn::BitCast(d, hn::Or(nan, sign)), number), d, r + i);
+  }
+  for (; i < n; ++i) r[i] = float16_t::from_bits(a[i]);
+}
+void narrow_to_halves(const void* const* in, void* out, std::int64_t n) {
+  const auto* a = static_cast<const float*>(in[0]);
+  auto* r = static_cast<std::uint16_t*>(out);
+  const Floats d;
+  const hn::Rebind<std::uint16_t, Floats> stored;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(hn::BitCast(stored, hn::DemoteTo(Halves(), hn::LoadU(d, a + i))), stored, r + i);
+  for (; i < n; ++i) r[i] = float16_t(a[i]).bits();
+}
+#endif
+
 template <class T> void copy(const void* const* in, void* out, std::int64_t n) {
   if (in[0] != out && n > 0) std::memmove(out, in[0], n * sizeof(T));
 }
@@ -139,6 +175,10 @@ template <class... T> void add_all(CastTable& table) {
   // A bool is a byte that is 0 or 1; compilers vectorise its copy better as bool.
   table[0] = table[uint8.code];
   table[0][0] = copy<bool>;
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  table[float16.code][float32.code] = widen_halves;
+  table[float32.code][float16.code] = narrow_to_halves;
+#endif
 }
 
 void FillCasts(CastTable& table) {
