@@ -275,6 +275,21 @@ TEST(choose_items, of_every_size_in_order) {
     }
 }
 
+TEST(pack_bits, of_any_number_of_bytes_in_both_orders) {
+  for (const std::int64_t bytes : {0, 1, 2, 7, 8, 9, 17, 100})
+    for (const bool lowest_first : {false, true}) {
+      std::mt19937 bits(static_cast<unsigned>(bytes));
+      std::vector<std::uint8_t> mask(8 * bytes), wanted(bytes), out(bytes + 1, 0x5A);
+      for (std::int64_t i = 0; i < 8 * bytes; ++i) {
+        mask[i] = bits() % 2;
+        wanted[i / 8] |= static_cast<std::uint8_t>(mask[i] << (lowest_first ? i % 8 : 7 - i % 8));
+      }
+      wanted.push_back(0x5A);  // nothing is written past the end
+      pack_bits(mask.data(), bytes, lowest_first, out.data());
+      EXPECT_EQ(out, wanted) << bytes;
+    }
+}
+
 TEST(repeat, every_item_so_often) {
   for (const std::int64_t n : {1, 2, 3, 17}) {
     std::vector<double> x(101), out(101 * n);

@@ -116,6 +116,33 @@ std::int64_t ChooseOf64(const std::uint64_t* items, const std::uint8_t* mask, st
   return Choose(items, mask, n, out, count);
 }
 
+// A vector's comparison is a word of bits, the first element the lowest: its elements change places if the
+// first is to be the highest of a byte.
+void PackBits(const std::uint8_t* mask, std::int64_t bytes, bool lowest_first, std::uint8_t* out) {
+  std::int64_t i = 0;
+  if constexpr (HWY_TARGET != HWY_SCALAR) {
+    alignas(16) static constexpr std::uint8_t highest_first[16] = {7,  6,  5,  4,  3,  2,  1, 0,
+                                                                   15, 14, 13, 12, 11, 10, 9, 8};
+    alignas(16) static constexpr std::uint8_t as_they_are[16] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                                 8, 9, 10, 11, 12, 13, 14, 15};
+    const hn::ScalableTag<std::uint8_t> d;
+    const auto order = hn::LoadDup128(d, lowest_first ? as_they_are : highest_first);
+    const auto step = static_cast<std::int64_t>(hn::Lanes(d)) / 8;
+    for (; i + step <= bytes; i += step) {
+      const auto elements = hn::TableLookupBytes(hn::LoadU(d, mask + 8 * i), order);
+      std::uint8_t bits[sizeof(std::uint64_t)];  // as many as a store may write
+      hn::StoreMaskBits(d, hn::Ne(elements, hn::Zero(d)), bits);
+      std::copy_n(bits, step, out + i);
+    }
+  }
+  for (; i < bytes; ++i) {
+    std::uint32_t byte = 0;
+    for (int k = 0; k < 8; ++k)
+      byte |= static_cast<std::uint32_t>(mask[8 * i + k] != 0) << (lowest_first ? k : 7 - k);
+    out[i] = static_cast<std::uint8_t>(byte);
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::kernels
@@ -127,6 +154,11 @@ HWY_EXPORT(PositionsOf32);
 HWY_EXPORT(PositionsOf64);
 HWY_EXPORT(ChooseOf32);
 HWY_EXPORT(ChooseOf64);
+HWY_EXPORT(PackBits);
+
+void pack_bits(const std::uint8_t* mask, std::int64_t bytes, bool lowest_first, std::uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(PackBits)(mask, bytes, lowest_first, out);
+}
 
 void find_positions(Dtype dtype, const void* indices, std::int64_t n, const Addressed& dim,
                     std::int64_t* out) {

@@ -23,6 +23,9 @@ void find_positions(Dtype, const void* indices, std::int64_t n, const Addressed&
 std::int64_t choose_items(std::size_t itemsize, const void* items, const std::uint8_t* mask, std::int64_t n,
                           std::int64_t count, void* out);
 
+// out[i]: elements 8 i to 8 i + 7 of a mask as the bits of a byte, the first the highest or the lowest.
+void pack_bits(const std::uint8_t* mask, std::int64_t bytes, bool lowest_first, std::uint8_t* out);
+
 // Repeats each of `extent` items n times in a row.
 void repeat(void* dst, const void* src, std::int64_t extent, std::int64_t n, std::size_t itemsize);
 

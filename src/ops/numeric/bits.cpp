@@ -1,10 +1,11 @@
-// Eight bools as one byte, and back: a byte's bools are a word of eight bytes, the first the lowest.
+// Eight bools as one byte, and back: an unpacked byte is a word of eight bytes, the first bool the lowest.
 #include <tessera/ops/edit.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
+#include "kernels/move/positions.hpp"
 #include "ops/build.hpp"
 #include "ops/functions.hpp"
 #include "types/extents.hpp"
@@ -21,18 +22,9 @@ struct BitOrder {
 
 constexpr std::uint64_t every_byte = 0x0101010101010101;
 
-// Byte i times 2^(63 - 9 i), or 2^(56 - 7 i), is bit 63 - i, or 56 + i. What else the product adds lies below
-// these bits or beyond the word.
 void pack(const KernelArgs& a) {
-  const std::uint64_t factor = a.params.as<BitOrder>().lowest_first ? 0x0102040810204080 : 0x8040201008040201;
-  const std::byte* const from = a.in[0].data;
-  auto* const to = a.out[0].as<std::uint8_t>();
-  const std::int64_t count = a.out[0].elements();
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::uint64_t bools = 0;
-    std::memcpy(&bools, from + 8 * i, 8);
-    to[i] = static_cast<std::uint8_t>((bools * factor) >> 56);
-  }
+  kernels::pack_bits(a.in[0].as<std::uint8_t>(), a.out[0].elements(), a.params.as<BitOrder>().lowest_first,
+                     a.out[0].as<std::uint8_t>());
 }
 // Byte i of the word keeps one bit of its copy of the byte; adding 127 moves any bit to the highest.
 void unpack(const KernelArgs& a) {
