@@ -146,6 +146,8 @@ same("take_along_axis", lambda xp, m, i: xp.take_along_axis(m, xp.reshape(i & 10
 same("interp", lambda xp, w: xp.interp(w, xp.linspace(0, 1, 1000), xp.linspace(0, 1, 1000) ** 2), "w")
 same("median_f64", lambda xp, d: xp.median(d), "d")
 same("unique_ints", lambda xp, i: xp.unique(i[: 1 << 20]), "i")
+same("unique_counts", lambda xp, i: xp.unique(i[: 1 << 20], return_counts=True)[1], "i")
+same("packbits", lambda xp, mask: xp.packbits(mask), "mask")
 same("zeros", lambda xp: xp.zeros(N), *())
 same("linspace", lambda xp: xp.linspace(0, 1, N), *())
 same("copy_transposed", lambda xp, m: m.T.copy() if xp is np else xp.copy(m.T), "m")

@@ -44,6 +44,17 @@ Array chosen_of_sorted(const Array& mask, const Array& sorted, const SizedOption
   return chosen_values(mask, sorted, options, size_of_chosen(mask, options, where));
 }
 
+// How often each of the values occurs that the mask begins. A sized result may be truncated, where the next
+// start is unknown: its counts are added up per value.
+Array counts_of(const Array& first, const SizedOptions& options, std::int64_t size) {
+  const auto n = first.size();
+  const Array from = places(n);
+  if (options.size) return zeros({size}, from.dtype()).at(cumsum(first, 0) - 1).add(ones({n}, from.dtype()));
+  const Array starts = compress_rows(first, from, size, {0, n, true});
+  if (size == 0) return starts;
+  return concatenate({starts(slice(1, None)), full({1}, n, starts.dtype())}, 0) - starts;
+}
+
 Array is_among(const Array& x, const Array& sorted) {
   if (sorted.size() == 0) return zeros(x.shape(), bool_);
   return equal(take(sorted, searchsorted(sorted, x), 0), x);
@@ -64,22 +75,17 @@ UniqueAll unique_all(const Operand& x, SizedOptions options) {
   const auto [sorted, from] = sort_by_key(flat, places(n));
   const Array first = first_of_each(sorted);
   const auto size = size_of_chosen(first, options, x.where);
-  const Array starts = compress_rows(first, places(n), size, {0, n, true});
-  const Array ends =
-      size == 0 ? starts : concatenate({starts(slice(1, None)), full({1}, n, starts.dtype())}, 0);
-  // A sized result may be truncated, where the next start is unknown: counts are then added up per value.
   const Array value_at = cumsum(first, 0) - 1;
-  const Array counts = options.size
-                           ? zeros({size}, starts.dtype()).at(value_at).add(ones({n}, starts.dtype()))
-                           : ends - starts;
   return {chosen_values(first, sorted, options, size), compress_rows(first, from, size),
-          reshape(zeros({n}, value_at.dtype()).at(from).set(value_at), x.array.shape()), counts};
+          reshape(zeros({n}, value_at.dtype()).at(from).set(value_at), x.array.shape()),
+          counts_of(first, options, size)};
 }
 
 std::pair<Array, Array> unique_counts(const Operand& x, SizedOptions options) {
   const Call call("unique_counts", x.where);
-  auto all = unique_all(x, options);
-  return {std::move(all.values), std::move(all.counts)};
+  const Array sorted = sort(usable(x.array), 0), first = first_of_each(sorted);
+  const auto size = size_of_chosen(first, options, x.where);
+  return {chosen_values(first, sorted, options, size), counts_of(first, options, size)};
 }
 std::pair<Array, Array> unique_inverse(const Operand& x, SizedOptions options) {
   const Call call("unique_inverse", x.where);

@@ -63,14 +63,14 @@ def _run_parts(x, has_order):
     return _core.take(ordered, starts, 0), _core.take(order, starts, 0), _core.reshape(inverse, x.shape), ends - starts
 
 
-def _unique_parts(x):
-    """The standard's: each NaN is a value of its own. The library's unique_all takes them as one, and no complex numbers."""
+def _unique_parts(x, of=_core.unique_all, kept=builtins.slice(None)):
+    """The standard's: each NaN is a value of its own. The library's functions take them as one, and no complex numbers; `of` gives the parts that are kept."""
     x = _array(x)
     if x.dtype.kind == "c":
-        return _run_parts(x, has_order=False)
+        return _run_parts(x, has_order=False)[kept]
     if x.dtype.kind == "f" and builtins.bool(_core.any(_core.isnan(x))):
-        return _run_parts(x, has_order=True)
-    return tuple(_core.unique_all(x))
+        return _run_parts(x, has_order=True)[kept]
+    return tuple(of(x))
 
 
 UniqueAll = collections.namedtuple("UniqueAll", "values indices inverse_indices counts", module="tessera")
@@ -85,19 +85,17 @@ def unique_all(x, /):
 
 def unique_counts(x, /):
     """Values and counts."""
-    values, _, _, counts = _unique_parts(x)
-    return UniqueCounts(values, counts)
+    return UniqueCounts(*_unique_parts(x, _core.unique_counts, builtins.slice(0, 4, 3)))
 
 
 def unique_inverse(x, /):
     """Values, and for each element the index of its value."""
-    values, _, inverse, _ = _unique_parts(x)
-    return UniqueInverse(values, inverse)
+    return UniqueInverse(*_unique_parts(x, _core.unique_inverse, builtins.slice(0, 4, 2)))
 
 
 def unique_values(x, /):
     """The distinct values."""
-    return _unique_parts(x)[0]
+    return _unique_parts(x, lambda values: (_core.unique(values),), builtins.slice(1))[0]
 
 
 def _unique_slices(x, axis):
@@ -123,6 +121,8 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
         raise _core.errors.ArgumentError(f"unique at {_core.here()}: size= is for elements; slices along an axis are counted")
     if not (return_index or return_inverse or return_counts) and axis is None and equal_nan:
         return _core.unique(x, size, fill_value)
+    if not (return_index or return_inverse) and axis is None and equal_nan:
+        return tuple(_core.unique_counts(x, size, fill_value))
     parts = _unique_slices(x, axis) if axis is not None else _core.unique_all(x, size, fill_value) if equal_nan else _unique_parts(x)
     if not (return_index or return_inverse or return_counts):
         return parts[0]
