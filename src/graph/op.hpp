@@ -200,6 +200,7 @@ enum class Parts {
   none,            // its kernel reads positions
   unreduced_dims,  // dims of its rule that it does not reduce: indices refer to positions in the reduced ones
   beside_lines,    // all but the dim that it works along, which its params name
+  reduced_dims,    // dims that it reduces: each part has the extents of the whole result
   all_dims,        // all dims of its rule
   tree_nodes,      // the same; of a reduced dim, parts that are nodes of its tree (kernels/reduce/tree.hpp)
 };

@@ -15,10 +15,13 @@ namespace tessera::stream {
 namespace {
 
 bool has_parts(const Node& node, bool is_reduced) {
-  if (!is_reduced && node.op->name == "scatter_add") return false;  // it has the extents of its result
-  const Parts parts = parts_of(*node.op);
-  return parts == Parts::all_dims || parts == Parts::tree_nodes ||
-         (parts == Parts::unreduced_dims && (!is_reduced || length_in_order(node) > 0));
+  switch (parts_of(*node.op)) {
+    case Parts::all_dims:
+    case Parts::tree_nodes: return true;
+    case Parts::reduced_dims: return is_reduced;
+    case Parts::unreduced_dims: return !is_reduced || length_in_order(node) > 0;
+    default: return false;
+  }
 }
 
 FactorRule rule_on(const Node& node) {

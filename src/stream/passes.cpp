@@ -133,8 +133,8 @@ class Walk {
   // Slabs of which each rank has as many indices, as all but the last one have.
   bool stays_apart(const Array& x, std::int64_t length) const {
     const auto ranks = static_cast<std::int64_t>(device_count());
-    return program_.split_class < 0 && has_parts_of_ranks(x) && length % ranks == 0 &&
-           std::min(program_.length, program_.extent) % ranks == 0;
+    return program_.roles.keeps_parts_apart && program_.split_class < 0 && has_parts_of_ranks(x) &&
+           length % ranks == 0 && std::min(program_.length, program_.extent) % ranks == 0;
   }
   // A large value in the layout in which ranks share it, so that none holds all of it.
   Array shared(const Array& x, const Array& part) const {

@@ -14,6 +14,7 @@
 #include "ops/build.hpp"
 #include "ops/contract/dot_general.hpp"
 #include "stream/file_source.hpp"
+#include "stream/recorder.hpp"
 #include "stream/spill/selections.hpp"
 #include "types/buffer.hpp"
 
@@ -203,6 +204,12 @@ io::StreamPlan facts_for(const Stage& stage, std::int64_t held, std::int64_t len
   return planner.facts;
 }
 
+bool has_parts_apart(const Stage& stage) {
+  return std::ranges::any_of(stage.graph.nodes, [&](const NodePtr& node) {
+    return stage.roles.of.at(node.get()).kind == Role::partial && has_parts_of_ranks(Array(node, 0));
+  });
+}
+
 // The slab that the user asks for, or the longest within the limit: a multiple of the ranks and, where that
 // costs little, of the chunks, so that no chunk is read twice.
 void choose_length(Stage& stage, const Room& room) {
@@ -261,14 +268,27 @@ void choose_length(Stage& stage, const Room& room) {
       if (length >= unit) return usable(length / unit * unit);
     return usable(length);
   };
-  std::int64_t length =
-      rounded(std::min(stage.extent, std::max<std::int64_t>(1, enough * ranks / per_index)));
-  while (!take(length) && length > shortest) {
-    // The peak is nearly a line in the length: aims below the room, and at least a tenth shorter.
-    const double ratio = static_cast<double>(room.bytes) / static_cast<double>(stage.facts.peak_bytes);
-    const auto aim = static_cast<std::int64_t>(static_cast<double>(length) * std::clamp(ratio, 0.05, 0.9));
-    length = std::max(shortest, rounded(aim));
-  }
+  const auto search = [&] {
+    std::int64_t length =
+        rounded(std::min(stage.extent, std::max<std::int64_t>(1, enough * ranks / per_index)));
+    while (!take(length) && length > shortest) {
+      // The peak is nearly a line in the length: aims below the room, and at least a tenth shorter.
+      const double ratio = static_cast<double>(room.bytes) / static_cast<double>(stage.facts.peak_bytes);
+      const auto aim = static_cast<std::int64_t>(static_cast<double>(length) * std::clamp(ratio, 0.05, 0.9));
+      length = std::max(shortest, rounded(aim));
+    }
+  };
+  search();
+  // Parts of ranks take memory that does not shrink with the slab: where they leave little, slabs are combined.
+  constexpr std::int64_t little = 256 << 10;
+  if (stage.length == stage.extent || stage.length * per_index >= little * ranks || !has_parts_apart(stage))
+    return;
+  const auto apart = stage.length;
+  stage.roles.keeps_parts_apart = false;
+  search();
+  if (stage.length >= 4 * apart) return;
+  stage.roles.keeps_parts_apart = true;
+  take(apart);
 }
 
 std::string streamed_text(const Stage& stage) {

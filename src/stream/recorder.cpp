@@ -5,11 +5,12 @@
 #include <tessera/ops.hpp>
 
 #include <algorithm>
-#include <set>
 
 #include "base/call.hpp"
 #include "base/thresholds.hpp"
+#include "mesh/devices.hpp"
 #include "ops/build.hpp"
+#include "ops/collective/manual.hpp"
 #include "ops/contract/dot_general.hpp"
 #include "ops/index/remap_op.hpp"
 #include "ops/resized.hpp"
@@ -76,9 +77,9 @@ Array combined_along_first(ReduceKind kind, const Array& parts) {
 
 bool has_parts_of_ranks(const Array& x) {
   constexpr std::int64_t large = 64 << 10;  // bytes; less is sent in the time of a few messages
-  static const std::set<std::string> ops = {"dot", "sum", "prod", "max", "min", "any", "all", "count_digits"};
-  return device_count() > 1 && length_in_order(*x.node()) == 0 && x.nbytes() >= threshold(large) &&
-         ops.contains(x.node()->op->name);
+  const Node& node = *x.node();
+  return device_count() > 1 && !node.same_bits && x.nbytes() >= threshold(large) &&
+         rule_of(*node.op) != nullptr && parts_combine_by(node) != ReduceKind::logsumexp;
 }
 
 Array WholeValues::of(const Array& x) {
@@ -158,26 +159,23 @@ std::vector<Array> SlabRecorder::parts_in_order(const Array& x) {
 Array SlabRecorder::parts_of_ranks(const Array& x) {
   const Node& node = *x.node();
   const OnBehalfOf call(node.called());
-  const auto ranks = static_cast<std::int64_t>(device_count());
   const auto link = *link_in(node, dims_, roles_.dim_class);
-  std::vector<Array> inputs, of_one_rank;
+  const Mesh mesh = slab_layout(1, 0).mesh();
+  const auto region = std::make_shared<const Region>(
+      Region{mesh, {0}, false, false, std::max(0, mesh.position(own_device_id())), nullptr});
+  std::vector<Array> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    inputs.push_back(of(node.inputs[i]));
-    Type type = type_of(inputs.back());
-    if (const int dim = link.in[i]; dim >= 0) {
-      auto extents = type.shape.vector();
-      extents[static_cast<std::size_t>(dim)] /= ranks;
-      type.shape = Shape(extents);
-      extents.insert(extents.begin() + dim, ranks);
-      inputs.back() = reshape(inputs.back(), Shape(std::move(extents)));
-    }
-    of_one_rank.push_back(make_placeholder(std::move(type), std::nullopt, nullptr, 0));
+    DimAxes axes(static_cast<std::size_t>(node.inputs[i].ndim()));
+    if (link.in[i] >= 0) axes[static_cast<std::size_t>(link.in[i])] = {0};
+    inputs.push_back(enter_region(of(node.inputs[i]), region, std::move(axes)));
   }
-  const auto params = params_for_part(node, -1, 0);
-  const auto one = record_again(node, params, std::move(of_one_rank));
-  const auto at = static_cast<std::size_t>(x.output());
-  const Batched parts = node.op->batch.rule()({*one[at].node(), inputs, link.in, ranks});
-  return parts.dims[at] == 0 ? parts.out[at] : moveaxis(parts.out[at], parts.dims[at], 0);
+  const Array part = record_again(node, params_for_part(node, -1, 0),
+                                  std::move(inputs))[static_cast<std::size_t>(x.output())];
+  auto extents = x.shape().vector();
+  extents.insert(extents.begin(), 1);
+  const Array row = reshape(part, Shape(extents));
+  extents[0] = static_cast<std::int64_t>(device_count());
+  return exit_region(row, region, {{0}}, Shape(std::move(extents)));
 }
 
 std::vector<Array> SlabRecorder::recorded(const Node& node, bool is_partial) {

@@ -36,7 +36,7 @@ class WholeValues {
 };
 
 // Whether ranks keep their parts of this partial value apart until the end of a pass, so that they send it
-// once and not with each slab: large ones of ops whose batches are no dearer.
+// once and not with each slab: large ones.
 bool has_parts_of_ranks(const Array& x);
 
 // One slab of the values of a graph.

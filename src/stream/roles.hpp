@@ -26,7 +26,8 @@ struct Roles {
   std::map<const Node*, Role> of;
   std::map<const Node*, CentredSum> centred;  // partial values that are made in the pass of their total
   int passes = 0;
-  std::string refusal;  // why the program cannot be streamed along this class; "" if it can
+  bool keeps_parts_apart = true;  // of ranks, until the end of a pass (has_parts_of_ranks)
+  std::string refusal;            // why the program cannot be streamed along this class; "" if it can
   const Node* refused_by = nullptr;
   const Role& role(const Array& x) const { return of.at(x.node().get()); }
 };

@@ -31,7 +31,7 @@ TEST(Parts, of_every_op_with_a_rule_are_known) {
   for (const auto* op : registered_ops()) {
     const Parts parts = parts_of(*op);
     claims += parts != Parts::none;
-    if (parts == Parts::all_dims || parts == Parts::unreduced_dims) {
+    if (parts == Parts::all_dims || parts == Parts::reduced_dims || parts == Parts::unreduced_dims) {
       EXPECT_TRUE(rule_of(*op) != nullptr) << op->name << " has no rule that names the dims";
     }
     if (parts != Parts::none || rule_of(*op) == nullptr || draws_by_position(op->name)) continue;

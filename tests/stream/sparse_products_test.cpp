@@ -104,6 +104,22 @@ TEST_F(SparseProducts, of_lists_are_streamed_and_updates_of_a_file_refused) {
   expect_near(io::compute(summed(file), {.memory_limit = 400 << 10}), summed(x));
 }
 
+// A sum of 80 KB, which each rank has apart: once at the end with much room, with each slab with little.
+TEST_F(SparseProducts, are_combined_once_or_with_each_slab_as_memory_allows) {
+  const Array x = sin(astype(arange(120007), float64)), rows = astype(arange(120007) * 7 % 10000, int64);
+  io::save_npy(path("rows.npy"), rows);
+  const Array sums = segment_sum(file_of(x), io::open(path("rows.npy")), 10000);
+  const Array expected = segment_sum(x, rows, 10000);
+  for (const std::int64_t kib : {360, 400, 500, 700, 1500}) {
+    const io::ComputeOptions options{.memory_limit = kib << 10};
+    const auto plan = io::explain_compute({sums}, options);
+    EXPECT_LE(plan.peak_bytes, plan.limit_bytes) << kib;
+    EXPECT_LT(plan.slabs, 1000) << kib;
+    EXPECT_EQ(plan.passes, 1);
+    expect_near(io::compute(sums, options), expected);
+  }
+}
+
 TEST_F(SparseProducts, of_damaged_files_are_errors) {
   const Array data = ones({4}, float64), first = astype(array({0, 2, 4}), int64);
   const auto save = [&](const Array& indices, const Array& indptr) {

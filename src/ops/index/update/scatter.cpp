@@ -175,7 +175,7 @@ const OpDef scatter_add_op{
                                  p.first, p.out_of_range)},
               {p.first}};
     },
-    .parts = Parts::all_dims,
+    .parts = Parts::reduced_dims,
 };
 
 const Registered registered[] = {Registered(scatter_op), Registered(scatter_add_op)};
