@@ -80,6 +80,9 @@ tessera::PartitionSpec parse_spec(const std::string&);
 // The requested mesh over this job's devices; by default one axis "x" over all of them.
 tessera::Mesh job_mesh(const Order&);
 tessera::Mesh planning_mesh(const Order&);  // abstract
+// The order with a mesh of two axes that is as square as can be, for -n without --mesh; an operand without
+// --spec is split along both, as far as it has dims.
+Order on_square_mesh(const Order&);
 tessera::PartitionSpec spec_of(const Order&, std::size_t operand);
 
 // ---- files: x.npy, x.npz:array, x.h5:/dataset, x.safetensors:tensor, x.zarr:array, x.nc:variable, x.csv,

@@ -179,7 +179,9 @@ int compute(const std::string& command, const Order& order) {
   return status;
 }
 
-int explain(const Order& order) {
+int explain(const Order& given) {
+  if (given.ranks > 0 && !given.mesh.empty()) throw UsageError("explain: give -n or --mesh, one of them");
+  const Order order = given.ranks > 0 ? on_square_mesh(given) : given;
   const auto [function, x] = planned_program(order, planning_mesh(order));
   const auto compiled = jit(function).lower(x).compile();
   const auto plan = compiled.explanation();

@@ -123,13 +123,12 @@ int run_program(const Order& order) {
   auto launcher = launcher_here(order.ranks, order.launcher);
   if (order.quiet) be_quiet(launcher);
   const auto& program = order.words.front();
-  const bool is_script = program.ends_with(".py") && access(program.c_str(), R_OK) == 0;
   if (is_module(order.words)) {
     if (order.words.size() < 2)
       throw UsageError("run: which module? tessera run -n 8 -m tessera.jax program.py");
     if (!order.dry_run)
       require_program("run", python_of_jobs(), "; TESSERA_PYTHON names the interpreter for -m");
-  } else if (!order.dry_run && !program.starts_with('-') && !is_script && !is_stablehlo(program)) {
+  } else if (!order.dry_run && !program.starts_with('-') && !is_stablehlo(program)) {
     require_program("run", program, "");
   }
   auto words = order.words;

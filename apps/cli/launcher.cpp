@@ -132,8 +132,7 @@ std::string python_of_jobs() {
 }
 
 void add_program(Launcher& launcher, const std::vector<std::string>& program) {
-  if (is_module(program) || (program.front().ends_with(".py") && !is_program(program.front())))
-    launcher.words.push_back(python_of_jobs());
+  if (is_module(program) || is_script(program.front())) launcher.words.push_back(python_of_jobs());
   launcher.words.insert(launcher.words.end(), program.begin(), program.end());
 }
 
@@ -209,6 +208,10 @@ bool is_program(const std::string& path) {
   return access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path, none);
 }
 
+bool is_script(const std::string& program) {
+  return program.ends_with(".py") && !is_program(program) && access(program.c_str(), R_OK) == 0;
+}
+
 std::string path_of(const std::string& program) {
   if (program.find('/') != std::string::npos) return is_program(program) ? program : "";
   std::istringstream folders(variable("PATH"));
@@ -219,8 +222,8 @@ std::string path_of(const std::string& program) {
 bool is_on_path(const std::string& program) { return !path_of(program).empty(); }
 
 void require_program(const char* command, const std::string& program, const char* when) {
-  if (is_on_path(program)) return;
-  const bool is_path = program.find('/') != std::string::npos;
+  if (is_on_path(program) || is_script(program)) return;
+  const bool is_path = program.find('/') != std::string::npos || program.ends_with(".py");
   std::error_code none;
   const char* what = !is_path                                       ? " is no program on the PATH"
                      : std::filesystem::is_directory(program, none) ? " is a folder"

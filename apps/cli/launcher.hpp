@@ -34,7 +34,8 @@ std::vector<std::string> quiet_words(const std::string& mpirun);
 std::string path_of(const std::string& program);  // a path itself, or found on the PATH; "" if neither
 bool is_on_path(const std::string& program);
 bool is_program(const std::string& path);  // an executable file
-// Throws if the first word of a command is not executable; mpirun would print a dozen lines.
+bool is_script(const std::string& path);   // a Python file that only python3 can start
+// Throws if the first word of a command can start neither by itself nor by python3; mpirun would print a dozen lines.
 void require_program(const char* command, const std::string& program, const char* when);
 // The word in single quotes if the shell needs them.
 std::string shell_word(const std::string& word);

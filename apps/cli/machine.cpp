@@ -49,7 +49,9 @@ int measure_machine(const Order& order) {
   if (path.empty() && is_disturbed)
     std::printf("not kept: the measurement was disturbed\n");
   else if (path.empty())
-    std::printf("not kept: TESSERA_MACHINE or the user's cache cannot be written; -o FILE writes a file\n");
+    std::printf(
+        "not kept: TESSERA_MACHINE names other rates, or the user's cache cannot be written; -o FILE "
+        "writes a file\n");
   else
     std::printf("kept in %s\n", path.c_str());
   return 0;

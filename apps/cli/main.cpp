@@ -83,6 +83,13 @@ void add_layout(CLI::App* command, Order& order) {
       ->allow_extra_args(false);
 }
 // The operands of an operation that is only planned, for explain and advise.
+void add_square_mesh(CLI::App* command, Order& order) {
+  command
+      ->add_option("-n,--np", order.ranks,
+                   "ranks, on a mesh x, y as square as can be; operands without --spec are split along both")
+      ->check(CLI::Range(1, 1000000));
+}
+
 void add_planned_operands(CLI::App* command, Order& order) {
   command->add_option("arrays", order.operands, "files, or shapes like 4096x4096")->required();
   command->add_option("--dtype", order.dtype, "of shapes")->capture_default_str();
@@ -384,7 +391,7 @@ int answer(int argc, char** argv) {
       "matmul, fft, solve, lu, reshard, train (a batch and weights) or cg (the right-hand side on a grid)";
   std::set<std::string> operations{"matmul", "fft", "solve", "lu", "reshard", "train", "cg"};
   explain->add_option("operation", order.what, planned)->required()->check(one_of(operations));
-  add_planned_operands(explain, order);
+  add_planned_operands(explain, order), add_square_mesh(explain, order);
   explain->add_flag("--text", order.as_text, "also the program, one line per instruction");
   add_layout(explain, order), add_json(explain, order);
   explain->footer(
@@ -409,11 +416,7 @@ int answer(int argc, char** argv) {
   simulate->add_option("operation", order.what, planned + ", or hpl (the number of unknowns), the benchmark")
       ->required()
       ->check(one_of(operations));
-  add_planned_operands(simulate, order);
-  simulate
-      ->add_option("-n,--np", order.ranks,
-                   "ranks, on a mesh x, y as square as can be; operands without --spec are split along both")
-      ->check(CLI::Range(1, 1000000));
+  add_planned_operands(simulate, order), add_square_mesh(simulate, order);
   simulate->add_option("-o,--output", order.output, "a timeline of the first 64 ranks for Perfetto");
   add_layout(simulate, order), add_json(simulate, order);
   simulate->footer(

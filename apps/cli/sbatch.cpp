@@ -31,12 +31,6 @@ void check(const BatchOrder& order) {
   require_program("sbatch", order.words.front(), "; the job would find that out when it starts");
 }
 
-// A Python file that the system cannot start by itself, as tessera run takes it.
-bool is_script(const std::vector<std::string>& words) {
-  return !words.empty() && words.front().ends_with(".py") && !is_program(words.front()) &&
-         fs::exists(words.front());
-}
-
 // Warns about 1:00, which looks like an hour.
 void point_out_minutes(const std::string& time) {
   if (time.find('-') != std::string::npos || std::count(time.begin(), time.end(), ':') != 1) return;
@@ -119,7 +113,7 @@ int submit(const std::string& path) {
 
 int write_batch_script(const BatchOrder& asked) {
   BatchOrder order = asked;
-  if (is_module(order.words) || is_script(order.words))
+  if (is_module(order.words) || (!order.words.empty() && is_script(order.words.front())))
     order.words.insert(order.words.begin(), python_of_jobs());
   check(order);
   const auto limit = order.time.empty() ? 0 : seconds_of_limit(order.time);

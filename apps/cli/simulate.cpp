@@ -78,8 +78,14 @@ json simulation_json(const Simulation& run) {
           {"notes", run.notes}};
 }
 
-// The order with a mesh of two axes that is as square as can be, for -n without --mesh; an operand without
-// --spec is split along both, as far as it has dims.
+void check_planned(const Order& order) {
+  if (order.what != "train") return check_operands(order.what, order);
+  if (order.operands.size() < 2)
+    throw UsageError("train: takes a batch and the weights of each layer: 65536x784 784x512 512x10");
+}
+
+}  // namespace
+
 Order on_square_mesh(const Order& given) {
   Order order = given;
   const Mesh mesh = of_words([&] { return meshes_of(given.ranks).back(); });
@@ -101,14 +107,6 @@ Order on_square_mesh(const Order& given) {
   }
   return order;
 }
-
-void check_planned(const Order& order) {
-  if (order.what != "train") return check_operands(order.what, order);
-  if (order.operands.size() < 2)
-    throw UsageError("train: takes a batch and the weights of each layer: 65536x784 784x512 512x10");
-}
-
-}  // namespace
 
 PlannedProgram planned_program(const Order& order, const Mesh& mesh) {
   check_planned(order);

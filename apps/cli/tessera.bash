@@ -20,7 +20,7 @@ _tessera() {
     svd | eigh | matmul | solve | reshard) options="--output --force $ranks $layout" ;;
     fft) options="--output --force --inverse --real --axes $ranks $layout" ;;
     stablehlo) options="--input --random --explain --ignore-shardings --output --force $ranks $layout" ;;
-    explain) options="matmul fft solve lu reshard train cg --dtype --inverse --real --transposed --axes --text --machine $layout" ;;
+    explain) options="matmul fft solve lu reshard train cg --np --dtype --inverse --real --transposed --axes --text --machine $layout" ;;
     advise) options="matmul fft solve --np --mesh --memory --dtype --inverse --real --transposed --axes --machine --json" ;;
     simulate) options="matmul fft solve lu reshard train cg --np --output --dtype --inverse --real --transposed --axes --machine $layout" ;;
     machine) options="--thorough --output --json" ;;

@@ -75,6 +75,7 @@ for command in ("run", "profile"):  # in one line, where mpirun takes a dozen
     check(f"{command}: a folder", [command, "-n", "2", "/usr"], 2, err=f"{command}: '/usr' is a folder")
     check(f"{command}: a file", [command, "-n", "2", "/etc/passwd"], 2, err="is no program that can be run")
     check(f"{command}: a name", [command, "-n", "2", "no-such-program"], 2, err="is no program on the PATH")
+    check(f"{command}: a script that is not there", [command, "-n", "2", "none.py"], 2, err=f"{command}: 'none.py' does not exist")
 check("a picture", ["shard", "8x8", "--mesh", "x=4,y=2", "--spec", "x,y"], 0, "CPU 7")
 check("a layout for machines", ["shard", images, "--mesh", "x=4,y=2", "--spec", "x+y,None", "--json"], 0,
       test=lambda s: json.loads(s)["blocks"][7] == {"box": [[1575, 1797], [0, 64]], "device": 7, "replica": 0})
@@ -186,6 +187,8 @@ check("hpl on a grid", ["simulate", "hpl", "3000", "--mesh", "x=3,y=4", "--machi
 check("hpl of no square", ["simulate", "hpl", "3000x300", "-n", "4"], 2, err="takes the number of unknowns")
 check("hpl in three dims", ["simulate", "hpl", "3000", "--mesh", "x=2,y=2,z=2"], 2, err="more than two axes")
 check("hpl is simulated only", ["explain", "hpl", "3000"], 2, err="hpl")
+check("a plan for a number of ranks", ["explain", "fft", "64x48", "-n", 15], 0, "over Mesh('x': 5, 'y': 3)")
+check("a plan for ranks and a mesh", ["explain", "fft", "64x48", "-n", 15, "--mesh", "x=15"], 2, err="explain: give -n or --mesh, one of them")
 check("a simulation without ranks", ["simulate", "fft", "64x64"], 2, err="give -n or --mesh")
 check("a training step without weights", ["simulate", "train", "512x64", "-n", "4"], 2, err="the weights of each layer")
 check("a limit that is no size", ["advise", "fft", "64x64", "--memory", "much"], 2, err="--memory")
@@ -262,6 +265,8 @@ check("a program that is not there", ["stablehlo", "none.stablehlo", "--random"]
 check("a mesh for machines", ["shard", "8x8", "--mesh", "y=4,x=2", "--spec", "x", "--json"], 0, test=lambda s: list(json.loads(s)["mesh"].items()) == [("y", 4), ("x", 2)])
 check("a profile of a program as it is", ["profile", "-n", 2, "-o", "prof", tessera, "stats", images], 0, "2 ranks on 1 host", errors=[])
 check("its trace", ["--version"], 0, test=lambda s: {"rank 0", "rank 1"} <= {str(e["args"].get("name")).partition(" on ")[0] for e in json.load(open(f"{folder}/prof/trace.json"))["traceEvents"]})
+pathlib.Path(folder, "plain.py").write_text("print('no tessera')")
+check("a profile of a script of Python", ["profile", "-o", "none", "plain.py"], 1, "no tessera", err="left no profile")
 check("a profile of a program that has none", ["profile", "-o", "none", "true"], 1, err="left no profile")
 check("a profile of nothing", ["profile"], 2, err="which program?")
 flight = "tessera flight record 1\nrank {}\nranks 2\nhost h{}\nprocess 7\nreason time-out\nclock 20000000000\ncall\t9\t64\t8000000000\t{}\tall-reduce\tdevices 0-1\tsum at a.cpp:1\n"
