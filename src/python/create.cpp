@@ -50,9 +50,13 @@ Array full_of(ShapeValue shape, py::handle fill, std::optional<DtypeValue> dtype
 }
 
 void bind_placement(py::module_& m) {
-  m.def("device_put_leaf", [](Value x, ShardingValue target) { return device_put(x, *target.value); });
-  m.def("with_sharding_constraint_leaf",
-        [](Value x, ShardingValue target) { return with_sharding_constraint(x, *target.value); });
+  m.def(
+      "device_put_leaf", [](Value x, ShardingValue target) { return device_put(x, *target.value); },
+      py::arg("x"), py::arg("device"));
+  m.def(
+      "with_sharding_constraint_leaf",
+      [](Value x, ShardingValue target) { return with_sharding_constraint(x, *target.value); }, py::arg("x"),
+      py::arg("shardings"));
   m.def("eval_leaves", [](std::vector<Value> values) {
     const auto arrays = arrays_of(values);
     const auto where = here();

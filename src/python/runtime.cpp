@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "api/job_profile.hpp"
 #include "api/preemption.hpp"
 #include "base/child_process.hpp"
 #include "comm/mpi/environment.hpp"
@@ -149,6 +150,7 @@ void bind_runtime(py::module_& m) {
         ending().status = status;
       },
       "An exception has left the program: its text, and the status that the job ends with.");
+  m.def("finish_job_profile", &finish_job_profile, py::call_guard<py::gil_scoped_release>());
   m.def(
       "end", [] { return end_runtime(0); }, py::call_guard<py::gil_scoped_release>());
   m.def(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 mpiexec = sys.argv.pop(1)
 environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
@@ -28,6 +29,18 @@ class Jobs(unittest.TestCase):
     def test_a_job_that_is_done_ends_with_0_and_no_words(self):
         status, out, err = run(3, "import tessera as ts\nx = ts.device_put(ts.ones(6), ts.NamedSharding(ts.make_mesh((3,), ('x',)), ts.P('x')))\nts.debug.print('sum {}', ts.sum(x))")
         self.assertEqual((status, out, err), (0, "sum 6.0\n", ""))
+
+    def test_a_profile_of_the_whole_program_is_written_at_its_end(self):
+        split = "import tessera as ts\nfloat(ts.sum(ts.device_put(ts.ones(7), ts.NamedSharding(ts.make_mesh((ts.device_count(),), ('x',)), ts.P('x')))))\n"
+        for ranks in (1, 3):
+            with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(environment, TESSERA_PROFILE=folder):
+                self.assertEqual(run(ranks, split), (0, "", ""))
+                with open(os.path.join(folder, "report.txt")) as report:
+                    self.assertIn(f"{ranks} rank", report.read())
+                self.assertTrue(os.path.exists(os.path.join(folder, "trace.json")))
+        with unittest.mock.patch.dict(environment, TESSERA_PROFILE="/dev/null"):
+            status, _, err = run(3, split)
+        self.assertEqual((status, err.count("TESSERA_PROFILE: '/dev/null/report.txt' cannot be written")), (74, 1), err)
 
     def test_an_exception_on_all_ranks_is_printed_once(self):
         status, _, err = run(3, "import tessera as ts\nts.ones(2) + ts.ones(3)\n")

@@ -207,6 +207,13 @@ class BadInput(unittest.TestCase):
                 call()
         self.assertIn("donate_argnums", inspect.signature(ts.jit).parameters)
 
+    def test_a_layout_of_the_wrong_kind_names_the_function_that_was_called(self):
+        for call, text in ((lambda: ts.device_put(self.x, ts.P("x")), "device_put at .*a mesh and a spec belong together"), (lambda: ts.device_put(self.x, self.mesh), "a mesh and a spec belong together"),
+                           (lambda: ts.device_put(self.x, "cpu"), "^device_put at .*'device' is 'cpu' .*a sharding or a device"),
+                           (lambda: ts.lax.with_sharding_constraint(self.x, ts.P("x")), "^with_sharding_constraint at .*'shardings' is P")):
+            with self.assertRaisesRegex(TypeError, text):
+                call()
+
     def test_arguments_of_the_wrong_kind(self):
         self.assertRefused(TypeError, lambda: ts.jit(3), lambda: ts.grad(lambda x: (x, x))(1.0), lambda: ts.device_put(self.x, "cpu"),
                            lambda: ts.make_mesh((1,), 5), lambda: self.x["a"])

@@ -102,7 +102,7 @@ def _problem(parameters, args, kwargs):
 def sentence(text, args, kwargs):
     """The sentence for a call whose signatures stand in the binding's text."""
     name = re.match(r"([\w.]+)\(\)", text)
-    name = name.group(1) if name else "the call"
+    name = name.group(1).removesuffix("_leaf") if name else "the call"
     problems, args = [], args[1:] if "incompatible constructor" in text else args
     for found in re.finditer(r"^\s*\d+\. (?:[\w.]+)?\((.*)\)(?: -> .*)?$", text.partition("\nInvoked with")[0], re.M):
         problems.append(_problem(_split(found.group(1)), args, kwargs))

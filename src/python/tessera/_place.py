@@ -9,8 +9,8 @@ __all__ = ["device_put", "block_until_ready", "with_sharding_constraint"]
 def _target(where, spec):
     if spec is not None:
         return _core.NamedSharding(where, spec)
-    if isinstance(where, _core.Mesh):
-        raise TypeError("device_put: a mesh needs a spec: device_put(x, mesh, P('x')), or a NamedSharding")
+    if isinstance(where, (_core.Mesh, _core.PartitionSpec)):
+        raise TypeError(f"device_put at {_core.here()}: a mesh and a spec belong together: device_put(x, mesh, P('x')), or a NamedSharding")
     return where
 
 

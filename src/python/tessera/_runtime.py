@@ -25,11 +25,16 @@ def _report(kind, error, trace, print_it=sys.__excepthook__):
 
 
 def _finish():
-    """Finishes running saves. MPI started by mpi4py ends with the interpreter, so tessera must end before it. Otherwise
+    """Finishes running saves and the profile of the program. MPI started by mpi4py ends with the interpreter, so tessera must end before it. Otherwise
     exit's own hook ends it, which knows the status."""
     if os.getpid() != _process:
         return
     _core.checkpoint.finish_managers(_has_failed)
+    if not _has_failed:
+        try:
+            _core.finish_job_profile()
+        except _core.errors.Error as error:
+            _report(type(error), error, error.__traceback__)
     if "mpi4py.MPI" in sys.modules:
         status = _core.end()
         if status and not _has_failed:  # a save that was the program's last act, or another process
