@@ -43,7 +43,7 @@ class ProgramBuilder {
  private:
   using What = decltype(Instruction::what);
   int add_value(Type, Sharding, RegionPtr);
-  // Adds results in the region of the inputs.
+  // Adds result values that belong to the same region (control-flow body) as the inputs.
   std::vector<int> add_results(const std::vector<int>& inputs, const std::vector<Type>&,
                                const std::vector<Sharding>& layouts);
   int reduce_scatter(int v, const Sharding& to);

@@ -41,7 +41,7 @@ class Walker {
   virtual void begin_pass(const std::vector<CutValue>& cut) = 0;
   // Those parts, in the same order.
   virtual std::vector<Array> leaves(const Range& slab) = 0;
-  // The values of one slab; the last ones are those of these wanted values.
+  // The values of `roots` in one slab, the last of which belong to the values numbered `wanted`.
   virtual std::vector<Array> compute_slab(const std::vector<Array>& roots,
                                           const std::vector<std::size_t>& wanted, const Range& slab) = 0;
   // So many values like this one stay until the end of the pass.

@@ -152,7 +152,8 @@ TEST(threefry, a_key_per_row) {
   }
 }
 
-// The array hash written as in the paper trail: iota, padded, in two halves, concatenated.
+// JAX's hash of an array of counters, written plainly: 0, 1, 2, ... (padded with 0 to an even number) in two
+// halves, whose results are concatenated.
 std::vector<std::uint32_t> array_hash(std::uint32_t k0, std::uint32_t k1, std::uint32_t n) {
   const std::uint32_t half = (n + 1) / 2;
   std::vector<std::uint32_t> out(2 * half);

@@ -59,7 +59,7 @@ TapeHead head_of_rank(int rank, int size, const std::string& build) {
   return head;
 }
 
-// Recordings of ranks that this job does not have: of an earlier, larger one.
+// Removes the recordings that an earlier job of more ranks has left.
 void remove_older(const std::string& folder, int rank, int size) {
   for (int other = rank + size; unlink(tape_path(folder, other).c_str()) == 0;) other += size;
 }

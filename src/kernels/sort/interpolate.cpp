@@ -20,7 +20,7 @@ template <class T> class Function {
         left_(points.left ? static_cast<T>(*points.left) : fp_[0]),
         right_(points.right ? static_cast<T>(*points.right) : fp_[last_]) {}
 
-  // `place`: the number of points that are not above x.
+  // The value at x; `place`: the number of points xp <= x.
   T at(T x, std::int64_t place) const {
     const auto after = std::clamp<std::int64_t>(place, std::min<std::int64_t>(last_, 1), last_);
     const auto before = std::max<std::int64_t>(after - 1, 0);

@@ -248,7 +248,7 @@ def roll(x, /, shift, axis=None):
         shifts = [operator.index(s) for s in shifts]
     except TypeError:
         raise TypeError(f"roll at {_core.here()}: 'shift' is {shift!r} ({type(shift).__name__}); it takes an integer or a tuple of integers") from None
-    def turned(shift, extent):  # shifts beyond 32 bits by whole turns less
+    def turned(shift, extent):  # reduces a shift beyond 32 bits modulo the extent
         return shift if -(2 ** 31) <= shift < 2 ** 31 else shift % builtins.max(extent, 1)
     if axis is None:
         return _core.roll(x, turned(builtins.sum(shifts), x.size))

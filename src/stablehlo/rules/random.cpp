@@ -18,7 +18,7 @@ Array of_halves(const Array& low, const Array& high) {
   return bitwise_or(wide(low), bitwise_left_shift(wide(high), word(32)));
 }
 
-// Four words for each counter (low, high).
+// Philox 4x32 with 10 rounds: four words for each counter of 128 bits (low, high).
 std::vector<Array> philox(const Array& low, const Array& high, Array k0, Array k1) {
   std::vector<Array> x{low_of(low), high_of(low), low_of(high), high_of(high)};
   for (int round = 0; round < 10; ++round) {

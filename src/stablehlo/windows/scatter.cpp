@@ -113,7 +113,7 @@ bool reads(const RegionText& region, int value) {
   return false;
 }
 
-// The kind of change; null: a function of the program.
+// The method of x.at(...) that does what the body computes; null: none does, the body itself is applied.
 Change change_of(const RegionText& body) {
   if (body.arguments.size() == 2 && body.operations.size() == 1 &&
       body.operations[0].operands == std::vector<int>{body.arguments[1]})

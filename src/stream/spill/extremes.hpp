@@ -1,4 +1,4 @@
-// The position of the extremum along a streamed dim, by ops that slabs can be combined for.
+// argmax and argmin along a streamed dim, written with ops whose results are put together from those of slabs.
 #pragma once
 #include <tessera/array.hpp>
 

@@ -21,7 +21,7 @@ bool ends_with_any(const std::string& path, std::initializer_list<const char*> e
   return std::any_of(ends.begin(), ends.end(), [&](const char* end) { return path.ends_with(end); });
 }
 
-// A .npy file with all but the data; returns the data's offset.
+// Creates a .npy file of the result's size with its header, without data; returns the offset of the data.
 std::int64_t prepare_npy(const std::string& call, const std::string& temporary, const Array& x) {
   io::File file(call, temporary, io::File::Mode::create);
   const std::string header = io::npy_header_text(x.shape(), x.dtype());

@@ -41,7 +41,8 @@ template <class T> void UpperBandReduction<T>::send_left(std::int64_t start, Ref
   panel.start_broadcast(grid_, owner);
 }
 
-// The rank with the first columns behind the panel gathers the rows, so that L is where the band is.
+// The grid column with the first columns behind the panel gathers the rows and factors them as L Q: the band,
+// which takes L, lies there.
 template <class T> void UpperBandReduction<T>::make_right(std::int64_t start, Reflectors<T>& right) {
   const std::int64_t first = start + width(), columns = n() - first;
   const int owner = a_.layout.columns.owner(first);
