@@ -149,6 +149,7 @@ def main():
 
     mpich = trial.environment("mpich", f"{wheel}[mpich]", "mpi4py")
     again = Watch()
+    passes("the MPI of an environment, beside another one of the system", run(mpich / "bin/tessera", "info"), "mpi        MPICH ")
     passes("a picture by 8 ranks of MPICH", run(mpich / "bin/tessera", "run", "-n", "8", picture), "a picture by 8 ranks of mpich")
     print(f"        in {again.text()}", flush=True)
     passes("and over the standard's interface", run(mpich / "bin/tessera", "run", "-n", "8", picture, TESSERA_MPI="mpiabi"), "a picture by 8 ranks of mpiabi")

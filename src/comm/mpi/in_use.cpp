@@ -24,12 +24,11 @@ MpiInUse mpi_in_use() {
 std::string mpi_of_jobs() {
   const std::string own = mpi_library();
   if (bridge::table != &bridge::alone) return own;
-  for (const auto kind : {bridge::Kind::openmpi, bridge::Kind::mpich, bridge::Kind::standard})
-    if (const auto library = bridge::find_library(kind); library.kind != bridge::Kind::none) {
-      bridge::drop(library);
-      return std::string(name_of(kind)) + " (" + library.path + ")";
-    }
-  return "none";
+  const auto library =
+      bridge::find_library({bridge::Kind::openmpi, bridge::Kind::mpich, bridge::Kind::standard});
+  if (library.kind == bridge::Kind::none) return "none";
+  bridge::drop(library);
+  return std::string(name_of(library.kind)) + " (" + library.path + ")";
 }
 
 #else

@@ -93,7 +93,7 @@ std::vector<Kind> kinds_to_try(const Launch& launch, const Wanted& wanted) {
 Library search(const Launch& launch, const Wanted& wanted) {
   if (!wanted.path.empty()) return open_library(wanted.path);
   for (const Kind kind : kinds_to_try(launch, wanted))
-    if (auto library = find_library(kind); library.kind != Kind::none) return library;
+    if (auto library = find_library({kind}); library.kind != Kind::none) return library;
   if (launch.processes <= 1 && wanted.any) return {};
   std::string names;
   for (const Kind kind : kinds_to_try(launch, wanted))

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string_view>
 
@@ -138,17 +139,19 @@ std::vector<Library> loaded_libraries() {
   return loaded;
 }
 
-Library find_library(Kind kind) {
-  const auto names = kind == Kind::openmpi ? std::vector<std::string>{"libmpi.so.40"}
-                     : kind == Kind::mpich
-                         ? std::vector<std::string>{"libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12"}
-                         : std::vector<std::string>{"libmpi_abi.so.1", "libmpi_abi.so.0"};
+Library find_library(const std::vector<Kind>& kinds) {
+  const std::map<Kind, std::vector<std::string>> names = {
+      {Kind::none, {}},
+      {Kind::openmpi, {"libmpi.so.40"}},
+      {Kind::mpich, {"libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12"}},
+      {Kind::standard, {"libmpi_abi.so.1", "libmpi_abi.so.0"}}};
   for (const auto& folder : folders_to_search())
-    for (const auto& name : names) {
-      std::error_code none;
-      if (!folder.empty() && !fs::exists(folder + name, none)) continue;
-      if (auto library = load(folder + name); library.kind == kind) return library;
-    }
+    for (const auto kind : kinds)
+      for (const auto& name : names.at(kind)) {
+        std::error_code none;
+        if (!folder.empty() && !fs::exists(folder + name, none)) continue;
+        if (auto library = load(folder + name); library.kind == kind) return library;
+      }
   return {};
 }
 
