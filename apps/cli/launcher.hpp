@@ -35,7 +35,8 @@ std::string path_of(const std::string& program);  // a path itself, or found on 
 bool is_on_path(const std::string& program);
 bool is_program(const std::string& path);  // an executable file
 bool is_script(const std::string& path);   // a Python file that only python3 can start
-// Throws if the first word of a command can start neither by itself nor by python3; mpirun would print a dozen lines.
+// Throws if the first word of a command can start neither by itself nor by python3; mpirun would print a
+// dozen lines.
 void require_program(const char* command, const std::string& program, const char* when);
 // The word in single quotes if the shell needs them.
 std::string shell_word(const std::string& word);

@@ -15,7 +15,8 @@ const Node* made_by(const Array& x, const char* op) {
   return node->op != nullptr && node->op->name == op ? node : nullptr;
 }
 bool is_same(const Array& a, const Array& b) { return a.node() == b.node() && a.output() == b.output(); }
-// Also true of two conversions of one array: integers are converted for the mean, and again for the distances.
+// Also true of two conversions of one array: integers are converted for the mean, and again for the
+// distances.
 bool has_same_values(const Array& a, const Array& b) {
   if (is_same(a, b)) return true;
   const Node *of_a = made_by(a, "astype"), *of_b = made_by(b, "astype");

@@ -65,8 +65,8 @@ class SlabRecorder {
   // The same before the ranks combine theirs: a first dim with a part of each device, split over them. For a
   // length that divides, and values of which has_parts_of_ranks is true.
   Array parts_of_ranks(const Array& x);
-  // The running sums, products and extrema recorded in this slab, each with its last elements: the next slab starts
-  // from these.
+  // The running sums, products and extrema recorded in this slab, each with its last elements: the next slab
+  // starts from these.
   const std::vector<std::pair<const Node*, Array>>& new_carries() const { return new_carries_; }
 
  private:

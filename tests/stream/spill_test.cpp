@@ -165,8 +165,8 @@ TEST_F(Spill, functions_of_vectors_are_those_in_memory) {
     }
 }
 
-// In memory a line of 5,000 elements is partitioned without a sort: only element 7 and the extremes of both sides are
-// the same as those of the merged runs.
+// In memory a line of 5,000 elements is partitioned without a sort: only element 7 and the extremes of both
+// sides are the same as those of the merged runs.
 TEST_F(Spill, a_partition_is_a_merge_of_sorted_runs) {
   const Array v = mixed({5000});
   const auto divided = [](const Array& x) {

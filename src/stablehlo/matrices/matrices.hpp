@@ -6,8 +6,8 @@ namespace tessera::stablehlo {
 
 // lapack_sgetrf_ffi and its relatives, by the name without precision: "getrf". Null: not known.
 Rule lapack_rule(std::string_view call);
-// An attribute of the call's configuration that holds a letter as its character code (uplo = 76: 'L'); '\0' if
-// it is missing.
+// An attribute of the call's configuration that holds a letter as its character code (uplo = 76: 'L'); '\0'
+// if it is missing.
 char letter_of(const OpCall&, const char* name);
 
 // A packed QR or another form of Householder reflections, and its factors: see householder.cpp.

@@ -1,4 +1,5 @@
-// argmax and argmin along a streamed dim, written with ops whose results are put together from those of slabs.
+// argmax and argmin along a streamed dim, written with ops whose results are put together from those of
+// slabs.
 #pragma once
 #include <tessera/array.hpp>
 

@@ -18,8 +18,9 @@ struct Library {
 // Libraries linked by the program, or loaded by one of its modules.
 std::vector<Library> loaded_libraries();
 
-// The first library of these kinds in the order of folders, then of kinds: searched beside the launcher that started this process, in the folders
-// above this library (an environment's), beside mpirun, and by the loader. Kind::none if there is none.
+// The first library of these kinds in the order of folders, then of kinds: searched beside the launcher that
+// started this process, in the folders above this library (an environment's), beside mpirun, and by the
+// loader. Kind::none if there is none.
 Library find_library(const std::vector<Kind>&);
 // Opens a library by its path. Kind::none if the file is missing or has no MPI.
 Library open_library(const std::string& path);

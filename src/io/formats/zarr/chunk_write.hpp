@@ -29,8 +29,8 @@ struct WrittenKeys {
   std::vector<std::string> files, empty;
 };
 WrittenKeys write_chunks(const Team&, const WriteTask&, const Array& x);
-// write_chunks in two steps: exchanges the data (collective), and returns the function that writes this rank's
-// chunks, for any thread. task.meta must outlive that function.
+// write_chunks in two steps: exchanges the data (collective), and returns the function that writes this
+// rank's chunks, for any thread. task.meta must outlive that function.
 std::function<WrittenKeys()> prepared_write(const Team&, const WriteTask&, const Array& x);
 
 bool holds_only(const Element&, const std::byte* data, std::int64_t elements, std::size_t width);
