@@ -82,7 +82,6 @@ void add_layout(CLI::App* command, Order& order) {
                    "layout on the way")
       ->allow_extra_args(false);
 }
-// The operands of an operation that is only planned, for explain and advise.
 void add_square_mesh(CLI::App* command, Order& order) {
   command
       ->add_option("-n,--np", order.ranks,
@@ -90,6 +89,7 @@ void add_square_mesh(CLI::App* command, Order& order) {
       ->check(CLI::Range(1, 1000000));
 }
 
+// The operands of an operation that is only planned, for explain and advise.
 void add_planned_operands(CLI::App* command, Order& order) {
   command->add_option("arrays", order.operands, "files, or shapes like 4096x4096")->required();
   command->add_option("--dtype", order.dtype, "of shapes")->capture_default_str();

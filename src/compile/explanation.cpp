@@ -125,8 +125,8 @@ class Rows {
     const auto* factorization = grid_factorization_of(program, i);
     return factorization != nullptr ? forecast_.factorization_seconds(program, i, *factorization) : 0;
   }
-  // Panels arrive while a product computes, so that only the longer of both counts: on machines from a file, and
-  // where messages pass between hosts. The measured rates inside a host include the overlap.
+  // Panels arrive while a product computes, so that only the longer of both counts: on machines from a
+  // file, and where messages pass between hosts. The measured rates inside a host include the overlap.
   double overlapped_seconds(const Program& program, const Instruction& i, std::int64_t times,
                             std::size_t first_row) const {
     double moving = 0;

@@ -279,7 +279,7 @@ void choose_length(Stage& stage, const Room& room) {
     }
   };
   search();
-  // Parts of ranks take memory that does not shrink with the slab: where they leave little, slabs are combined.
+  // Parts of ranks take memory that does not shrink with the slab: where they leave little, none is kept.
   constexpr std::int64_t little = 256 << 10;
   if (stage.length == stage.extent || stage.length * per_index >= little * ranks || !has_parts_apart(stage))
     return;

@@ -181,7 +181,7 @@ template <class T> class RowSelect {
     }
     return true;
   }
-  // Keys at the same places of each row, from all of its parts. The places are irregular: rows may be periodic.
+  // Keys at the same places of each row, from all of its parts; irregular places, as rows may be periodic.
   Numbers sampled() const {
     const std::int64_t total = parts_.parts == 1 ? n_ : parts_.total, size = sample_size(total),
                        step = std::max<std::int64_t>(total / std::max<std::int64_t>(size, 1), 1);

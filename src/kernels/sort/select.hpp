@@ -24,7 +24,7 @@ struct RowParts {
 void select_rows(Dtype, const void* data, std::int64_t rows, std::int64_t n,
                  std::span<const std::int64_t> positions, const RowParts&, void* out);
 
-// Upper bounds of the sums that select_rows makes over several parts of rows of n elements: their total bytes and their number.
+// Upper bounds of the sums that select_rows makes over several parts of rows of n elements: bytes and number.
 struct SelectSums {
   std::int64_t bytes, calls;
 };
