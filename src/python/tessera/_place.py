@@ -9,7 +9,7 @@ __all__ = ["device_put", "block_until_ready", "with_sharding_constraint"]
 def _target(where, spec):
     if spec is not None:
         return _core.NamedSharding(where, spec)
-    if isinstance(where, (_core.Mesh, _core.PartitionSpec)):
+    if isinstance(where, _core.Mesh) or (isinstance(where, _core.PartitionSpec) and not where.is_automatic):
         raise TypeError(f"device_put at {_core.here()}: a mesh and a spec belong together: device_put(x, mesh, P('x')), or a NamedSharding")
     return where
 
