@@ -37,6 +37,7 @@ print("terminal", sys.stdout.isatty())
 print("with NumPy's", (np.ones(3) * numbers[:3]).dtype, (np.float64(2) * numbers[:3]).dtype, isinstance(np.ones(3) + numbers[:3], jax.Array))
 print("shapes that differ", told(lambda: np.ones(4) * jnp.ones((4, 3))))
 print("no points", jnp.fft.fft(jnp.zeros((0,), complex)).shape, jnp.fft.ifft2(jnp.zeros((3, 0, 2))).dtype)
+print("as numbers of Python", [told(f, numbers.reshape(12, 2)) for f in (int, float, complex, bool, range)], told(range, numbers[0]), f"{numbers[3]:.2f}")
 print("hashes", isinstance(numbers, collections.abc.Hashable))
 print("pickled", [(repr(x), x.weak_type) for x in pickle.loads(pickle.dumps([jnp.asarray(2.5), jnp.arange(3) * 1.5, numbers[:2]]))])
 tenths = (numbers - 9) * 1.2345

@@ -108,46 +108,8 @@ class ShardedArray(jax.Array):
     def __dlpack_device__(self):
         return (1, 0)
 
-    def __repr__(self):
-        """JAX's lines: the dtype stands apart where the last line has no room for it."""
-        if _layouts.unreduced_axes(_layouts.typed_sharding_of(self.aval)):
-            return f"Array(shape={self.shape}, dtype={self.dtype.name}, sharding={self.sharding})"
-        prefix, end = "Array(", f"dtype={self.dtype.name}{', weak_type=True' if self.weak_type else ''})"
-        width = np.get_printoptions()["linewidth"]
-        words = np.array2string(self._value, prefix=prefix, suffix=",", separator=", ", max_line_width=width) if self.size else f"[], shape={self.shape}"
-        is_full = len(words) - words.rfind("\n") + len(end) + 2 > width
-        return f"{prefix}{words},{' ' * len(prefix) if is_full else ' '}{end}"
-
-    def __str__(self):
-        return repr(self) if _layouts.unreduced_axes(_layouts.typed_sharding_of(self.aval)) else str(self._value)
-
-    def __format__(self, spec):
-        return format(self._value[()], spec) if self.ndim == 0 else format(self._value, spec)
-
-    def __bool__(self):
-        return bool(self._value)
-
-    def __float__(self):
-        return float(self._value)
-
-    def __int__(self):
-        return int(self._value)
-
-    def __complex__(self):
-        return complex(self._value)
-
-    def __index__(self):
-        if self.ndim or self.dtype.kind not in "iu":
-            raise TypeError("only integer scalar arrays can be converted to a scalar index")
-        return int(self._value)
-
     def __round__(self, ndigits=None):
         return self.round(0 if ndigits is None else ndigits) if ndigits else jax.numpy.round(self).astype(int)
-
-    def __len__(self):
-        if not self.ndim:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
 
     def __iter__(self):
         if not self.ndim:
@@ -156,15 +118,6 @@ class ShardedArray(jax.Array):
         return (wrapped(_layouts.as_typed(part, aval), aval) for part in _core.unstack(self.__tessera_array__, 0)) if len(self) else iter(())
 
     __hash__ = None  # packages ask isinstance(x, Hashable)
-
-    def item(self, *args):
-        return self._value.item(*args)
-
-    def tolist(self):
-        return self._value.tolist()
-
-    def tobytes(self, order="C"):
-        return self._value.tobytes(order)
 
     def copy(self):
         """The same memory until this array or that one is donated."""
@@ -175,7 +128,9 @@ class ShardedArray(jax.Array):
     def __deepcopy__(self, memo):
         return self.copy()
 
-    __reduce__ = ArrayImpl.__reduce__  # its value and weak_type, which JAX alone reads too
+    # JAX's own methods that read ._value, with their errors; what __reduce__ pickles JAX alone reads, too.
+    locals().update({n: getattr(ArrayImpl, n) for n in ("__bool__", "__complex__", "__float__", "__format__", "__index__", "__int__", "__len__", "__reduce__",
+                                                        "__repr__", "__str__", "tobytes", "tolist")})
 
 
 def index_of(index, shape):
