@@ -237,6 +237,8 @@ if hasattr(jax, "P"):
         for spec in ((axis,), (axis, None), (None,), ()):
             x = jax.device_put(whole, jax.P(*spec))
             print("explicit", spec, [(a.sharding.spec, jax.typeof(a)) for f in (spelled["sums"], jax.jit(spelled["sums"]), double, lambda x: x) for a in jax.tree.leaves(f(x))])
+            parts = x.at[2].get(out_sharding=jax.P(axis)), x.at[1:5].get(out_sharding=jax.P(None, axis)), x.at[:, jnp.array([7, 3])].get(out_sharding=jax.P(axis))
+            print("indexed", spec, [(a.sharding.spec, float(a.sum())) for a in parts], *[told(lambda: print(jax.typeof(x[index]))) for index in (2, slice(1, 5), (Ellipsis, None))])
 
 
 # ---- primitives of the program ----

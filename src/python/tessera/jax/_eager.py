@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jax._src import api, core, dispatch, pjit
 from jax._src.lax import lax as lax_module
+from jax._src.numpy import indexing
 
 from .. import _core
 from . import _layouts, _nans, _references as references, _values
@@ -205,8 +206,17 @@ def install():
         dispatch._batched_device_put_impl = _device_put
     if hasattr(api, "_infer_src_sharding"):
         api._infer_src_sharding = _infer_source(api._infer_src_sharding)
+    if hasattr(getattr(indexing, "NDIndexer", None), "is_sharded"):
+        indexing.NDIndexer.is_sharded = staticmethod(_is_gathered_from(indexing.NDIndexer.is_sharded))
     lax_module.full = jax.lax.full = _full_there(lax_module.full)
     _install_shard_map()
+
+
+def _is_gathered_from(original):
+    """Whether x[i] is a gather, which takes .at[i].get(out_sharding=), and not a slice: JAX asks for the class of its own arrays there, too."""
+    def asks(x):
+        return original(x) or type(x) is ShardedArray and _layouts.typed_sharding_of(x.aval) is not None and x.sharding.num_devices > 1
+    return asks
 
 
 def _infer_source(original):
