@@ -30,14 +30,8 @@ void check(int code, const char* call, const Communicator& comm) {
 
 namespace {
 
-// Long data in few pieces, since a wait looks at every open request.
-constexpr std::int64_t most_pieces = 4096;
-
-template <class Post> int in_pieces(const Communicator& comm, int peer, std::int64_t bytes, Post post) {
-  const auto& devices = comm.device_ids();
-  const std::int64_t limit =
-      std::min(settings().message_limit,
-               std::max(message_limit(devices[comm.rank()], devices[peer]), bytes / most_pieces));
+template <class Post> int in_pieces(std::int64_t bytes, Post post) {
+  const std::int64_t limit = settings().message_limit;
   int pieces = 0;
   for (std::int64_t done = 0; done < bytes; done += limit, ++pieces)
     post(done, static_cast<int>(std::min(limit, bytes - done)));
@@ -47,7 +41,7 @@ template <class Post> int in_pieces(const Communicator& comm, int peer, std::int
 }  // namespace
 
 int Requests::send(const void* data, std::int64_t bytes, int to, int tag) {
-  return in_pieces(*comm_, to, bytes, [&](std::int64_t offset, int count) {
+  return in_pieces(bytes, [&](std::int64_t offset, int count) {
     MPI_Request request;
     check(mpi::Isend(static_cast<const std::byte*>(data) + offset, count, MPI_BYTE,
                      comm_->impl().mpi_rank(to), tag, comm_->impl().handle, &request),
@@ -58,7 +52,7 @@ int Requests::send(const void* data, std::int64_t bytes, int to, int tag) {
 
 int Requests::receive(void* data, std::int64_t bytes, int from, int tag) {
   count_from(*comm_, from, bytes);
-  return in_pieces(*comm_, from, bytes, [&](std::int64_t offset, int count) {
+  return in_pieces(bytes, [&](std::int64_t offset, int count) {
     MPI_Request request;
     check(mpi::Irecv(static_cast<std::byte*>(data) + offset, count, MPI_BYTE, comm_->impl().mpi_rank(from),
                      tag, comm_->impl().handle, &request),
