@@ -48,8 +48,7 @@ class ExchangePlanner {
         me_(context.me),
         out_(context.local(output).tile),
         to_(context.value(output).layout),
-        item_(static_cast<std::int64_t>(itemsize(out_.dtype))),
-        limit_(std::max<std::int64_t>(1, comm::piece_limit() / item_)) {
+        item_(static_cast<std::int64_t>(itemsize(out_.dtype))) {
     for (const int v : inputs) {
       from_.push_back(context.value(v).layout);
       shapes_.push_back(context.value(v).type.shape);
@@ -100,18 +99,25 @@ class ExchangePlanner {
     return peers;
   }
 
+  // The elements of a piece that travels between this rank and another.
+  std::int64_t piece_elements(int peer) const {
+    return std::max<std::int64_t>(1, comm::piece_limit(me_, peer) / item_);
+  }
+
   void add_send(PeerMessage& message, const Transfer& t) {
     const auto& piece = piece_of(t);
-    for_each_cut(t.to, limit_, [&](const Index& to) {
-      add(message, {piece.source, source_box(tiles_[piece.source], piece, to), {}, 0});
+    const std::int64_t most = piece_elements(t.peer);
+    for_each_cut(t.to, most, [&](const Index& to) {
+      add(message, {piece.source, source_box(tiles_[piece.source], piece, to), {}, 0}, most);
     });
   }
 
   void add_receive(PeerMessage& message, const Transfer& t) {
-    for_each_cut(t.to, limit_, [&](const Index& to) {
+    const std::int64_t most = piece_elements(t.peer);
+    for_each_cut(t.to, most, [&](const Index& to) {
       ExchangeBlock block{0, {}, destination_box(out_, to), 0};
       count_received(block.to.elements);
-      add(message, std::move(block));
+      add(message, std::move(block), most);
     });
   }
 
@@ -138,11 +144,11 @@ class ExchangePlanner {
   }
 
   // Adds a block to a message; small blocks share a piece.
-  void add(PeerMessage& message, ExchangeBlock block) {
+  void add(PeerMessage& message, ExchangeBlock block, std::int64_t most) {
     block.elements = std::max(block.from.elements, block.to.elements);
     const std::int64_t bytes = block.elements * item_;
     auto& pieces = message.wire.pieces;
-    if (pieces.empty() || pieces.back() + bytes > limit_ * item_) {
+    if (pieces.empty() || pieces.back() + bytes > most * item_) {
       pieces.push_back(0);
       message.piece_ends.push_back(message.blocks.size());
     }
@@ -164,7 +170,7 @@ class ExchangePlanner {
   int me_;
   Tile out_;
   Sharding to_;
-  std::int64_t item_, limit_;  // bytes of an element, elements of a piece
+  std::int64_t item_;  // bytes of an element
   std::vector<Sharding> from_;
   std::vector<Shape> shapes_;
   std::vector<Tile> tiles_;

@@ -12,6 +12,7 @@
 #include "comm/collectives/collectives.hpp"
 #include "comm/collectives/pending.hpp"
 #include "comm/collectives/point_to_point.hpp"
+#include "comm/host/hosts.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "comm/mpi/idle_groups.hpp"
 #include "comm/watch/agreement.hpp"
@@ -105,17 +106,29 @@ void expect_texts(const Communicator& comm) {
 struct Way {
   const char* collectives;
   const char* message_limit;
+  int hosts = 0;  // ranks treated as if they were on so many hosts, by turns; 0: as they are
 };
 class Orders : public testing::TestWithParam<Way> {
  protected:
+  void SetUp() override {
+    std::vector<int> pretended;
+    for (const int rank : world().device_ids()) real_.push_back(host_of(rank));
+    for (const int rank : world().device_ids()) pretended.push_back(rank % std::max(1, GetParam().hosts));
+    if (GetParam().hosts > 0) set_hosts(pretended);
+  }
+  void TearDown() override { set_hosts(real_); }
+  std::vector<int> real_;
   SettingScope collectives_{"TESSERA_COLLECTIVES", GetParam().collectives};
   SettingScope limit_{"TESSERA_MESSAGE_LIMIT", GetParam().message_limit};
 };
 INSTANTIATE_TEST_SUITE_P(Ways, Orders,
                          testing::Values(Way{"auto", "1073741824"}, Way{"mpi", "1073741824"},
-                                         Way{"own", "1073741824"}, Way{"mpi", "1000"}),
+                                         Way{"own", "1073741824"}, Way{"mpi", "1000"},
+                                         Way{"auto", "1073741824", 2}, Way{"mpi", "1073741824", 2},
+                                         Way{"own", "1073741824", 2}),
                          [](const auto& info) {
-                           return std::string(info.param.collectives) + "_" + info.param.message_limit;
+                           return std::string(info.param.collectives) + "_" + info.param.message_limit +
+                                  (info.param.hosts > 0 ? "_on_two_hosts" : "");
                          });
 
 // The members of a subset, in an order that all ranks draw alike.

@@ -9,7 +9,9 @@
 #include "base/settings.hpp"
 #include "comm/collectives/collectives.hpp"
 #include "comm/collectives/pending.hpp"
+#include "comm/collectives/piecewise.hpp"
 #include "comm/collectives/two_level.hpp"
+#include "comm/mpi/mpi_call.hpp"
 
 namespace tessera::comm {
 namespace {
@@ -146,6 +148,18 @@ TEST_P(Hosts, bytes_between_hosts_are_those_that_were_predicted) {
   const std::vector<std::int64_t> counts(ranks_, 1000);
   EXPECT_EQ(most_of([&] { reduce_scatter(all_, ReduceKind::sum, float32, out.data(), in.data(), counts); }),
             ranks_ == 1 ? 0 : reduce_scatter_crossing_bytes(groups, bytes));
+}
+
+TEST_P(Hosts, cut_messages_to_others_below_the_handshake) {
+  constexpr std::int64_t bytes = 200'000;
+  std::vector<std::byte> out(bytes, std::byte(me_ + 1)), in(bytes);
+  const int to = (me_ + 1) % ranks_, from = (me_ + ranks_ - 1) % ranks_;
+  Requests requests(all_);
+  EXPECT_EQ(requests.receive(in.data(), bytes, from, tag_user), on_one_host(me_, from) ? 1 : 4);
+  EXPECT_EQ(requests.send(out.data(), bytes, to, tag_user), on_one_host(me_, to) ? 1 : 4);
+  requests.wait_all();
+  EXPECT_THAT(in, testing::Each(std::byte(from + 1)));
+  EXPECT_EQ(piece_limit(me_, to), on_one_host(me_, to) ? best_piece_bytes : 60'000);
 }
 
 TEST(HostGroups, stand_in_the_order_of_their_first_ranks) {

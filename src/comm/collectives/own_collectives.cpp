@@ -18,11 +18,6 @@ namespace {
 // Reductions travel in pieces small enough to stay in the cache between arrival and addition.
 constexpr std::int64_t piece_bytes = std::int64_t{256} << 10;
 
-std::int64_t piece_elements(Dtype dtype) {  // a piece is one message
-  return std::max<std::int64_t>(1, std::min(settings().message_limit, threshold(piece_bytes, 64)) /
-                                       static_cast<std::int64_t>(itemsize(dtype)));
-}
-
 // n elements scattered evenly over the ranks: the first element of each block, and the end.
 std::vector<std::int64_t> even_starts(std::int64_t n, int ranks) {
   std::vector<std::int64_t> starts;
@@ -35,17 +30,12 @@ std::vector<std::int64_t> even_starts(std::int64_t n, int ranks) {
 class AddingReceiver {
  public:
   AddingReceiver(const Communicator& comm, ReduceKind kind, Dtype dtype)
-      : comm_(comm),
-        kind_(kind),
-        dtype_(dtype),
-        item_(static_cast<std::int64_t>(itemsize(dtype))),
-        piece_(piece_elements(dtype)) {
-    for (auto& scratch : scratch_) scratch = Buffer::allocate(piece_ * item_);
-  }
+      : comm_(comm), kind_(kind), dtype_(dtype), item_(static_cast<std::int64_t>(itemsize(dtype))) {}
 
   void send(const std::byte* block, std::int64_t count, int to, Requests& sends) const {
-    for (std::int64_t at = 0; at < count; at += piece_)
-      sends.send(block + at * item_, std::min(piece_, count - at) * item_, to, tag_collective);
+    const std::int64_t piece = piece_elements(to);
+    for (std::int64_t at = 0; at < count; at += piece)
+      sends.send(block + at * item_, std::min(piece, count - at) * item_, to, tag_collective);
   }
 
   // sum = first (op) the received elements
@@ -53,9 +43,11 @@ class AddingReceiver {
     Requests open(comm_);
     auto& requests = open.list();
     requests.assign(2, MPI_REQUEST_NULL);
-    const std::int64_t pieces = (count + piece_ - 1) / piece_;
+    const std::int64_t most = piece_elements(from), pieces = (count + most - 1) / most;
+    for (auto& scratch : scratch_)
+      if (scratch.bytes() < static_cast<std::size_t>(most * item_)) scratch = Buffer::allocate(most * item_);
     count_from(comm_, from, count * item_);
-    const auto length = [&](std::int64_t piece) { return std::min(piece_, count - piece * piece_); };
+    const auto length = [&](std::int64_t piece) { return std::min(most, count - piece * most); };
     const auto post = [&](std::int64_t piece) {
       const auto slot = static_cast<std::size_t>(piece % 2);
       check(mpi::Irecv(scratch_[slot].data(), static_cast<int>(length(piece) * item_), MPI_BYTE,
@@ -67,16 +59,21 @@ class AddingReceiver {
       if (piece + 1 < pieces) post(piece + 1);
       const auto slot = static_cast<std::size_t>(piece % 2);
       check(mpi::Wait(&requests[slot], MPI_STATUS_IGNORE), "MPI_Wait", comm_);
-      const std::int64_t offset = piece * piece_ * item_;
+      const std::int64_t offset = piece * most * item_;
       combine(kind_, dtype_, first + offset, scratch_[slot].data(), sum + offset, length(piece));
     }
   }
 
  private:
+  std::int64_t piece_elements(int peer) const {  // a piece is one message
+    return std::max<std::int64_t>(1,
+                                  std::min(message_limit(comm_, peer), threshold(piece_bytes, 64)) / item_);
+  }
+
   const Communicator& comm_;
   ReduceKind kind_;
   Dtype dtype_;
-  std::int64_t item_, piece_;
+  std::int64_t item_;
   std::array<Buffer, 2> scratch_;
 };
 

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <string>
 
-#include "base/settings.hpp"
 #include "base/thresholds.hpp"
 #include "comm/host/hosts.hpp"
 #include "comm/mpi/mpi_call.hpp"
@@ -173,7 +172,9 @@ class PiecewiseExchange {
 
 }  // namespace
 
-std::int64_t piece_limit() { return std::min(settings().message_limit, threshold(best_piece_bytes, 64)); }
+std::int64_t piece_limit(int device, int other) {
+  return std::min(message_limit(device, other), threshold(best_piece_bytes, 64));
+}
 
 void exchange_piecewise(const Communicator& comm, std::span<const PiecewiseMessage> sends,
                         std::span<const PiecewiseMessage> receives, const PieceWork& work,

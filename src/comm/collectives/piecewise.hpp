@@ -13,8 +13,8 @@
 namespace tessera::comm {
 
 inline constexpr std::int64_t best_piece_bytes = std::int64_t{1} << 20;
-// The number of bytes that TESSERA_MESSAGE_LIMIT allows in one message, at most best_piece_bytes.
-std::int64_t piece_limit();
+// The bytes of a piece between two devices: one message, at most best_piece_bytes.
+std::int64_t piece_limit(int device, int other);
 
 struct PiecewiseMessage {
   int peer = 0;                      // device id

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/session.hpp"
+#include "base/settings.hpp"
 #include "comm/mpi/mpi_call.hpp"
 
 namespace tessera::comm {
@@ -29,6 +30,15 @@ int host_of(int device_id) {
   return device_id >= 0 && device_id < static_cast<int>(known.size()) ? known[device_id] : 0;
 }
 int host_count() { return hosts().count; }
+
+std::int64_t message_limit(int device, int other) {
+  constexpr std::int64_t without_handshake = 60000;  // Open MPI's btl_tcp_eager_limit: 65536 with headers
+  const std::int64_t most = settings().message_limit;
+  return on_one_host(device, other) ? most : std::min(most, without_handshake);
+}
+std::int64_t message_limit(const Communicator& comm, int peer) {
+  return message_limit(comm.device_ids()[comm.rank()], comm.device_ids()[peer]);
+}
 
 HostGroups group_by_host(const std::vector<int>& device_ids) {
   HostGroups groups;

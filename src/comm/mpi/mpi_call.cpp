@@ -30,8 +30,12 @@ void check(int code, const char* call, const Communicator& comm) {
 
 namespace {
 
-template <class Post> int in_pieces(std::int64_t bytes, Post post) {
-  const std::int64_t limit = settings().message_limit;
+// Long data in few pieces, since a wait looks at every open request.
+constexpr std::int64_t most_pieces = 4096;
+
+template <class Post> int in_pieces(const Communicator& comm, int peer, std::int64_t bytes, Post post) {
+  const std::int64_t limit =
+      std::min(settings().message_limit, std::max(message_limit(comm, peer), bytes / most_pieces));
   int pieces = 0;
   for (std::int64_t done = 0; done < bytes; done += limit, ++pieces)
     post(done, static_cast<int>(std::min(limit, bytes - done)));
@@ -41,7 +45,7 @@ template <class Post> int in_pieces(std::int64_t bytes, Post post) {
 }  // namespace
 
 int Requests::send(const void* data, std::int64_t bytes, int to, int tag) {
-  return in_pieces(bytes, [&](std::int64_t offset, int count) {
+  return in_pieces(*comm_, to, bytes, [&](std::int64_t offset, int count) {
     MPI_Request request;
     check(mpi::Isend(static_cast<const std::byte*>(data) + offset, count, MPI_BYTE,
                      comm_->impl().mpi_rank(to), tag, comm_->impl().handle, &request),
@@ -52,7 +56,7 @@ int Requests::send(const void* data, std::int64_t bytes, int to, int tag) {
 
 int Requests::receive(void* data, std::int64_t bytes, int from, int tag) {
   count_from(*comm_, from, bytes);
-  return in_pieces(bytes, [&](std::int64_t offset, int count) {
+  return in_pieces(*comm_, from, bytes, [&](std::int64_t offset, int count) {
     MPI_Request request;
     check(mpi::Irecv(static_cast<std::byte*>(data) + offset, count, MPI_BYTE, comm_->impl().mpi_rank(from),
                      tag, comm_->impl().handle, &request),

@@ -85,8 +85,8 @@ enum Tag : int {
 };
 constexpr int second_round_tags = 16383;
 
-// Non-blocking sends and receives, completed together. Data beyond TESSERA_MESSAGE_LIMIT travel in several
-// messages, which both sides cut alike.
+// Non-blocking sends and receives, completed together. Data beyond the longest message travel in several,
+// which both sides cut alike.
 class Requests {
  public:
   explicit Requests(const Communicator& comm) : comm_(&comm) {}
