@@ -127,12 +127,20 @@ double rate_beside_product(const OpDef* op) {
   return op != nullptr && op->name.starts_with("fft") ? of_transforms : 1;
 }
 
+// A collective's own time includes what it copies and adds.
+bool is_collective(const Instruction& i) {
+  const auto* move = i.as<Move>();
+  return i.is<AllReduce>() || i.is<ReduceScatter>() ||
+         (move != nullptr && move->step.kind == StepKind::all_gather);
+}
+
 }  // namespace
 
 double arithmetic_seconds(const Program& program, const Instruction& i, const Rates& machine) {
   return flops_of(program, i) / (machine.flops_per_s * rate_beside_product(i.op));
 }
 double local_seconds(const Program& program, const Instruction& i, const Rates& machine) {
+  if (is_collective(i)) return 0;
   return arithmetic_seconds(program, i, machine) +
          machine.memory_seconds(static_cast<double>(accessed_bytes(program, i)));
 }

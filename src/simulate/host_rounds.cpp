@@ -80,6 +80,10 @@ class ByHosts final : public Rounds {
     int host() const { return hosts.host[static_cast<std::size_t>(place)]; }
     int turn() const { return hosts.turn[static_cast<std::size_t>(place)]; }
     const std::vector<int>& mates() const { return hosts.members[static_cast<std::size_t>(host())]; }
+    // The hosts in the order in which comm sends to them: the next one first.
+    template <class Do> void for_hosts_elsewhere(Do what) const {
+      for (int step = 1; step < hosts.hosts(); ++step) what((host() + step) % hosts.hosts());
+    }
     int others() const { return static_cast<int>(mates().size()) - 1; }
     void send(int to_place, double bytes, int messages = 1) const {
       out.sends.push_back({ranks[static_cast<std::size_t>(to_place)], bytes, messages, number});
@@ -88,8 +92,7 @@ class ByHosts final : public Rounds {
 
   // Own block to one rank of every other host, and to this host's.
   void spread(const At& at) const {
-    for (int h = 0; h < at.hosts.hosts(); ++h)
-      if (h != at.host()) at.send(at.hosts.partner(h, at.turn()), bytes_);
+    at.for_hosts_elsewhere([&](int h) { at.send(at.hosts.partner(h, at.turn()), bytes_); });
     for (const int mate : at.mates())
       if (mate != at.place) at.send(mate, bytes_);
     at.out.receives = at.others() + at.hosts.duties_of(at.place);
@@ -114,12 +117,11 @@ class ByHosts final : public Rounds {
   }
   // This host's sums to the blocks' ranks: the way of `spread`, backwards.
   void add_across(const At& at) const {
-    for (int h = 0; h < at.hosts.hosts(); ++h) {
-      if (h == at.host()) continue;
+    at.for_hosts_elsewhere([&](int h) {
       const int here = static_cast<int>(at.mates().size());
       for (int turn = at.turn(); turn < at.hosts.size_of(h); turn += here)
         at.send(at.hosts.partner(h, turn), bytes_);
-    }
+    });
     at.out.receives = at.hosts.hosts() - 1;
     at.out.bytes_combined = at.out.receives * bytes_;
   }
@@ -129,8 +131,7 @@ class ByHosts final : public Rounds {
     if (at.number == 0 && !leads) at.send(at.hosts.partner(at.host(), 0), bytes_);
     if (at.number == 0 && leads) at.out.receives = at.others(), at.out.bytes_combined = at.others() * bytes_;
     if (at.number == 1 && leads) {
-      for (int h = 0; h < at.hosts.hosts(); ++h)
-        if (h != at.host()) at.send(at.hosts.partner(h, 0), bytes_);
+      at.for_hosts_elsewhere([&](int h) { at.send(at.hosts.partner(h, 0), bytes_); });
       at.out.receives = at.hosts.hosts() - 1;
       at.out.bytes_combined = at.out.receives * bytes_;
     }

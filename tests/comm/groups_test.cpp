@@ -15,6 +15,7 @@
 #include "comm/host/hosts.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "comm/mpi/idle_groups.hpp"
+#include "comm/mpi/transport.hpp"
 #include "comm/watch/agreement.hpp"
 
 namespace tessera::comm {
@@ -114,9 +115,14 @@ class Orders : public testing::TestWithParam<Way> {
     std::vector<int> pretended;
     for (const int rank : world().device_ids()) real_.push_back(host_of(rank));
     for (const int rank : world().device_ids()) pretended.push_back(rank % std::max(1, GetParam().hosts));
-    if (GetParam().hosts > 0) set_hosts(pretended);
+    if (GetParam().hosts == 0) return;
+    set_hosts(pretended);
+    set_message_limit_between_hosts(60'000);
   }
-  void TearDown() override { set_hosts(real_); }
+  void TearDown() override {
+    set_hosts(real_);
+    set_message_limit_between_hosts(longest_without_handshake());
+  }
   std::vector<int> real_;
   SettingScope collectives_{"TESSERA_COLLECTIVES", GetParam().collectives};
   SettingScope limit_{"TESSERA_MESSAGE_LIMIT", GetParam().message_limit};

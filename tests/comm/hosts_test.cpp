@@ -12,6 +12,7 @@
 #include "comm/collectives/piecewise.hpp"
 #include "comm/collectives/two_level.hpp"
 #include "comm/mpi/mpi_call.hpp"
+#include "comm/mpi/transport.hpp"
 
 namespace tessera::comm {
 namespace {
@@ -49,8 +50,12 @@ class Hosts : public testing::TestWithParam<Places> {
   void SetUp() override {
     for (int r = 0; r < ranks_; ++r) real_.push_back(host_of(r));
     set_hosts(GetParam().hosts(ranks_));
+    set_message_limit_between_hosts(60'000);
   }
-  void TearDown() override { set_hosts(real_); }
+  void TearDown() override {
+    set_hosts(real_);
+    set_message_limit_between_hosts(longest_without_handshake());
+  }
   const Communicator& all_ = world();
   int ranks_ = all_.size(), me_ = all_.rank();
   std::vector<int> real_;

@@ -1,6 +1,7 @@
 #include "comm/host/hosts.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/session.hpp"
 #include "base/settings.hpp"
@@ -12,7 +13,7 @@ namespace {
 struct Hosts {
   std::vector<int> of_device;
   int count = 1, version = 0;
-  std::int64_t received = 0;
+  std::int64_t received = 0, message_limit = std::numeric_limits<std::int64_t>::max();
 };
 Hosts& hosts() { return state<Hosts>(); }
 
@@ -31,10 +32,10 @@ int host_of(int device_id) {
 }
 int host_count() { return hosts().count; }
 
+void set_message_limit_between_hosts(std::int64_t bytes) { hosts().message_limit = bytes; }
 std::int64_t message_limit(int device, int other) {
-  constexpr std::int64_t without_handshake = 60000;  // Open MPI's btl_tcp_eager_limit: 65536 with headers
   const std::int64_t most = settings().message_limit;
-  return on_one_host(device, other) ? most : std::min(most, without_handshake);
+  return on_one_host(device, other) ? most : std::min(most, hosts().message_limit);
 }
 std::int64_t message_limit(const Communicator& comm, int peer) {
   return message_limit(comm.device_ids()[comm.rank()], comm.device_ids()[peer]);

@@ -25,6 +25,7 @@
 #include "comm/host/hosts.hpp"
 #include "comm/mpi/group_cache.hpp"
 #include "comm/mpi/mpi_call.hpp"
+#include "comm/mpi/transport.hpp"
 #include "comm/watch/agreement.hpp"
 #include "comm/watch/failure.hpp"
 #include "comm/watch/flight_record.hpp"
@@ -168,6 +169,12 @@ void synchronize_host(double timeout_s) {
   set_shared_cores(job.host_size > job.cores);
   if (job.host_rank == 0 && has_neighbours) HostPage::unlink(name);
   number_hosts(first_ranks_of_hosts(true, host, world().impl().handle));
+  if (host_count() > 1) {
+    std::int64_t longest = has_neighbours ? longest_without_handshake() : 0;
+    check(mpi::Allreduce(MPI_IN_PLACE, &longest, 1, MPI_INT64_T, MPI_MIN, world().impl().handle),
+          "MPI_Allreduce", world());
+    set_message_limit_between_hosts(longest);
+  }
   find_sharing_ranks(host, world().impl().handle);
   find_readable_ranks(host, world().impl().handle);
   mpi::Comm_free(&host);

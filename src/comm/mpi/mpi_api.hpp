@@ -5,6 +5,7 @@
 #ifdef TESSERA_MPI_BRIDGE
 #include "comm/mpi/bridge/names.hpp"  // IWYU pragma: export
 #else
+#include <dlfcn.h>
 #include <mpi.h>  // IWYU pragma: export
 
 #include "comm/mpi/yielding.hpp"
@@ -16,6 +17,9 @@ inline MPI_Comm comm_at(const void* address) { return *static_cast<const MPI_Com
 
 // Must precede the first MPI call; a linked MPI needs no choice.
 inline void choose_mpi() {}
+
+// A function that only some MPIs have, or null.
+inline void* mpi_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }
 
 // Whether this host has more ranks than cores.
 inline void set_shared_cores(bool shared) { shares_cores = shared; }

@@ -118,8 +118,9 @@ double messages_seconds(const Rates& m, double messages, double way_s) {
 
 // One of the four rounds of collectives by hosts: `block` to one rank of each other host.
 double spread(const Rates& m, const GroupOnHosts& g, double block) {
-  return messages_seconds(m, g.hosts + g.mates - 2,
-                          latency_between(m, g, block) + crossing_seconds(m, g, block, g.blocks));
+  const double latency = latency_between(m, g, block);
+  return std::max(messages_seconds(m, g.hosts + g.mates - 2, latency),
+                  latency + crossing_seconds(m, g, block, g.blocks) + 2 * m.topology.message_s);
 }
 double inside_host(const Rates& m, const GroupOnHosts& g, double blocks, double block) {
   return messages_seconds(m, (g.mates - 1) * blocks, m.inside.seconds((g.mates - 1) * blocks * block));

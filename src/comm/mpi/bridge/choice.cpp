@@ -41,6 +41,7 @@ void use(const Library& library) {
                               : library.path + " has no " + missing + ": tessera needs MPI 3.1");
   keep(library);
   table = adapted;
+  bridge::library = library.handle;
 }
 
 std::string text_of(const Library& library) {

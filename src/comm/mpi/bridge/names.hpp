@@ -1,6 +1,8 @@
 // MPI's names over the bridge's table: each MPI call in comm is an indirect call here. Statuses do not exist
 // (only MPI_STATUS_IGNORE), since comm reads none.
 #pragma once
+#include <dlfcn.h>
+
 #include "comm/mpi/bridge/table.hpp"
 
 namespace tessera::comm {
@@ -57,6 +59,10 @@ inline MPI_Comm comm_at(const void* address) { return bridge::table->comm_at(add
 // names, else the launcher's, else none (one process). ArgumentError: two MPIs, an MPI that is not the
 // launcher's, or a launcher whose MPI is not found.
 void choose_mpi();
+
+inline void* mpi_symbol(const char* name) {
+  return bridge::library == nullptr ? nullptr : dlsym(bridge::library, name);
+}
 
 inline void set_shared_cores(bool shared) { shares_cores = shared; }
 

@@ -110,5 +110,6 @@ Adapted adapt_standard(void* library);
 
 // The table in use: `alone` (one process without MPI) until choose_mpi has found an MPI.
 inline constinit const Table* table = &alone;
+inline constinit void* library = nullptr;  // dlopen's handle of that MPI
 
 }  // namespace tessera::comm::bridge
