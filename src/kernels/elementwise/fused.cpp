@@ -181,7 +181,7 @@ class FusedRun : FusedPlan {
 };
 
 // A chain of few steps on few elements calls their functions without a plan, whose making would take longer.
-// Operands are dense or one element.
+// Operands are dense, one element, or short enough to be packed.
 class ShortChain {
  public:
   // Returns false for other programs.
@@ -205,24 +205,39 @@ class ShortChain {
   bool accepts(const FusedProgram& program, const Shape& shape, std::span<const FusedOperand> inputs) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const auto item = static_cast<std::int64_t>(itemsize(program.inputs[i].dtype));
-      const bool dense = is_dense(inputs[i], shape);
-      if (!inputs[i].parts.empty() || (!dense && !is_number(inputs[i]))) return false;
-      at_[i] = inputs[i].data;
-      advance_[i] = dense ? item : 0;
-      if (!dense) fit(item);
+      const bool is_one = is_number(inputs[i]);
+      at_[i] = is_one ? inputs[i].data : dense(i, inputs[i], shape, itemsize(program.inputs[i].dtype));
+      if (at_[i] == nullptr) return false;
+      advance_[i] = is_one ? 0 : item;
+      if (is_one) fit(item);
     }
     for (std::size_t s = 0; s + 1 < program.steps.size(); ++s)
       fit(static_cast<std::int64_t>(itemsize(program.steps[s].out)));
     return true;
   }
+  // The address of an operand's elements, one after the other; packed if they are not. nullptr: they do not fit.
+  const std::byte* dense(std::size_t i, const FusedOperand& operand, const Shape& shape, std::size_t item) {
+    const bool fits = n_ * static_cast<std::int64_t>(item) <= register_bytes;
+    if (operand.parts.empty()) {
+      if (is_dense(operand, shape)) return operand.data;
+      if (fits)
+        copy_strided(memory_[i], row_major_strides(shape), operand.data, operand.strides, shape, item);
+    } else {
+      Box box = whole_box(shape);
+      for (std::size_t d = 0; d < operand.origin.size(); ++d)
+        box[d].start += operand.origin[d], box[d].stop += operand.origin[d];
+      if (const auto* const in_place = dense_in_parts(operand.parts, box, item)) return in_place;
+      if (fits) pack_parts(operand.parts, box, item, memory_[i]);
+    }
+    return fits ? memory_[i] : nullptr;
+  }
   void fit(std::int64_t item) { piece_ = std::min(piece_, register_bytes / item); }
 
   void run(const FusedProgram& program, std::size_t n_inputs, std::byte* out) {
-    alignas(64) std::byte memory[most_registers][register_bytes];
     for (std::size_t i = 0; i < n_inputs; ++i)
       if (advance_[i] == 0) {
-        fill(memory[i], at_[i], itemsize(program.inputs[i].dtype), piece_);
-        at_[i] = memory[i];
+        fill(memory_[i], at_[i], itemsize(program.inputs[i].dtype), piece_);
+        at_[i] = memory_[i];
       }
     const auto out_item = static_cast<std::int64_t>(itemsize(program.steps.back().out));
     for (std::int64_t from = 0; from < n_; from += piece_) {
@@ -231,7 +246,7 @@ class ShortChain {
         const bool is_last = s + 1 == program.steps.size();
         const void* in[3] = {};
         for (int k = 0; k < step.n_in; ++k) in[k] = at_[step.in[k]];
-        std::byte* const result = is_last ? out + from * out_item : memory[n_inputs + s];
+        std::byte* const result = is_last ? out + from * out_item : memory_[n_inputs + s];
         step.fn(in, result, std::min(piece_, n_ - from));
         at_[n_inputs + s] = result;
       }
@@ -247,11 +262,13 @@ class ShortChain {
     return true;
   }
   static bool is_number(const FusedOperand& operand) {
-    return std::all_of(operand.strides.begin(), operand.strides.end(),
+    return operand.parts.empty() && !operand.strides.empty() &&
+           std::all_of(operand.strides.begin(), operand.strides.end(),
                        [](auto stride) { return stride == 0; });
   }
 
   std::int64_t n_, piece_;
+  alignas(64) std::byte memory_[most_registers][register_bytes];  // not initialised
   const std::byte* at_[most_registers] = {};   // the address of each register's current piece
   std::int64_t advance_[most_registers] = {};  // bytes from an operand's element to the next; 0: a number
 };
