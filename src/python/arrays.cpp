@@ -115,8 +115,8 @@ void append_part(py::handle part, std::vector<IndexPart>& parts) {
     parts.emplace_back(slice.value);
   } else if (PyBool_Check(object)) {
     throw py::type_error("a bool is no index: write x[None] for x[True], or index by an array of bools");
-  } else if (array_in(part) == nullptr && PyIndex_Check(object) &&
-             PyObject_HasAttrString(object, "__len__") != 1) {
+  } else if (PyLong_CheckExact(object) || (array_in(part) == nullptr && PyIndex_Check(object) &&
+                                           PyObject_HasAttrString(object, "__len__") != 1)) {
     parts.emplace_back(*slice_bound(object));
   } else {
     Value value;

@@ -66,19 +66,19 @@ Array transpose(const Operand& x, std::vector<int> permutation) {
   const Call call("transpose", x.where);
   check_usable(x.array);
   const int ndim = x.array.ndim();
-  const std::string given = field_text(permutation);
-  for (int& d : permutation) d = checked_dim(d, ndim);
-  auto sorted = permutation;
-  std::sort(sorted.begin(), sorted.end());
-  for (int d = 0; d < static_cast<int>(sorted.size()); ++d)
-    if (sorted[d] != d || static_cast<int>(sorted.size()) != ndim)
-      throw ShapeError(call_text() + ": the permutation " + given + " must name each of the " +
-                       std::to_string(ndim) + " axes of shape " + to_string(x.array.shape()) + " once");
-  if (static_cast<int>(permutation.size()) != ndim)
-    throw ShapeError(call_text() + ": the permutation " + given + " has " +
-                     format_count(permutation.size(), "entry") + " for " + format_count(ndim, "axis"));
-  if (std::is_sorted(permutation.begin(), permutation.end())) return x.array;
-  return record(transpose_op, make_params(TransposeParams{std::move(permutation)}), {x.array});
+  std::vector<int> places = permutation;
+  for (int& d : places) d = checked_dim(d, ndim);
+  const auto refuse = [&](const std::string& why) {
+    throw ShapeError(call_text() + ": the permutation " + field_text(permutation) + why);
+  };
+  for (int d = 0; d < static_cast<int>(places.size()); ++d)
+    if (std::count(places.begin(), places.end(), d) != 1 || static_cast<int>(places.size()) != ndim)
+      refuse(" must name each of the " + std::to_string(ndim) + " axes of shape " +
+             to_string(x.array.shape()) + " once");
+  if (static_cast<int>(places.size()) != ndim)
+    refuse(" has " + format_count(places.size(), "entry") + " for " + format_count(ndim, "axis"));
+  if (std::is_sorted(places.begin(), places.end())) return x.array;
+  return record(transpose_op, make_params(TransposeParams{std::move(places)}), {x.array});
 }
 
 Array transpose(const Operand& x) {
