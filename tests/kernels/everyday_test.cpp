@@ -41,29 +41,31 @@ TEST(divide_by_one_number, is_division_of_each) {
     using T = decltype(zero);
     using Limits = std::numeric_limits<T>;
     std::mt19937_64 bits(3);
-    const std::vector<T> divisors = {T(1),
-                                     T(2),
-                                     T(7),
-                                     T(-7),
-                                     T(-1),
-                                     T(0),
-                                     T(100),
-                                     Limits::max(),
-                                     Limits::min(),
-                                     T(Limits::max() / 2),
-                                     T(3),
-                                     T(-3),
-                                     T(64),
-                                     T(-64),
-                                     T(Limits::min() + 1),
-                                     T(Limits::max() / 2 + 2)};
-    for (const std::int64_t n : {1, 32, 63, 1000})
+    std::vector<T> divisors = {T(1),
+                               T(2),
+                               T(7),
+                               T(-7),
+                               T(-1),
+                               T(0),
+                               T(100),
+                               Limits::max(),
+                               Limits::min(),
+                               T(Limits::max() / 2),
+                               T(3),
+                               T(-3),
+                               T(64),
+                               T(-64),
+                               T(Limits::min() + 1),
+                               T(Limits::max() / 2 + 2)};
+    for (int byte = 0; sizeof(T) == 1 && byte < 256; ++byte) divisors.push_back(T(byte));
+    for (const std::int64_t n : {1, 32, 63, 300, 1000})
       for (const T divisor : divisors) {
         std::vector<T> a(n), b(n, divisor), quotient(n), rest(n);
-        for (std::int64_t i = 0; i < n; ++i) a[i] = n == 63 ? T(std::int64_t(bits() % 200) - 100) : T(bits());
+        for (std::int64_t i = 0; i < n; ++i)  // 300: every byte
+          a[i] = n == 63 ? T(std::int64_t(bits() % 200) - 100) : n == 300 ? T(i) : T(bits());
         a[0] = Limits::min(), a[n - 1] = Limits::max();
         using U = std::make_unsigned_t<T>;  // wraps around
-        if (n > 31)
+        if (n > 31 && n != 300)
           a[1] = T(0), a[2] = divisor, a[3] = T(U(divisor) - U(1)), a[4] = T(U(0) - U(divisor)),
           a[5] = T(Limits::min() + 1);
         const void* in[] = {a.data(), b.data()};

@@ -76,11 +76,14 @@ void widen_halves(const void* const* in, void* out, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     const auto stored = hn::LoadU(hn::Rebind<std::uint16_t, Floats>(), a + i);
-    const auto number = hn::PromoteTo(d, hn::BitCast(Halves(), stored));
-    const auto bits = hn::PromoteTo(words, stored), size = hn::And(bits, hn::Set(words, 0x7fffU));
-    const auto nan = hn::Or(hn::ShiftLeft<13>(size), hn::Set(words, 0x7f800000U)),
-               sign = hn::ShiftLeft<16>(hn::Xor(bits, size));
-    hn::StoreU(hn::IfThenElse(hn::IsNaN(number), hn::BitCast(d, hn::Or(nan, sign)), number), d, r + i);
+    auto number = hn::PromoteTo(d, hn::BitCast(Halves(), stored));
+    if (const auto is_nan = hn::IsNaN(number); !hn::AllFalse(d, is_nan)) [[unlikely]] {
+      const auto bits = hn::PromoteTo(words, stored), size = hn::And(bits, hn::Set(words, 0x7fffU));
+      const auto nan = hn::Or(hn::ShiftLeft<13>(size), hn::Set(words, 0x7f800000U)),
+                 sign = hn::ShiftLeft<16>(hn::Xor(bits, size));
+      number = hn::IfThenElse(is_nan, hn::BitCast(d, hn::Or(nan, sign)), number);
+    }
+    hn::StoreU(number, d, r + i);
   }
   for (; i < n; ++i) r[i] = float16_t::from_bits(a[i]);
 }

@@ -151,34 +151,43 @@ template <bool quotient, class T> void divide_by(const T* a, T divisor, T* out, 
     out[i] = static_cast<T>(static_cast<i64>(quotient ? q : r * sign));
   }
 }
-// The same of integers that int32 holds: floor(x / b) is a product with 2^k / b, rounded up, for 0 <= x <=
-// 2^31, or 2^15 with products of 32 bits; and floor(x / b) = ~floor(~x / b) below 0.
-template <bool quotient, class T> void divide_small_by(const T* a, T divisor, T* out, std::int64_t n) {
-  constexpr bool is_short = sizeof(T) == 1 || std::is_same_v<T, i16>;
+// The same of integers that a signed Lane holds: floor(x / b) is a product with 2^k / b, rounded up, for 0 <= x
+// <= 2^31, 2^15 with products of 32 bits, or 2^8 and b > 1 in lanes of 16 bits; floor(x / b) = ~floor(~x / b)
+// below 0.
+template <bool quotient, class Lane, class T>
+HWY_NOINLINE void divide_small_by(const T* a, T divisor, T* out, std::int64_t n) {
+  constexpr bool is_short = sizeof(T) == 1 || std::is_same_v<T, i16>, is_half = sizeof(Lane) == 2;
   using Product = std::conditional_t<is_short, u32, u64>;
+  using Signed = std::make_signed_t<Lane>;
   const auto b = static_cast<i64>(divisor);
   const u64 size = b < 0 ? u64(-b) : u64(b);
   int bits = 0;
   while ((u64{1} << bits) < size) ++bits;
-  const int shift = (is_short ? 15 : 31) + bits;
-  const auto inverse = static_cast<u32>(((u64{1} << shift) + size - 1) / size);
-  const u32 sign = b < 0 ? ~u32{0} : 0, by = static_cast<u32>(b);
+  const int shift = is_half ? 16 : (is_short ? 15 : 31) + bits;
+  const auto inverse = static_cast<Lane>(((u64{1} << shift) + size - 1) / size);
+  const auto sign = static_cast<Lane>(b < 0 ? -1 : 0), by = static_cast<Lane>(b);
   TESSERA_INDEPENDENT
   for (std::int64_t i = 0; i < n; ++i) {
-    const auto x = static_cast<u32>(static_cast<i32>(a[i])), turned = (x ^ sign) - sign;  // a, or -a
-    const u32 below =
-        b < 0 ? (static_cast<i32>(x) > 0 ? ~u32{0} : 0) : (static_cast<i32>(x) < 0 ? ~u32{0} : 0);
-    const u32 q = static_cast<u32>((Product{turned ^ below} * inverse) >> shift) ^ below;
-    out[i] = static_cast<T>(quotient ? q : x - q * by);
+    const auto x = static_cast<Lane>(static_cast<Signed>(a[i]));
+    const auto turned = static_cast<Lane>(static_cast<Lane>(x ^ sign) - sign);  // a, or -a
+    const bool is_below = b < 0 ? static_cast<Signed>(x) > 0 : static_cast<Signed>(x) < 0;
+    const auto below = static_cast<Lane>(is_below ? -1 : 0);
+    const auto distance = static_cast<Lane>(turned ^ below);
+    const auto whole = static_cast<Lane>((Product{distance} * inverse) >> (is_half ? 16 : shift));
+    const auto q = static_cast<Lane>(whole ^ below);
+    out[i] = static_cast<T>(quotient ? q : static_cast<Lane>(x - static_cast<Lane>(q * by)));
   }
 }
 template <class F, bool quotient, class T> void map_divide(const void* const* in, void* out, std::int64_t n) {
   const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
   constexpr std::int64_t worthwhile = 32;
   const bool is_simple = n >= worthwhile && b[0] != 0 && b[0] != T(-1);
+  if constexpr (sizeof(T) == 1)
+    if (is_simple && b[0] != 1 && is_one_number(b, n))
+      return divide_small_by<quotient, u16>(a, T(b[0]), static_cast<T*>(out), n);
   if constexpr (sizeof(T) < 4 || std::is_same_v<T, i32>)
     if (is_simple && is_one_number(b, n))
-      return divide_small_by<quotient>(a, T(b[0]), static_cast<T*>(out), n);
+      return divide_small_by<quotient, u32>(a, T(b[0]), static_cast<T*>(out), n);
   if (is_simple && is_one_number(b, n) && fits_double(a, n) && fits_double(b, 1))
     return divide_by<quotient>(a, T(b[0]), static_cast<T*>(out), n);
   map2<F, T>(in, out, n);
