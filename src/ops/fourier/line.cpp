@@ -1,9 +1,8 @@
 #include "ops/fourier/line.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <complex>
-#include <numbers>
+#include <optional>
 
 #include "comm/collectives/collectives.hpp"
 #include "kernels/move/copy.hpp"
@@ -35,6 +34,7 @@ template <class R> class Line {
     for (std::size_t d = 0; d < shape.size(); ++d)
       (d < dim_ ? outer_ : d > dim_ ? inner_ : ignored_) *= shape[d];
     plan_ = plan_line(p, in_.global[dim_], outer_ * inner_, static_cast<int>(ids_.size()), sizeof(Complex));
+    if (plan_.method == LineMethod::chirp) chirp_roots_.emplace(2 * plan_.points, sign_);
   }
 
   void run() {
@@ -194,14 +194,14 @@ template <class R> class Line {
         roots.multiply_by_powers(columns, plan_.rows, j2);
   }
 
-  // exp(-+ i pi n^2 / N)
+  // exp(-+ i pi n^2 / N), n < N
   Complex chirp(std::int64_t n) const {
-    const auto turns =
-        static_cast<std::int64_t>(static_cast<unsigned __int128>(n) * static_cast<unsigned __int128>(n) %
-                                  static_cast<unsigned __int128>(2 * plan_.points));
-    const double angle = (sign_ == FftSign::forward ? -1 : 1) * std::numbers::pi *
-                         static_cast<double>(turns) / static_cast<double>(plan_.points);
-    return {static_cast<R>(std::cos(angle)), static_cast<R>(std::sin(angle))};
+    const auto turns_of = [&](auto m) {
+      return static_cast<std::int64_t>(m * m % static_cast<decltype(m)>(2 * plan_.points));
+    };
+    const auto turns = plan_.points <= std::int64_t{1} << 32 ? turns_of(static_cast<std::uint64_t>(n))
+                                                             : turns_of(static_cast<unsigned __int128>(n));
+    return Complex(chirp_roots_->times_power(1, turns));
   }
 
   // My block as complex numbers: converts a real or halved operand and multiplies by the chirp.
@@ -329,6 +329,7 @@ template <class R> class Line {
   int me_ = 0;
   std::int64_t outer_ = 1, inner_ = 1, ignored_ = 1;
   LinePlan plan_;
+  std::optional<RootsOfUnity<double>> chirp_roots_;
 };
 
 void communicate(const CommunicationArgs& args) {
