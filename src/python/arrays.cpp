@@ -14,6 +14,7 @@
 
 #include "api/local_block.hpp"
 #include "graph/node.hpp"
+#include "ops/create/scalar.hpp"
 #include "python/convert.hpp"
 #include "python/guards/views.hpp"
 #include "python/memory.hpp"
@@ -190,8 +191,19 @@ constexpr Comparison comparisons[] = {{"__lt__", &less},    {"__le__", &less_equ
                                       {"__gt__", &greater}, {"__ge__", &greater_equal}};
 static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 && Py_GT == 4 && Py_GE == 5);
 
-Operand operand_of(PyObject* object, std::source_location where) {
+// A plain number beside a float array becomes one of its dtype at once.
+Operand operand_of(PyObject* object, PyObject* other, std::source_location where) {
   if (const Array* array = array_in(object)) return {*array, where};
+  const Array* const beside = array_in(other);
+  if (beside != nullptr && (beside->dtype() == float32 || beside->dtype() == float64) &&
+      !beside->is_weakly_typed()) {
+    const Call call("Array", where);
+    if (PyFloat_CheckExact(object))
+      return {make_scalar({PyFloat_AS_DOUBLE(object), 0, false}, beside->dtype(), false), where};
+    int overflow = 0;
+    if (const auto value = PyLong_AsLongLongAndOverflow(object, &overflow); overflow == 0)
+      return {make_scalar({0, value, true}, beside->dtype(), false), where};
+  }
   Value number;
   read_value(object, number);
   return {number.array, where};
@@ -205,7 +217,7 @@ PyObject* record_at_once(Binary function, PyObject* a, PyObject* b) {
   if (!is_plain(a) || !is_plain(b)) return nullptr;
   try {
     const auto where = here();
-    return py::cast(function(operand_of(a, where), operand_of(b, where))).release().ptr();
+    return py::cast(function(operand_of(a, b, where), operand_of(b, a, where))).release().ptr();
   } catch (...) {
     PyErr_Clear();
     return nullptr;

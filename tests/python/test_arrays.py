@@ -190,6 +190,18 @@ class Operators(unittest.TestCase):
             assert_same(x == y, a == b)
             assert_same(x @ y.T, a @ b.T, 1e-4)
 
+    def test_of_floats_and_plain_numbers(self):
+        for dtype in (np.float32, np.float64):
+            x, t = rows.astype(dtype) / 7, ts.asarray(rows.astype(dtype) / 7)
+            for number in (3, -(2**40), 2**24 + 1, 0.1, -0.0, float("inf"), float("nan")):
+                for of in (lambda a, b: a + b, lambda a, b: b - a, lambda a, b: a * b, lambda a, b: b / (a + 1), lambda a, b: b // (a + 1), lambda a, b: a < b, lambda a, b: b != a):
+                    with np.errstate(invalid="ignore"):
+                        got, expected = ts.copy_to_numpy(of(t, number)), of(x, dtype(number))
+                    self.assertEqual(got.dtype, expected.dtype)
+                    np.testing.assert_array_equal(got, expected)
+            self.assertRaisesRegex(TypeError, "bitwise_and.* takes integers or bool", lambda: t & 1)
+            self.assertRaisesRegex(OverflowError, "at most 64 bits", lambda: t + 2**64)
+
     def test_of_integers(self):
         b = np.array([1, 2, 3, 1], np.int32)
         for x, y in pairs(ints, b):
