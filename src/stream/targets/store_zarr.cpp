@@ -51,6 +51,7 @@ class StoredZarr : public StoreTarget {
     });
     root_ = team_.from_first(root_);
     folder_ = options.name.empty() ? root_ : root_ + "/" + options.name;
+    files_.emplace(call_, folder_);
   }
 
   // A chunk that two slabs share is written by the first of them, and read and written again by the second.
@@ -59,12 +60,14 @@ class StoredZarr : public StoreTarget {
     Shape before = meta_.shape;
     const auto d = static_cast<std::size_t>(dim_);
     before[d] = at[d];
-    const auto put = io::zarr::prepared_write(team_, {call_, meta_, folder_, at, folder_, before}, slab);
+    const auto put =
+        io::zarr::prepared_write(team_, {call_, meta_, folder_, at, folder_, before}, *files_, slab);
     team_.together([&] { writer_.start([put] { put(); }); });
   }
   void finish() override {
     team_.together([&] {
       writer_.wait();
+      files_->sync();  // once: a sync with each slab would hold up the next one
       io::fault_point("written");
     });
   }
@@ -107,7 +110,8 @@ class StoredZarr : public StoreTarget {
   io::zarr::ArrayMeta meta_;
   const io::NoSizeSignal size_is_an_error_;
   std::optional<io::zarr::FolderPlace> place_;  // on the first rank
-  Background writer_;                           // ends before what it writes to
+  std::optional<io::zarr::ChunkFiles> files_;
+  Background writer_;  // ends before what it writes to
 };
 
 }  // namespace

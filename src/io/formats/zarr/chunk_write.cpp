@@ -12,7 +12,6 @@
 #include "comm/collectives/collectives.hpp"
 #include "io/blocks.hpp"
 #include "io/fault_point.hpp"
-#include "io/formats/zarr/chunk_files.hpp"
 #include "io/formats/zarr/chunk_read.hpp"
 #include "kernels/move/copy.hpp"
 #include "kernels/parallel.hpp"
@@ -175,10 +174,9 @@ class Assembly {
   std::size_t width_;
 };
 
-WrittenKeys write_jobs(const WriteTask& task, const std::vector<Job>& jobs) {
+WrittenKeys write_jobs(const WriteTask& task, ChunkFiles& files, const std::vector<Job>& jobs) {
   const Assembly assembly(task);
   const std::size_t width = itemsize(task.meta.dtype);
-  ChunkFiles files(task.call, task.folder);
   WrittenKeys keys;
   std::mutex guard;
   const auto write_one = [&](const Job& job) {
@@ -196,13 +194,13 @@ WrittenKeys write_jobs(const WriteTask& task, const std::vector<Job>& jobs) {
   kernels::share(std::ssize(jobs), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) write_one(jobs[static_cast<std::size_t>(i)]);
   });
-  files.sync();
   return keys;
 }
 
 }  // namespace
 
-std::function<WrittenKeys()> prepared_write(const Team& team, const WriteTask& task, const Array& x) {
+std::function<WrittenKeys()> prepared_write(const Team& team, const WriteTask& task, ChunkFiles& files,
+                                            const Array& x) {
   struct Prepared {
     WriteTask task;
     Array x;  // whose block the jobs read
@@ -221,14 +219,16 @@ std::function<WrittenKeys()> prepared_write(const Team& team, const WriteTask& t
   });
   write->borders->exchange();
   write->jobs = jobs_of(plan, *write->borders, own, device);
-  return [write] { return write_jobs(write->task, write->jobs); };
+  return [write, &files] { return write_jobs(write->task, files, write->jobs); };
 }
 
 WrittenKeys write_chunks(const Team& team, const WriteTask& task, const Array& x) {
-  const auto write = prepared_write(team, task, x);
+  ChunkFiles files(task.call, task.folder);
+  const auto write = prepared_write(team, task, files, x);
   WrittenKeys keys;
   team.together([&] {
     keys = write();
+    files.sync();
     fault_point("written");
   });
   return keys;

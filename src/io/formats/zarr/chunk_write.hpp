@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "io/formats/zarr/chunk_files.hpp"
 #include "io/formats/zarr/chunk_plan.hpp"
 #include "io/formats/zarr/codecs/chain.hpp"
 #include "io/formats/zarr/grid.hpp"
@@ -30,8 +31,8 @@ struct WrittenKeys {
 };
 WrittenKeys write_chunks(const Team&, const WriteTask&, const Array& x);
 // write_chunks in two steps: exchanges the data (collective), and returns the function that writes this
-// rank's chunks, for any thread. task.meta must outlive that function.
-std::function<WrittenKeys()> prepared_write(const Team&, const WriteTask&, const Array& x);
+// rank's chunks, for any thread. task.meta and `files`, whose sync() the caller calls, must outlive it.
+std::function<WrittenKeys()> prepared_write(const Team&, const WriteTask&, ChunkFiles& files, const Array& x);
 
 bool holds_only(const Element&, const std::byte* data, std::int64_t elements, std::size_t width);
 // Encodes a chunk as its file stores it; `data` is dense, in the array's own order.
