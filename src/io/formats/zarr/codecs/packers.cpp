@@ -5,16 +5,61 @@
 #include <zstd.h>
 #include <tessera/error.hpp>
 
-#include <limits>
+#include <array>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/text.hpp"
 
 namespace tessera::io::zarr {
 
+namespace {
+
+// A context that goes to the next chunk of any thread: a new one for each took a tenth of the time.
+template <class Context, Context* (*create)(), std::size_t (*release)(Context*)> class LentContext {
+ public:
+  LentContext() {
+    {
+      const std::scoped_lock lock(idle().guard);
+      if (idle().count > 0) one_ = std::move(idle().all[--idle().count]);
+    }
+    if (!one_) one_.reset(create());
+    if (!one_) throw MemoryError("zstd has no memory for a chunk");
+  }
+  LentContext(const LentContext&) = delete;
+  ~LentContext() {
+    constexpr std::size_t most_bytes = 8 << 20;  // tables of high levels take 100 MiB
+    const std::scoped_lock lock(idle().guard);
+    if (size(one_.get()) <= most_bytes && idle().count < idle().all.size())
+      idle().all[idle().count++] = std::move(one_);
+  }
+  Context* get() const { return one_.get(); }
+
+ private:
+  struct Release {
+    void operator()(Context* context) const { release(context); }
+  };
+  struct Idle {
+    std::mutex guard;
+    std::array<std::unique_ptr<Context, Release>, 16> all;
+    std::size_t count = 0;
+  };
+  static Idle& idle() {
+    static auto* const kept = new Idle;  // never destroyed: writers' threads may outlive a session
+    return *kept;
+  }
+  static std::size_t size(const ZSTD_CCtx* x) { return ZSTD_sizeof_CCtx(x); }
+  static std::size_t size(const ZSTD_DCtx* x) { return ZSTD_sizeof_DCtx(x); }
+
+  std::unique_ptr<Context, Release> one_;
+};
+
+}  // namespace
+
 EncodedBytes pack_zstd(const Codec& codec, std::span<const std::byte> in) {
-  const std::unique_ptr<ZSTD_CCtx, std::size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
-  if (!context) throw MemoryError("zstd has no memory to pack a chunk");
+  const LentContext<ZSTD_CCtx, ZSTD_createCCtx, ZSTD_freeCCtx> context;
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, codec.level);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, codec.checksum ? 1 : 0);
   const std::size_t most = ZSTD_compressBound(in.size());
@@ -28,7 +73,9 @@ EncodedBytes pack_zstd(const Codec& codec, std::span<const std::byte> in) {
 }
 
 std::size_t unpack_zstd(std::span<const std::byte> in, std::span<std::byte> out) {
-  const std::size_t unpacked = ZSTD_decompress(out.data(), out.size(), in.data(), in.size());
+  const LentContext<ZSTD_DCtx, ZSTD_createDCtx, ZSTD_freeDCtx> context;
+  const std::size_t unpacked =
+      ZSTD_decompressDCtx(context.get(), out.data(), out.size(), in.data(), in.size());
   if (ZSTD_isError(unpacked) != 0)
     refuse(std::string("cannot be unpacked by zstd: ") + ZSTD_getErrorName(unpacked));
   return unpacked;
