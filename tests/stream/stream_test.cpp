@@ -1,4 +1,5 @@
 // Programs on files run slab by slab and give what they give in memory.
+#include <tessera/debug.hpp>
 #include <tessera/io/stream.hpp>
 #include <tessera/linalg.hpp>
 
@@ -6,6 +7,7 @@
 
 #include <cstring>
 #include <set>
+#include <tuple>
 
 #include "base/thresholds.hpp"
 #include "io/file.hpp"
@@ -154,6 +156,29 @@ TEST_F(Stream, functions_of_files_are_those_of_arrays_in_memory) {
         expect_near(io::compute(f(files[n]), {.slab = slab}), f(x),
                     std::string(name) + " of " + files[n].detail());
       }
+}
+
+// The calls and bytes that a pass sends do not grow with its slabs.
+TEST_F(Stream, ranks_send_large_sums_once_in_a_pass) {
+  const LowThresholds low(1 << 20);
+  const Array x = numbers({24 * device_count(), 130});
+  io::save_npy(path("x.npy"), x);
+  const auto file = io::open(path("x.npy"));
+  const std::vector<std::tuple<const char*, Array, std::int64_t>> sums = {
+      {"mean", mean(file, 0), 1},
+      {"A^T A", matmul(file.T(), file), 1},
+      {"std", tessera::std(file, 0), 3}};  // 3: also the shift and the distances
+  for (const auto& [name, value, calls] : sums) {
+    std::vector<std::int64_t> bytes;
+    for (const std::int64_t slab : {24, 8, 1}) {
+      const debug::CommStats stats;
+      io::compute(value, {.slab = slab * device_count()});
+      EXPECT_EQ(stats.calls("all-reduce"), device_count() > 1 ? calls : 0) << name << ", slab " << slab;
+      bytes.push_back(stats.bytes("all-reduce"));
+    }
+    EXPECT_EQ(bytes[1], bytes[0]) << name;
+    EXPECT_EQ(bytes[2], bytes[0]) << name;
+  }
 }
 
 // Sums of products, and reductions, of which each rank adds up its own part until the end of the pass.
