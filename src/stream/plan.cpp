@@ -78,9 +78,10 @@ class Planner : public Walker {
       // Written slabs stay while the next one is computed; kept ones until they are joined.
       const double share =
           static_cast<double>(extent_) / static_cast<double>(std::max<std::int64_t>(1, slab.size()));
-      const auto bytes = bytes_of(values[values.size() - wanted.size() + i]);
+      const Array& value = values[values.size() - wanted.size() + i];
+      const auto bytes = bytes_of(value);
       if (wanted_[wanted[i]].is_stored)
-        written += writing_bytes(wanted_[wanted[i]], bytes);
+        written += writing_bytes(wanted_[wanted[i]], value);
       else if (slab.start == 0)
         held_ += static_cast<std::int64_t>(2 * share * static_cast<double>(bytes)) + bytes;
     }
@@ -95,13 +96,25 @@ class Planner : public Walker {
     const auto& own = output_of(x);
     return own.sharding ? block_bytes(own.type, *own.sharding) : x.nbytes();
   }
+  // Whether chunks may have elements on several ranks. They have none where the dims that ranks share are cut
+  // between chunks.
+  static bool shares_chunks(const std::vector<std::int64_t>& chunk, const Array& slab) {
+    const auto& layout = output_of(slab).sharding;
+    if (chunk.empty() || !layout) return true;
+    const Shape block = layout->shard_shape(slab.shape());
+    for (std::size_t d = 0; d < chunk.size(); ++d)
+      if (block[d] < slab.shape()[d] && (block[d] % chunk[d] != 0 || slab.shape()[d] % chunk[d] != 0))
+        return true;
+    return false;
+  }
   // The slab's block, and what writing it takes: a tile; or the parts of chunks that other ranks write, and a
   // chunk put together and packed.
-  static std::int64_t writing_bytes(const Wanted& wanted, std::int64_t block) {
+  static std::int64_t writing_bytes(const Wanted& wanted, const Array& slab) {
+    const std::int64_t block = bytes_of(slab);
     if (!wanted.chunks) return block + std::min(block, tile_bytes_at_most);
     const auto& extents = wanted.chunks->extents;
     const auto width = static_cast<std::int64_t>(itemsize(wanted.value.dtype()));
-    return 2 * block +
+    return (shares_chunks(extents, slab) ? 2 : 1) * block +
            2 * (extents.empty() ? std::min(block, chunk_bytes_at_most) : Shape(extents).elements() * width);
   }
   void count_reads(std::int64_t length) {
