@@ -67,7 +67,7 @@ from jax.experimental.layout import Format, Layout
 from jax.experimental.shard_alike import shard_alike
 
 placed = jax.device_put(numbers, split)
-print("alike", [x.sharding for x in shard_alike(placed, numbers + 1)], [x.sharding for x in jax.jit(lambda x: shard_alike(x, jnp.arange(24.0)))(placed)])
+print("alike", [x.sharding.is_equivalent_to(split, 1) for x in (*shard_alike(placed, numbers + 1), *jax.jit(lambda x: shard_alike(x, jnp.arange(24.0)))(placed))])
 columns = jax.device_put(np.ones((24, 2)), Format(Layout((1, 0)), NamedSharding(mesh, P("x"))))
 print("layouts", columns.format.layout.major_to_minor, (columns + 1).format.layout.major_to_minor, jax.jit(lambda x: x * 2, out_shardings=columns.format)(columns).format == columns.format)
 print("layouts that do not fit", [told(f)[0].split()[0] for f in (lambda: jax.device_put(numbers, columns.format), lambda: jax.device_put(numbers, Format(Layout.AUTO, split)))])
@@ -75,6 +75,17 @@ inner = jax.jit(lambda x: x * 2, out_shardings=split)
 print("nested", jax.jit(lambda x: inner(x))(numbers).sharding, jax.jit(lambda x: inner(x) + 1)(numbers).sharding)
 print("gradients go back", [x.devices() for x in jax.value_and_grad(lambda x: jax.device_put(x, jax.devices()[-1]))(jax.device_put(2.0, jax.devices()[0]))])
 print("shards", [s.data.committed for s in numbers.addressable_shards], {s.data.committed for s in placed.addressable_shards})
+last = jax.devices()[-1]
+with jax.default_device(last):
+    there = jnp.arange(3)
+    print("default device", [x.devices() for x in (there, there * 2, jax.jit(jnp.sin)(there), jnp.asarray(np.ones(3)), jax.device_put(1.0), numbers * there[0])], there.sharding, there.committed, there.addressable_shards)
+print("default device left", there.devices(), (there + 1).devices(), [x.devices() for x in (numbers + 1, jnp.zeros(2))], placed.addressable_shards[-1])
+counted = jax.jit(lambda x, n=1: x * n, static_argnums=1)
+counts = [counted._cache_size()]
+for arguments in ((numbers,), (numbers + 1,), (numbers, 2), (numbers[:3],), (2.0,), (3.0,)):
+    counted(*arguments)
+    counts.append(counted._cache_size())
+print("compiled", counts, counted.clear_cache(), counted._cache_size())
 print("wrong blocks", [told(f) for f in (lambda: jax.make_array_from_single_device_arrays((24,), split, [s.data for s in placed.addressable_shards], dtype="int32"),
                                          lambda: jax.make_array_from_process_local_data(split, np.ones(24), (48,)))])
 if hasattr(jax, "set_mesh"):
@@ -109,6 +120,8 @@ print("folded", jax.random.key_data(jax.vmap(jax.random.fold_in, (0, None))(keys
 print("chosen keys", jax.random.key_data(jnp.where(chosen, keys, others)), jax.random.key_data(jnp.tile(keys[:2], 2)))
 
 spread = jax.device_put(jax.random.split(jax.random.key(0), 4 * jax.device_count()), split)
+print("keys as placed", spread.sharding.spec, jax.jit(lambda k: k)(spread).sharding.spec,
+      [f(lambda k: jax.random.normal(k, ()))(spread).sharding.spec for f in (jax.vmap, lambda f: jax.jit(jax.vmap(f)))])
 print("blocks of keys", [(s.index, s.data.shape, s.data.dtype, jax.random.key_data(s.data)[0]) for s in spread.addressable_shards], jax.vmap(jax.random.uniform)(spread).sharding.spec)
 print("keys on the host", jax.tree.map(lambda x: (x.dtype, x.shape), jax.device_get({"key": keys, "x": numbers})))
 

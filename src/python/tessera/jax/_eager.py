@@ -22,7 +22,7 @@ from ._expand import described_beside
 from ._garbage import passed
 from ._interpret import Equation, apply, evaluate, has_rule
 from ._lines import call_at, calling_place
-from ._sharded import ShardedArray, is_ours, wrapped
+from ._sharded import ShardedArray, is_ours, spec_of, wrapped
 from ._unseen import LooksAtTracer, unseen_tracers
 from ._versions import call_facts, closed
 
@@ -107,11 +107,12 @@ def _specs(name, params, args, results, avals):
         return [_layouts.written_spec(params["sharding"])]
     if name == "host_local_array_to_global_array":
         return [params["pspec"]]
-    first = next((a for a in args if type(a) is ShardedArray and a.committed), None)
+    first = next((a for a in args if is_ours(a) and a.committed), None)
     is_forgotten = args and args[0] is not first and (name in ("jit", "pjit") or np.ndim(args[0]) == 0)  # JAX takes the first operand's
-    if first is None or first._spec is None or is_forgotten:
+    spec = None if first is None or is_forgotten else spec_of(first)
+    if spec is None:
         return itertools.repeat(None)
-    return [_layouts.spec_of_first(first._spec, first.ndim, getattr(r, "sharding", None), a) for r, a in zip(results, avals)]
+    return [_layouts.spec_of_first(spec, first.ndim, getattr(r, "sharding", None), a) for r, a in zip(results, avals)]
 
 
 def _put_all(args, params):

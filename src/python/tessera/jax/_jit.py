@@ -18,7 +18,7 @@ from ._garbage import passed
 from ._interpret import evaluate
 from ._nans import asked, check_call
 from ._references import HoldsReferences, is_reference
-from ._sharded import ShardedArray, wrapped
+from ._sharded import ShardedArray, spec_of, wrapped
 from ._values import evaluated
 from ._versions import jax_jit, trace_context, trace_of
 
@@ -40,7 +40,7 @@ class _Results:
 
     def specs(self, leaves, found):
         """The results' specs as they were written: in out_shardings, or of the first placed argument that is read."""
-        spec = None if self.first is None else getattr(leaves[self.first], "_spec", None)
+        spec = None if self.first is None else spec_of(leaves[self.first])
         if spec not in self.known:
             self.known[spec] = [_layouts.spec_of_first(spec, leaves[self.first].ndim, x.sharding, a) for x, a in zip(found, self.avals)]
         return self.known[spec]
@@ -61,6 +61,7 @@ class Jit:
         self._programs = {}
         self._recent = {}  # (tree, context) -> the program for leaves that are all arrays of tessera
         self._has_statics = bool(self._static_numbers or self._static_names)
+        self._traced = set()  # the types of calls that were traced, with the places of placed arguments: JAX's number of compilations
         self._inlines = False  # a function that holds mutable references is JAX's own jit, whose call is evaluated here
         # A donated array's memory is overwritten, so that no copy is kept.
         self._array_of = _values.array_of if self._donated or self._donated_names else _values.array_of_argument
@@ -107,13 +108,16 @@ class Jit:
 
     def lower(self, *args, **kwargs):
         """The ops that are recorded for these arguments, or their types: as_text(), compile()."""
+        called_for = set(self._traced)
         program, leaves, _ = self._program(*jax.tree_util.tree_map(_values.stand_in, (args, kwargs)))
         if program is None:
             return self._as_jax().lower(*args, **kwargs)
         dynamic, named = self._without_statics(args, kwargs)
         given = None if self._in_shardings is None else _layouts.spread(self._in_shardings, dynamic)
         written = _layouts.arguments_shardings(given, jax.tree_util.tree_leaves((dynamic, named)))
-        return Lowered(program.lower(*leaves), lambda a, k: self(*self._with_statics(a, args), **k, **{n: v for n, v in kwargs.items() if n not in named}),
+        lowered = program.lower(*leaves)
+        self._traced &= called_for  # JAX does not count it
+        return Lowered(lowered, lambda a, k: self(*self._with_statics(a, args), **k, **{n: v for n, v in kwargs.items() if n not in named}),
                        dynamic, named, lambda: self._as_jax().trace(*args, **kwargs), self._wraps, (written, self._out_shardings))
 
     def trace(self, *args, **kwargs):
@@ -141,6 +145,11 @@ class Jit:
     def clear_cache(self):
         self._programs.clear()
         self._recent.clear()
+        self._traced.clear()
+
+    def _cache_size(self):
+        """As JAX's, by which tests of packages count compilations."""
+        return len(self._traced)
 
     def __repr__(self):
         return f"<PjitFunction of {self._fun!r}>"
@@ -193,10 +202,11 @@ class Jit:
     def _make(self, args, kwargs, tree, statics, types):
         fixed, fixed_names = ({}, {}) if statics is None else (dict(statics[0]), dict(statics[1]))
         types = types or [None] * tree.num_leaves
-        fun, out_shardings, static_names = self._fun, self._out_shardings, self._static_names
+        fun, out_shardings, static_names, traced = self._fun, self._out_shardings, self._static_names, self._traced
 
         def program(*leaves):
             avals = [_aval(x, note) for x, note in zip(leaves, types)]
+            traced.add((tree, statics, tuple((a, x.committed and x.sharding) for a, x in zip(avals, leaves))))
             jax_args, jax_kwargs = tree_unflatten(tree, avals)
             jax_args = [fixed.get(n, a) for n, a in enumerate(jax_args)]
             jaxpr, out_tree = trace_of(fun, jax_args, {**jax_kwargs, **fixed_names}, static_argnums=tuple(fixed) or None, static_argnames=tuple(static_names) or None)

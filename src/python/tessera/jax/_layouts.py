@@ -150,11 +150,11 @@ def in_memory(aval, target):
     return aval if space == aval.memory_space else aval.update(memory_space=space)
 
 
-def shown_sharding(x, aval, spec):
+def shown_sharding(x, aval, spec, device):
     """Where an array is, in JAX's words: by the spec that the program has written, or else by its type's, or else without None at the end."""
     typed = typed_sharding_of(aval)
     spec = spec if spec is not None or typed is None else typed.spec
-    sharding = jax_sharding(x.sharding, typed is not None, _brief(x.sharding) if spec is None else spec) if x.committed else jax_sharding_of(x)
+    sharding = jax_sharding(x.sharding, typed is not None, _brief(x.sharding) if spec is None else spec) if x.committed else jax.sharding.SingleDeviceSharding(device if isinstance(device, jax.Device) else jax.devices()[0])
     return sharding.with_memory_kind("pinned_host") if _space is not None and getattr(aval, "memory_space", None) == _space.Host else sharding
 
 

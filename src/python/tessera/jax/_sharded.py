@@ -1,7 +1,7 @@
 """An array of tessera as JAX's programs expect an array: all of jax.Array's methods and operators, with JAX's types and shardings."""
 import jax
 import numpy as np
-from jax._src import core, dtypes
+from jax._src import config, core, dtypes
 from jax._src.array import ArrayImpl
 from jax._src.interpreters import mlir
 from jax._src.numpy import array_methods
@@ -26,6 +26,7 @@ class ShardedArray(jax.Array):
         self._plain = x if is_plain else None  # where x says all of it: neither weakly typed nor of a type with a sharding
         self._spec = spec  # as the program has written it
         self._layout = None  # likewise: of a Format
+        self._device = config.default_device.value  # where JAX has what is not placed; nothing is computed there alone
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -34,7 +35,7 @@ class ShardedArray(jax.Array):
     weak_type = property(lambda self: self.aval.weak_type)
     nbytes = property(lambda self: self.size * self.dtype.itemsize)
     itemsize = property(lambda self: self.dtype.itemsize)
-    sharding = property(lambda self: _layouts.shown_sharding(self.__tessera_array__, self.aval, self._spec))
+    sharding = property(lambda self: _layouts.shown_sharding(self.__tessera_array__, self.aval, self._spec, self._device))
     committed = _committed = property(lambda self: self.__tessera_array__.committed)
     is_fully_replicated = property(lambda self: not self.committed or self.__tessera_array__.is_fully_replicated and not _layouts.unreduced_axes(_layouts.typed_sharding_of(self.aval)))
     is_fully_addressable = property(lambda self: True)
@@ -57,8 +58,8 @@ class ShardedArray(jax.Array):
             shown, whole = self.sharding, ShardedArray(x, aval_of(x))
             zeros = ShardedArray(_core.device_put_leaf(_core.zeros(x.shape, x.dtype), x.sharding), whole.aval)
             return [_Shard(s._device, s.index, s.replica_id, whole if _layouts.is_first_along(shown, axes, s.device) else zeros) for s in whole.addressable_shards]
-        if _layouts.is_one_process["yes"] and not x.committed and x.is_fully_replicated:  # on JAX's first device, and free to go elsewhere
-            return [_Shard(_core.devices()[0], (slice(None),) * self.ndim, 0, self, x)]
+        if _layouts.is_one_process["yes"] and not x.committed and x.is_fully_replicated:  # on JAX's default device, and free to go elsewhere
+            return [_Shard(self.device, (slice(None),) * self.ndim, 0, self, x)]
         if _layouts.is_one_process["yes"]:
             return [_Shard(device, index_of(index, x.shape), x.sharding.replica_id(x.shape, device), self)
                     for device, index in x.sharding.devices_indices_map(x.shape).items()]
@@ -157,7 +158,7 @@ class _Shard:
         return jax.devices()[self._device.id]
 
     def __repr__(self):
-        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id})"
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data})"
 
 
 def _of_keys(shards_of):
@@ -193,6 +194,11 @@ def is_ours(value):
     return type(value) is ShardedArray or type(value) is _core.Array or getattr(value, "_base_array", None).__class__ is ShardedArray
 
 
+def spec_of(value):
+    """The spec of an array, or of one of keys, as the program has written it; of all others None."""
+    return getattr(getattr(value, "_base_array", value), "_spec", None)
+
+
 def aval_of(x):
     return core.ShapedArray(tuple(x.shape), _values.numpy_dtype(x.dtype.name))
 
@@ -204,7 +210,7 @@ def wrapped(x, aval, is_plain=False, spec=None):
     if aval is not None and aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     if aval is not None and _values.is_key(aval):
-        return prng.PRNGKeyArray(aval.dtype._impl, ShardedArray(x, aval_of(x)))
+        return prng.PRNGKeyArray(aval.dtype._impl, ShardedArray(x, aval_of(x), spec=spec))
     return ShardedArray(x, aval_of(x) if aval is None else aval, is_plain, spec)
 
 
