@@ -94,7 +94,7 @@ class Jit(unittest.TestCase):
         compiled = lowered.compile()
         same(compiled(split(rows)), rows * 3)
         self.assertEqual(lowered.out_info.shape, (12, 5))
-        with self.assertRaisesRegex(TypeError, r"Argument 0 compiled with float32\[12,5\] and called with float32\[6,5\]"):
+        with self.assertRaisesRegex(TypeError, r"Argument 'x' compiled with float32\[12,5\] and called with float32\[6,5\]"):
             compiled(rows[:6])
         with self.assertRaisesRegex(TypeError, "does not match the input pytree"):
             compiled(rows, rows)
@@ -138,7 +138,7 @@ class Jit(unittest.TestCase):
         self.assertEqual(tj.jit(lambda x, kind: x.astype(kind), static_argnames="kind").eval_shape(rows, kind=np.dtype("int8")).dtype, np.int8)
 
     def test_a_static_argument_without_hash_is_named(self):
-        with self.assertRaisesRegex(ValueError, "Non-hashable static arguments .* argument 1 of type list"):
+        with self.assertRaisesRegex(ValueError, "Non-hashable static arguments .* of type <class 'list'>(.|\n)* argument 1"):
             tj.jit(lambda x, n: x, static_argnums=1)(rows, [3])
 
     def test_static_arguments_by_number_are_static_by_name_too(self):

@@ -122,6 +122,7 @@ print("chosen keys", jax.random.key_data(jnp.where(chosen, keys, others)), jax.r
 spread = jax.device_put(jax.random.split(jax.random.key(0), 4 * jax.device_count()), split)
 print("keys as placed", spread.sharding.spec, jax.jit(lambda k: k)(spread).sharding.spec,
       [f(lambda k: jax.random.normal(k, ()))(spread).sharding.spec for f in (jax.vmap, lambda f: jax.jit(jax.vmap(f)))])
+print("one key", spread[3].shape, jax.random.key_data(spread[3]), spread[3] == spread[3], jax.jit(lambda k: k[3])(spread) == spread[3])
 print("blocks of keys", [(s.index, s.data.shape, s.data.dtype, jax.random.key_data(s.data)[0]) for s in spread.addressable_shards], jax.vmap(jax.random.uniform)(spread).sharding.spec)
 print("keys on the host", jax.tree.map(lambda x: (x.dtype, x.shape), jax.device_get({"key": keys, "x": numbers})))
 
@@ -213,6 +214,7 @@ print("as written", [x.sharding.spec for x in (2 * rows, rows * 2, jnp.where(row
 # ---- texts and places ----
 print(jax.jit(lambda x, y: 2 * x + y).lower(3, 4).as_text())
 print(jax.jit(lambda x: x + numbers).lower(3.0).as_text().count("dense<"))  # what it captures
+print("errors of calls", [told(f) for f in (lambda: jax.jit(abs, static_argnums=0)([1, 2]), lambda: jax.jit(lambda few, n: few * n).lower(numbers, 2).compile()(numbers[:3], 2))])
 print("ahead", jax.jit(lambda x: x + 1).lower(np.arange(4)).compile()(jnp.arange(4)), type(jax.jit(jnp.sin).lower(1.0).compiler_ir()).__name__)
 summed = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i").lower(np.ones((jax.device_count(), 2))).compile()
 print("ahead, mapped", summed(np.full((jax.device_count(), 2), 2, np.float32)))

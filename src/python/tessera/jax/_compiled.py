@@ -60,9 +60,11 @@ class Compiled:
         tree = tree_structure((args, kwargs))
         if tree != self._tree:
             raise TypeError(f"Function compiled with input pytree does not match the input pytree it was called with: {self._tree}, and now {tree}")
-        differ = [f"Argument {n} compiled with {_text(wanted)} and called with {_text(found)}" for n, (found, wanted) in enumerate(zip(_types_of(args, kwargs), self._types)) if found != wanted]
+        differ = [(n, f"compiled with {_text(wanted)} and called with {_text(found)}") for n, (found, wanted) in enumerate(zip(_types_of(args, kwargs), self._types)) if found != wanted]
         if differ:
-            raise TypeError("Argument types differ from the types for which this computation was compiled. The mismatches are:\n" + "\n".join(differ))
+            names = self._of_jax().jaxpr.jaxpr.debug_info.arg_names
+            raise TypeError("Argument types differ from the types for which this computation was compiled. Perhaps you are calling the compiled executable with a different enable_x64 mode "
+                            "than when it was AOT compiled? The mismatches are:\n" + "\n".join(f"Argument '{names[n]}' {how}" for n, how in differ))
         return self._call(args, kwargs)
 
     @property

@@ -301,7 +301,8 @@ def _check_hashable(statics):
         try:
             hash(value)
         except TypeError as error:
-            raise ValueError(f"Non-hashable static arguments are not supported: argument {name!r} of type {type(value).__name__} is marked as static, but {error}") from None
+            raise ValueError(f"Non-hashable static arguments are not supported. An error occurred while trying to hash an object of type {type(value)}, {value}. The error was:\n"
+                             f"TypeError: {error}\nIt is the static argument {name!r}.") from None
 
 
 def _note_of(leaf):

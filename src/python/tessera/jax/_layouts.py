@@ -297,6 +297,12 @@ def placed_by(x, first):
     return _core.with_sharding_constraint_leaf(x, _core.NamedSharding(sharding.mesh, _core.PartitionSpec()) if sharding.mesh.axis_names else sharding)
 
 
+def whole_from(x, dim):
+    """The array without splits of that dim and later ones, as JAX has the words of keys."""
+    parts = _parts(getattr(x.sharding, "spec", ())) if x.committed else ()
+    return _core.with_sharding_constraint_leaf(x, _core.NamedSharding(x.sharding.mesh, _core.PartitionSpec(*parts[:dim]))) if any(parts[dim:]) else x
+
+
 def as_typed(x, aval):
     """In programs with explicit axes a type says where its values are."""
     sharding = typed_sharding_of(aval)
