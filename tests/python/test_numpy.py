@@ -21,6 +21,9 @@ class Sized(unittest.TestCase):
             assert_same(x[x > 0.4], real[real > 0.4])
             assert_same(x[ts.asarray(np.array([True, False, True, True, False]))], real[[0, 2, 3]])
             self.assertEqual(x[x > 100].shape, (0,))
+            for extents in ((0,), (0, 4), (5, 0)):  # the standard's masks of no elements
+                assert_same(x[ts.zeros(extents, ts.bool)], real[np.zeros(extents, bool)])
+                assert_same(x.at[ts.zeros(extents, ts.bool)].set(7), real)
         self.assertRaises(IndexError, lambda: ts.asarray(real)[ts.ones((4, 4), ts.bool)])
 
     def test_the_bytes_of_a_mask_are_not_those_of_the_array(self):

@@ -36,6 +36,21 @@ std::vector<int> arrays_in_place(const ParsedIndex& p) {
   return order;
 }
 
+Array fitted_mask(const Array& x, const Array& mask, int first) {
+  const auto& shape = x.shape();
+  const auto matches = [](std::int64_t m, std::int64_t extent) { return m == extent || m == 0; };
+  const bool fits = mask.ndim() > 0 && first >= 0 && first + mask.ndim() <= x.ndim() &&
+                    std::equal(mask.shape().begin(), mask.shape().end(), shape.begin() + first, matches);
+  if (!fits)
+    throw IndexError(call_text() + ": the mask has shape " + to_string(mask.shape()) + ", the array " +
+                     to_string(shape) +
+                     "; a mask has the extents of the dimensions that it chooses from, here " +
+                     "from dimension " + std::to_string(first) + ", or 0 in place of one");
+  if (mask.size() > 0) return mask;
+  const auto begin = shape.begin() + first;
+  return zeros(Shape(std::vector<std::int64_t>(begin, begin + mask.ndim())), bool_);
+}
+
 namespace {
 
 bool is_mask(const IndexPart& part) {
@@ -53,17 +68,6 @@ int dims_named(std::span<const IndexPart> parts) {
   return dims;
 }
 
-void check_mask(const Array& x, const Array& mask, int first) {
-  const auto& shape = x.shape();
-  const bool fits = mask.ndim() > 0 && first >= 0 && first + mask.ndim() <= x.ndim() &&
-                    std::equal(mask.shape().begin(), mask.shape().end(), shape.begin() + first);
-  if (!fits)
-    throw IndexError(call_text() + ": the mask has shape " + to_string(mask.shape()) + ", the array " +
-                     to_string(shape) +
-                     "; a mask has the extents of the dimensions that it chooses from, here " +
-                     "from dimension " + std::to_string(first));
-}
-
 // Replaces each mask by the positions that it chooses, one index array per dim.
 std::vector<IndexPart> with_masks_as_places(const Array& x, const std::vector<IndexPart>& parts,
                                             std::source_location where) {
@@ -78,15 +82,14 @@ std::vector<IndexPart> with_masks_as_places(const Array& x, const std::vector<In
       result.push_back(parts[i]);
       continue;
     }
-    check_mask(x, parts[i].array, first - parts[i].array.ndim());
-    for (auto& places : nonzero(Operand(parts[i].array, where))) result.emplace_back(std::move(places));
+    const Array mask = fitted_mask(x, parts[i].array, first - parts[i].array.ndim());
+    for (auto& places : nonzero(Operand(mask, where))) result.emplace_back(std::move(places));
   }
   return result;
 }
 
 // x(mask): the chosen slices are sent directly to their positions in the result.
 Array chosen_by(const Array& x, const Array& mask, std::source_location where) {
-  check_mask(x, mask, 0);
   std::vector<std::int64_t> extents{mask.size()};
   extents.insert(extents.end(), x.shape().begin() + mask.ndim(), x.shape().end());
   return compress(Operand(reshape(mask, Shape{mask.size()}), where), reshape(x, Shape(std::move(extents))),
@@ -98,7 +101,7 @@ Array chosen_by(const Array& x, const Array& mask, std::source_location where) {
 Array index(const Array& x, std::vector<IndexPart> parts, std::source_location where) {
   const Call call("index", where);
   check_usable(x);
-  if (parts.size() == 1 && is_mask(parts[0])) return chosen_by(x, parts[0].array, where);
+  if (parts.size() == 1 && is_mask(parts[0])) return chosen_by(x, fitted_mask(x, parts[0].array, 0), where);
   if (std::any_of(parts.begin(), parts.end(), is_mask)) parts = with_masks_as_places(x, parts, where);
   const auto p = parse_index(x.shape(), std::move(parts));
   const Array y = static_slice(x, p);

@@ -81,6 +81,18 @@ TEST(Masks, the_gradient_goes_back_to_what_was_chosen) {
   }
 }
 
+TEST(Masks, a_mask_of_no_elements_chooses_nothing) {
+  std::mt19937 random(4);
+  const Array x = device_put(reshape(arange(21), {7, 3}), random_sharding(random, random_mesh(random), 2));
+  const auto shape = [&](const auto&... parts) { return block_until_ready(x(parts...)).shape(); };
+  EXPECT_EQ(shape(zeros({0}, bool_)), (Shape{0, 3}));
+  EXPECT_EQ(shape(zeros({7, 0}, bool_)), (Shape{0}));
+  EXPECT_EQ(shape(zeros({0, 3}, bool_)), (Shape{0}));
+  EXPECT_EQ(shape(slice(), zeros({0}, bool_)), (Shape{7, 0}));
+  EXPECT_EQ(to_vector<int>(x.at(zeros({7, 0}, bool_)).set(-1)), to_vector<int>(x));
+  EXPECT_EQ(to_vector<int>(x.at(zeros({0}, bool_)).add(zeros({0, 3}, int32))), to_vector<int>(x));
+}
+
 TEST(Masks, a_mask_that_does_not_fit_is_refused) {
   EXPECT_THAT(error_of<IndexError>([] {
                 ones({6, 2})(ones({5}, bool_));

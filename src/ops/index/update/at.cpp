@@ -116,12 +116,8 @@ std::optional<Array> mask_of(const Array& x, const std::vector<IndexPart>& parts
   if (parts.size() != 1 || parts[0].kind != IndexPart::Kind::array || !parts[0].array.node() ||
       !is_bool(parts[0].array.dtype()))
     return std::nullopt;
-  const Array& mask = parts[0].array;
-  const Shape& extents = mask.shape();
-  if (extents.size() > x.shape().size() || !std::equal(extents.begin(), extents.end(), x.shape().begin()))
-    throw IndexError(call_text() + ": the mask has shape " + to_string(mask.shape()) + ", the array " +
-                     to_string(x.shape()) + "; a mask has the array's shape, or its first dimensions");
-  return reshape(mask, with_ones(extents, x.shape().size()));
+  const Array mask = parts[0].array.ndim() > 0 ? fitted_mask(x, parts[0].array, 0) : parts[0].array;
+  return reshape(mask, with_ones(mask.shape(), x.shape().size()));
 }
 
 // Whether x.at(mask).set(values) has one slice per chosen element, in order, as in NumPy.
