@@ -35,6 +35,9 @@ class Named(unittest.TestCase):
             wanted[0] = np.nan
             np.testing.assert_allclose(np.asarray(ts.device_get(opened["packed"].load())).ravel(), wanted, atol=1e-12)
         self.assertRaises(ValueError, lambda: opened["t2m"].isel(nowhere=slice(1)))
+        for convert in (ts.asarray, np.asarray):
+            with self.assertRaisesRegex(TypeError, r"test_stores.py:\d+: <NamedArray 't2m' .*; its load\(sharding\) reads all of it"):
+                convert(opened["t2m"])
 
     def test_numbers_outside_the_valid_range_are_missing(self):
         for attrs, wanted in (({"valid_range": [1, 2]}, [np.nan, 1, 2, np.nan]), ({"valid_min": 1}, [np.nan, 1, 2, 3]), ({"valid_max": 2, "scale_factor": 0.5}, [0, 0.5, 1, np.nan])):

@@ -36,6 +36,9 @@ class NamedArray:
     def ndim(self) -> int:
         return len(self.shape)
 
+    def __array__(self, *_args, **_options):
+        raise TypeError(f"at {_core.here()}: {self!r} is in a file; its load(sharding) reads all of it, and [0:10] a part")
+
     def __repr__(self):
         sizes = ", ".join(f"{dim}: {size}" for dim, size in zip(self.dims, self.shape))
         return f"<NamedArray '{self.name}' ({sizes}) {self.dtype}>"
