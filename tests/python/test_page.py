@@ -31,6 +31,9 @@ class Page(unittest.TestCase):
     def test_every_block_of_the_page_on_python_runs(self):
         self.assertGreaterEqual(run_blocks("python.md"), 4)
 
+    def test_the_advice_of_its_page_is_given(self):
+        self.assertEqual(run_blocks("advise.md"), 2)
+
     def test_the_pictures_of_the_page_on_pictures_are_written(self):
         self.assertGreaterEqual(run_blocks("pictures.md"), 1)
 
