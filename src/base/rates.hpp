@@ -43,7 +43,7 @@ struct Topology {
 struct Rates {
   Link inside{1e-6, 4e9};           // two ranks of one host
   Link between{2e-5, 1.2e9};        // two hosts, whatever the number of sending ranks
-  double flops_per_s = 2e10;        // flops of one rank's matrix product
+  double flops_per_s = 2e10;        // flops of one rank's matrix product in float64
   double memory_bytes_per_s = 8e9;  // bytes of its own memory that one rank reads and writes
   bool has_compute = false;         // flops_per_s and memory_bytes_per_s were measured or given
   bool has_inside = false;          // the link inside a host was measured or given
@@ -53,6 +53,8 @@ struct Rates {
   Topology topology = {};
   friend bool operator==(const Rates&, const Rates&) = default;
 
+  // Of float32 and complex64 twice as many values as of float64 lie in a vector.
+  double flops_per_s_of(bool is_single) const { return is_single ? 2 * flops_per_s : flops_per_s; }
   // Bytes per second of passes over so much memory.
   double memory_rate(double touched_bytes) const {
     return touched_bytes <= cache_bytes && cache_bytes_per_s > 0 ? cache_bytes_per_s : memory_bytes_per_s;

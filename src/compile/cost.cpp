@@ -120,12 +120,9 @@ CostAnalysis cost_of(const Program& program) {
 
 namespace {
 
-// The rate of an op's flops beside that of a product, which Rates has. Transforms in float32 and float64 ran
-// at 1/2 of it where they fit a cache of 1 MB, at 1/4 to 1/9 where they did not (an EPYC, one core).
-double rate_beside_product(const OpDef* op) {
-  constexpr double of_transforms = 0.25;
-  return op != nullptr && op->name.starts_with("fft") ? of_transforms : 1;
-}
+// The rate of a transform's flops beside that of a product in float64. In float32 and float64 they ran at 1/2
+// of it where they fit a cache of 1 MB, at 1/4 to 1/9 where they did not (an EPYC, one core).
+constexpr double rate_of_transforms = 0.25;
 
 // A collective's own time includes what it copies and adds.
 bool is_collective(const Instruction& i) {
@@ -137,7 +134,10 @@ bool is_collective(const Instruction& i) {
 }  // namespace
 
 double arithmetic_seconds(const Program& program, const Instruction& i, const Rates& machine) {
-  return flops_of(program, i) / (machine.flops_per_s * rate_beside_product(i.op));
+  if (i.op != nullptr && i.op->name.starts_with("fft"))
+    return flops_of(program, i) / (rate_of_transforms * machine.flops_per_s);
+  const bool is_single = !i.outputs.empty() && real_dtype(program.values[i.outputs[0]].type.dtype) == float32;
+  return flops_of(program, i) / machine.flops_per_s_of(is_single);
 }
 double local_seconds(const Program& program, const Instruction& i, const Rates& machine) {
   if (is_collective(i)) return 0;

@@ -156,7 +156,7 @@ bool write_factorization(StepWriter& writer, const Program& program, const Instr
   problem.ids.assign(mesh.device_ids().begin(), mesh.device_ids().end());
   problem.block = factor::block_for(shape[0], problem.grid.columns, factor::widest_block(shape[0]));
   problem.item = static_cast<double>(itemsize(matrix.type.dtype));
-  problem.of_a_product = is_complex(matrix.type.dtype) ? 4 : 1;
+  problem.of_a_product = float64_products(matrix.type.dtype);
   problem.kind = *kind;
   GridSteps(writer, std::move(problem)).write();
   return true;

@@ -15,9 +15,10 @@ int host_of(int device_id);
 int host_count();
 inline bool on_one_host(int device, int other) { return host_of(device) == host_of(other); }
 
-// The bytes at which messages between two devices are cut. Between hosts that TCP connects, a message is short
-// enough to be sent without a handshake: Open MPI sends the answers to handshakes behind the data that wait on
-// the same connection, so that two ranks which exchange longer messages send by turns (0.06 for 0.12 GB/s).
+// The bytes at which messages between two devices are cut. Between hosts that TCP connects, a message is
+// short enough to be sent without a handshake: Open MPI sends the answers to handshakes behind the data that
+// wait on the same connection, so that two ranks which exchange longer messages send by turns (0.06 for
+// 0.12 GB/s).
 void set_message_limit_between_hosts(std::int64_t bytes);  // at start-up, the same on all ranks
 std::int64_t message_limit(int device, int other);
 std::int64_t message_limit(const Communicator& comm, int peer);  // of this rank and another

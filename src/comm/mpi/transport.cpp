@@ -9,7 +9,7 @@
 namespace tessera::comm {
 namespace {
 
-// MPI's tool interface by name, since an MPI may come without it. A handle is a pointer in Open MPI and MPICH.
+// MPI's tool interface by name, since an MPI may come without it. Handles are pointers in Open MPI and MPICH.
 template <class... Arguments> bool tool(const char* name, Arguments... arguments) {
   auto* function = reinterpret_cast<int (*)(Arguments...)>(mpi_symbol(name));
   return function != nullptr && function(arguments...) == MPI_SUCCESS;

@@ -17,8 +17,14 @@ struct GridFactorization {
 // nullptr: the instruction is none of one square matrix over all ranks of its mesh.
 const GridFactorization* grid_factorization_of(const Program&, const Instruction&);
 
+// One multiplication of elements in multiplications of float64 that take as long: a complex one has 4, and of
+// float32 two run at once.
+constexpr double float64_products(Dtype dtype) {
+  return (is_complex(dtype) ? 4 : 1) / (real_dtype(dtype) == float32 ? 2.0 : 1.0);
+}
+
 // The arithmetic and memory of a panel's parts on one rank. `item`: bytes of an element;
-// `flops_of_a_product`: of real ones in one multiplication of elements (4 if they are complex).
+// `flops_of_a_product`: float64_products.
 class PanelCost {
  public:
   PanelCost(const Rates& machine, bool has_pivots, double item, double flops_of_a_product)

@@ -17,7 +17,7 @@ using forecast::GroupOnHosts;
 
 struct Problem {
   std::int64_t n = 0;
-  double item = 8, of_a_product = 1;  // bytes; real products in one of the elements
+  double item = 8, of_a_product = 1;  // bytes; float64_products
   const GridFactorization& kind;
 };
 
@@ -118,7 +118,7 @@ double CollectiveForecast::factorization_seconds(const Program& program, const I
   const auto& matrix = program.values[static_cast<std::size_t>(i.inputs[0])];
   const Mesh mesh = matrix.layout.mesh();
   const Problem problem{matrix.type.shape[0], static_cast<double>(itemsize(matrix.type.dtype)),
-                        is_complex(matrix.type.dtype) ? 4.0 : 1.0, kind};
+                        float64_products(matrix.type.dtype), kind};
   const double flops = kind.flops * std::pow(static_cast<double>(problem.n), 3) * problem.of_a_product;
   const double all = PanelPipeline(machine_, mesh, problem).seconds();
   return std::max(0.0, all - flops / mesh.size() / machine_.flops_per_s);

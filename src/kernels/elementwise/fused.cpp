@@ -215,7 +215,7 @@ class ShortChain {
       fit(static_cast<std::int64_t>(itemsize(program.steps[s].out)));
     return true;
   }
-  // The address of an operand's elements, one after the other; packed if they are not. nullptr: they do not fit.
+  // The address of an operand's elements one after the other, packed if need be. nullptr: they do not fit.
   const std::byte* dense(std::size_t i, const FusedOperand& operand, const Shape& shape, std::size_t item) {
     const bool fits = n_ * static_cast<std::int64_t>(item) <= register_bytes;
     if (operand.parts.empty()) {

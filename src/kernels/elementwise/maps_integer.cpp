@@ -151,9 +151,9 @@ template <bool quotient, class T> void divide_by(const T* a, T divisor, T* out, 
     out[i] = static_cast<T>(static_cast<i64>(quotient ? q : r * sign));
   }
 }
-// The same of integers that a signed Lane holds: floor(x / b) is a product with 2^k / b, rounded up, for 0 <= x
-// <= 2^31, 2^15 with products of 32 bits, or 2^8 and b > 1 in lanes of 16 bits; floor(x / b) = ~floor(~x / b)
-// below 0.
+// The same of integers that a signed Lane holds: floor(x / b) is a product with 2^k / b, rounded up, for
+// 0 <= x <= 2^31, 2^15 with products of 32 bits, or 2^8 and b > 1 in lanes of 16 bits;
+// floor(x / b) = ~floor(~x / b) below 0.
 template <bool quotient, class Lane, class T>
 HWY_NOINLINE void divide_small_by(const T* a, T divisor, T* out, std::int64_t n) {
   constexpr bool is_short = sizeof(T) == 1 || std::is_same_v<T, i16>, is_half = sizeof(Lane) == 2;

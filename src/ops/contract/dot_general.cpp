@@ -409,7 +409,7 @@ double dot_seconds(const Array& a, const Array& b, const DotDims& dims) {
         out_blocks{{placed.outputs[0].shard_shape(out[0].shape), out[0].dtype}};
     flops = dot_op.flops(in_blocks, out_blocks, *params);
   }
-  return static_cast<double>(bytes) / rates().inside.bytes_per_s + flops / rates().flops_per_s;
+  return static_cast<double>(bytes) / rates().inside.bytes_per_s + seconds_of_flops(flops, out[0].dtype);
 }
 
 }  // namespace tessera

@@ -41,7 +41,9 @@ ProductBlocks make_blocks(const ProductQuestion& q, const Sharding& a, const Sha
   return {a, b, c, {fetched(q, 0, a), fetched(q, 1, b)}};
 }
 
-double seconds_of_flops(double flops) { return flops / rates().flops_per_s; }
+double seconds_of_flops(double flops, Dtype dtype) {
+  return flops / rates().flops_per_s_of(real_dtype(dtype) == float32);
+}
 
 double seconds_of_bytes(std::int64_t bytes, double from_other_hosts, std::int64_t ranks_of_a_host) {
   const auto& links = rates();
@@ -71,7 +73,7 @@ double flops_of(const ProductQuestion& q, const ProductBlocks& blocks) {
 double seconds_of_work(const ProductQuestion& q, const ProductBlocks& blocks) {
   const auto read =
       blocks.operands[0].block_bytes + blocks.operands[1].block_bytes + bytes_of(blocks.c, q.args.out);
-  return std::max(seconds_of_flops(flops_of(q, blocks)),
+  return std::max(seconds_of_flops(flops_of(q, blocks), q.args.out.dtype),
                   static_cast<double>(read) / rates().memory_bytes_per_s);
 }
 

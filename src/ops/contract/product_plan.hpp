@@ -57,7 +57,7 @@ constexpr std::int64_t most_summed_at_once = std::int64_t{2} << 20;  // bytes: b
 std::int64_t product_limit(const AlgorithmArgs&);
 // Seconds by the rates that all ranks agree on (base/rates.hpp): of one rank's arithmetic; and of its
 // received bytes, of which a share crosses the link that the ranks of its host share.
-double seconds_of_flops(double flops);
+double seconds_of_flops(double flops, Dtype);
 double seconds_of_bytes(std::int64_t bytes, double from_other_hosts, std::int64_t ranks_of_a_host);
 
 // Cuts [0, extent) at `marks` (ascending; block boundaries): longer parts evenly into pieces of at most

@@ -154,7 +154,7 @@ ChosenAlgorithm plan_ring_sum(const AlgorithmArgs& args) {
   const bool wins = term_bytes > limit && ring_bytes < term_bytes;
   ChosenAlgorithm answer;
   const double seconds =
-      seconds_of_flops(plan.flops) +
+      seconds_of_flops(plan.flops, args.out.dtype) +
       seconds_of_bytes((ranks - 1) * block_bytes, share_from_other_hosts(mesh, plan.axes), 1);
   answer.candidates = {
       {"terms of the whole result, then a reduce-scatter", seconds, (ranks - 1) * block_bytes, term_bytes,

@@ -11,8 +11,8 @@ Array static_slice(const Array& x, const ParsedIndex&);
 Array take_clamped(const Operand& x, const Operand& indices, int axis);
 // The permutation that moves the addressed dims to consecutive positions from p.arrays_at.
 std::vector<int> arrays_in_place(const ParsedIndex&);
-// The mask with the extents of the dims of x from `first` on. One without elements, which may have 0 in place of
-// an extent, chooses nothing, as in NumPy and the array API standard. IndexError for other shapes.
+// The mask with the extents of the dims of x from `first` on. One without elements, which may have 0 in place
+// of an extent, chooses nothing, as in NumPy and the array API standard. IndexError for other shapes.
 Array fitted_mask(const Array& x, const Array& mask, int first);
 
 }  // namespace tessera
