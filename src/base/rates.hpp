@@ -53,7 +53,7 @@ struct Rates {
   Topology topology = {};
   friend bool operator==(const Rates&, const Rates&) = default;
 
-  // Of float32 and complex64 twice as many values as of float64 lie in a vector.
+  // Twice the rate in float32 and complex64: a vector has room for twice as many values.
   double flops_per_s_of(bool is_single) const { return is_single ? 2 * flops_per_s : flops_per_s; }
   // Bytes per second of passes over so much memory.
   double memory_rate(double touched_bytes) const {

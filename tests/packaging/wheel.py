@@ -63,7 +63,7 @@ from mpi4py import MPI
 
 def says(result, pattern, times):
     status, out, errors = result
-    return status == 0 and len(re.findall(pattern, out)) == times
+    return status == 0 and len(re.findall(pattern, out)) == times and not re.search("Traceback|Exception ignored", errors)
 
 
 def passes(what, result, pattern, times=1):

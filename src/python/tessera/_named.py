@@ -36,7 +36,7 @@ class NamedArray:
     def ndim(self) -> int:
         return len(self.shape)
 
-    def __array__(self, *_args, **_options):
+    def __array__(self, dtype=None, copy=None):
         raise TypeError(f"at {_core.here()}: {self!r} is in a file; its load(sharding) reads all of it, and [0:10] a part")
 
     def __repr__(self):
