@@ -30,7 +30,7 @@ void check(int code, const char* call, const Communicator& comm) {
 
 namespace {
 
-// Long data in few pieces, since a wait looks at every open request.
+// The pieces of one message stay few, since a wait looks at every open request.
 constexpr std::int64_t most_pieces = 4096;
 
 template <class Post> int in_pieces(const Communicator& comm, int peer, std::int64_t bytes, Post post) {

@@ -1,4 +1,4 @@
-// How the MPI library carries messages between hosts.
+// The transport of messages between hosts, as far as the MPI library tells it.
 #pragma once
 #include <cstdint>
 
