@@ -3,27 +3,21 @@
 #include <map>
 #include <utility>
 
+#include "comm/host/hosts.hpp"
 #include "simulate/rounds.hpp"
 
 namespace tessera {
 namespace {
 
 // The members of a group by host, and each member's duties: blocks of members elsewhere that cross by it.
-struct HostsOfGroup {
-  std::vector<std::vector<int>> members;  // by host: places
-  std::vector<int> host, turn;            // by place
-  // For each host and turn, how many members elsewhere have this one as their agent there.
+struct HostsOfGroup : comm::HostGroups {
+  // By host and place there: how many members elsewhere have this one as their agent there.
   std::vector<std::vector<int>> duties;
 
   int size_of(int h) const { return static_cast<int>(members[static_cast<std::size_t>(h)].size()); }
-  int partner(int h, int k) const {
-    const auto& there = members[static_cast<std::size_t>(h)];
-    return there[static_cast<std::size_t>(k) % there.size()];
-  }
-  int hosts() const { return static_cast<int>(members.size()); }
-  int duties_of(int place) const {
-    const auto p = static_cast<std::size_t>(place);
-    return duties[static_cast<std::size_t>(host[p])][static_cast<std::size_t>(turn[p])];
+  int duties_of(int member) const {
+    const auto m = static_cast<std::size_t>(member);
+    return duties[static_cast<std::size_t>(host[m])][static_cast<std::size_t>(place[m])];
   }
 };
 
@@ -34,7 +28,7 @@ HostsOfGroup hosts_of(const std::vector<int>& ranks, const std::function<int(int
     const int h = number.emplace(host_of(ranks[place]), static_cast<int>(number.size())).first->second;
     if (h == found.hosts()) found.members.emplace_back();
     auto& there = found.members[static_cast<std::size_t>(h)];
-    found.host.push_back(h), found.turn.push_back(static_cast<int>(there.size()));
+    found.host.push_back(h), found.place.push_back(static_cast<int>(there.size()));
     there.push_back(static_cast<int>(place));
   }
   for (const auto& there : found.members) found.duties.emplace_back(there.size());
@@ -42,7 +36,7 @@ HostsOfGroup hosts_of(const std::vector<int>& ranks, const std::function<int(int
     for (int h = 0; h < found.hosts(); ++h)
       if (h != found.host[place]) {
         auto& counts = found.duties[static_cast<std::size_t>(h)];
-        ++counts[static_cast<std::size_t>(found.turn[place]) % counts.size()];
+        ++counts[static_cast<std::size_t>(found.place[place]) % counts.size()];
       }
   return found;
 }
@@ -78,12 +72,8 @@ class ByHosts final : public Rounds {
     int place, number;
     Round& out;
     int host() const { return hosts.host[static_cast<std::size_t>(place)]; }
-    int turn() const { return hosts.turn[static_cast<std::size_t>(place)]; }
+    int turn() const { return hosts.place[static_cast<std::size_t>(place)]; }
     const std::vector<int>& mates() const { return hosts.members[static_cast<std::size_t>(host())]; }
-    // The hosts in the order in which comm sends to them: the next one first.
-    template <class Do> void for_hosts_elsewhere(Do what) const {
-      for (int step = 1; step < hosts.hosts(); ++step) what((host() + step) % hosts.hosts());
-    }
     int others() const { return static_cast<int>(mates().size()) - 1; }
     void send(int to_place, double bytes, int messages = 1) const {
       out.sends.push_back({ranks[static_cast<std::size_t>(to_place)], bytes, messages, number});
@@ -92,7 +82,7 @@ class ByHosts final : public Rounds {
 
   // Own block to one rank of every other host, and to this host's.
   void spread(const At& at) const {
-    at.for_hosts_elsewhere([&](int h) { at.send(at.hosts.partner(h, at.turn()), bytes_); });
+    at.hosts.for_others(at.host(), [&](int h) { at.send(at.hosts.partner(h, at.turn()), bytes_); });
     for (const int mate : at.mates())
       if (mate != at.place) at.send(mate, bytes_);
     at.out.receives = at.others() + at.hosts.duties_of(at.place);
@@ -117,7 +107,7 @@ class ByHosts final : public Rounds {
   }
   // This host's sums to the blocks' ranks: the way of `spread`, backwards.
   void add_across(const At& at) const {
-    at.for_hosts_elsewhere([&](int h) {
+    at.hosts.for_others(at.host(), [&](int h) {
       const int here = static_cast<int>(at.mates().size());
       for (int turn = at.turn(); turn < at.hosts.size_of(h); turn += here)
         at.send(at.hosts.partner(h, turn), bytes_);
@@ -131,7 +121,7 @@ class ByHosts final : public Rounds {
     if (at.number == 0 && !leads) at.send(at.hosts.partner(at.host(), 0), bytes_);
     if (at.number == 0 && leads) at.out.receives = at.others(), at.out.bytes_combined = at.others() * bytes_;
     if (at.number == 1 && leads) {
-      at.for_hosts_elsewhere([&](int h) { at.send(at.hosts.partner(h, 0), bytes_); });
+      at.hosts.for_others(at.host(), [&](int h) { at.send(at.hosts.partner(h, 0), bytes_); });
       at.out.receives = at.hosts.hosts() - 1;
       at.out.bytes_combined = at.out.receives * bytes_;
     }

@@ -3,31 +3,22 @@
 #include <tessera/jit/simulate.hpp>
 #include <tessera/tessera.hpp>
 
-#include <numeric>
-
 #include "base/rates.hpp"
-#include "comm/host/hosts.hpp"
+#include "support/pretended_hosts.hpp"
 
 namespace tessera {
 namespace {
 
 // Ranks treated as if each were on a host of its own, behind a slow link.
 struct OnHosts {
+  test::PretendedHosts apart{comm::world().device_ids()};
   Rates before = rates();
-  std::vector<int> real = std::vector<int>(static_cast<std::size_t>(device_count()));
   OnHosts() {
-    for (int r = 0; r < device_count(); ++r) real[static_cast<std::size_t>(r)] = comm::host_of(r);
-    std::vector<int> apart(real.size());
-    std::iota(apart.begin(), apart.end(), 0);
-    comm::set_hosts(apart);
     Rates slow;
     slow.between = {1e-4, 1e8};
     set_rates(slow);
   }
-  ~OnHosts() {
-    comm::set_hosts(real);
-    set_rates(before);
-  }
+  ~OnHosts() { set_rates(before); }
 };
 
 Mesh row_mesh() { return make_mesh({device_count()}, {"x"}); }

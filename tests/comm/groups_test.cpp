@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -12,11 +13,10 @@
 #include "comm/collectives/collectives.hpp"
 #include "comm/collectives/pending.hpp"
 #include "comm/collectives/point_to_point.hpp"
-#include "comm/host/hosts.hpp"
 #include "comm/mpi/communicator.hpp"
 #include "comm/mpi/idle_groups.hpp"
-#include "comm/mpi/transport.hpp"
 #include "comm/watch/agreement.hpp"
+#include "support/pretended_hosts.hpp"
 
 namespace tessera::comm {
 namespace {
@@ -112,18 +112,12 @@ struct Way {
 class Orders : public testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
-    std::vector<int> pretended;
-    for (const int rank : world().device_ids()) real_.push_back(host_of(rank));
-    for (const int rank : world().device_ids()) pretended.push_back(rank % std::max(1, GetParam().hosts));
     if (GetParam().hosts == 0) return;
-    set_hosts(pretended);
-    set_message_limit_between_hosts(60'000);
+    std::vector<int> hosts;
+    for (const int rank : world().device_ids()) hosts.push_back(rank % GetParam().hosts);
+    hosts_.emplace(hosts);
   }
-  void TearDown() override {
-    set_hosts(real_);
-    set_message_limit_between_hosts(longest_without_handshake());
-  }
-  std::vector<int> real_;
+  std::optional<test::PretendedHosts> hosts_;
   SettingScope collectives_{"TESSERA_COLLECTIVES", GetParam().collectives};
   SettingScope limit_{"TESSERA_MESSAGE_LIMIT", GetParam().message_limit};
 };

@@ -12,14 +12,14 @@
 #include "comm/collectives/piecewise.hpp"
 #include "comm/collectives/two_level.hpp"
 #include "comm/mpi/mpi_call.hpp"
-#include "comm/mpi/transport.hpp"
+#include "support/pretended_hosts.hpp"
 
 namespace tessera::comm {
 namespace {
 
 using testing::ElementsAre;
 
-// Ranks treated as if they were on several hosts: algorithms and counters behave as on real hosts.
+// Placements of ranks on pretended hosts.
 struct Places {
   const char* name;
   std::vector<int> (*hosts)(int ranks);
@@ -47,18 +47,9 @@ std::vector<int> last_alone(int ranks) {
 
 class Hosts : public testing::TestWithParam<Places> {
  protected:
-  void SetUp() override {
-    for (int r = 0; r < ranks_; ++r) real_.push_back(host_of(r));
-    set_hosts(GetParam().hosts(ranks_));
-    set_message_limit_between_hosts(60'000);
-  }
-  void TearDown() override {
-    set_hosts(real_);
-    set_message_limit_between_hosts(longest_without_handshake());
-  }
   const Communicator& all_ = world();
   int ranks_ = all_.size(), me_ = all_.rank();
-  std::vector<int> real_;
+  test::PretendedHosts hosts_{GetParam().hosts(ranks_)};
 };
 INSTANTIATE_TEST_SUITE_P(Places, Hosts,
                          testing::Values(Places{"in_turns", in_turns}, Places{"in_halves", in_halves},
@@ -164,17 +155,15 @@ TEST_P(Hosts, cut_messages_to_others_below_the_handshake) {
   EXPECT_EQ(requests.send(out.data(), bytes, to, tag_user), on_one_host(me_, to) ? 1 : 4);
   requests.wait_all();
   EXPECT_THAT(in, testing::Each(std::byte(from + 1)));
-  EXPECT_EQ(piece_limit(me_, to), on_one_host(me_, to) ? best_piece_bytes : 60'000);
+  EXPECT_EQ(piece_limit(me_, to),
+            on_one_host(me_, to) ? best_piece_bytes : test::PretendedHosts::message_limit);
 }
 
 TEST(HostGroups, stand_in_the_order_of_their_first_ranks) {
-  std::vector<int> real;
-  for (int r = 0; r < world().size(); ++r) real.push_back(host_of(r));
-  set_hosts({0, 1, 0, 2, 1});
+  const test::PretendedHosts hosts({0, 1, 0, 2, 1});
   const auto groups = group_by_host({4, 3, 1, 0});
   EXPECT_THAT(groups.members, ElementsAre(ElementsAre(0, 2), ElementsAre(1), ElementsAre(3)));
   EXPECT_THAT(groups.place, ElementsAre(0, 0, 1, 0));
-  set_hosts(real);
 }
 
 TEST(Rates, little_goes_through_leaders_and_much_by_blocks) {

@@ -21,12 +21,8 @@ int next_tag(Pending::Impl& pending) {
   return tag_second_round + rounds++ % second_round_tags;
 }
 
-// The next host comes first, so that not all hosts send to the same one at a time.
-template <class Do> void for_hosts_elsewhere(const HostGroups& groups, int host, Do what) {
-  for (int step = 1; step < groups.hosts(); ++step) what((host + step) % groups.hosts());
-}
 template <class Do> void for_ranks_elsewhere(const HostGroups& groups, int host, Do what) {
-  for_hosts_elsewhere(groups, host, [&](int other) {
+  groups.for_others(host, [&](int other) {
     for (const int rank : groups.members[at(other)]) what(rank);
   });
 }
@@ -63,7 +59,7 @@ struct Gather {
       if (agent_of(groups, host(), rank) == me) requests.receive(place(rank), bytes(rank), rank, tag_first);
     });
     for_mates(groups, me, [&](int mate) { requests.receive(place(mate), bytes(mate), mate, tag_first); });
-    for_hosts_elsewhere(groups, host(), [&](int other) {
+    groups.for_others(host(), [&](int other) {
       requests.send(place(me), bytes(me), groups.partner(other, groups.place[at(me)]), tag_first);
     });
     for_mates(groups, me, [&](int mate) { requests.send(place(me), bytes(me), mate, tag_first); });
@@ -244,7 +240,7 @@ struct LeaderReduction {
       combine(kind, dtype, mine, terms.data() + bytes * m, mine, count);
     for (int other = 0; other < groups.hosts(); ++other)
       if (other != host()) requests.receive(sums.data() + bytes * other, bytes, leader(other), tag);
-    for_hosts_elsewhere(groups, host(), [&](int other) { requests.send(mine, bytes, leader(other), tag); });
+    groups.for_others(host(), [&](int other) { requests.send(mine, bytes, leader(other), tag); });
   }
   void back(Requests& requests) {
     if (!leads()) return;

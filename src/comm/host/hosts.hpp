@@ -30,6 +30,10 @@ struct HostGroups {
   std::vector<std::vector<int>> members;  // by host: ranks of the communicator, ascending
   std::vector<int> host, place;           // by rank: which host, and which of its members
   int hosts() const { return static_cast<int>(members.size()); }
+  // The other hosts, the next one first, so that not all hosts send to the same one at a time.
+  template <class Do> void for_others(int than, Do what) const {
+    for (int step = 1; step < hosts(); ++step) what((than + step) % hosts());
+  }
   const std::vector<int>& mine(int rank) const { return members[host[rank]]; }
   // The member of a host that serves the k-th rank of another host: members take turns, so that all of them
   // communicate.
