@@ -91,6 +91,7 @@ class Rows {
       if (is_of_scope(i)) same_bits_.count(i);
       const std::size_t first = e_.collectives.size();
       for (const auto& t : traffic_of(i)) {
+        agreement_s_ = std::max(agreement_s_, forecast_.agreement_seconds(mesh_of(program, i)));
         const double panels_s = seconds_of_panels(program, i, t);
         if (panels_s > 0)
           add_row({t.kind, axes_of(t, mesh_of(program, i)), t.bytes * times,
@@ -108,6 +109,13 @@ class Rows {
     }
   }
 
+  // The row of the agreement, before all others: seconds of a call that sends anything between hosts.
+  void add_agreement() {
+    if (agreement_s_ <= 0) return;
+    add_row({"agreement", "-", 0, agreement_s_, "the call, which all ranks compare first", "", 0, 0});
+    std::rotate(e_.collectives.begin(), e_.collectives.end() - 1, e_.collectives.end());
+  }
+
   const SameBitsShare& same_bits() const { return same_bits_; }
 
  private:
@@ -116,8 +124,9 @@ class Rows {
 
   std::int64_t crossing_of(const Program& program, const Instruction& i, const CommunicationCost& t) {
     const Mesh mesh = mesh_of(program, i);
-    return forecast_.applies_to(mesh) ? forecast_.crossing_bytes(t.kind, t.bytes, mesh, t.axes)
-                                      : crossing_bytes(program, i, t);
+    return mesh.is_abstract() && forecast_.applies_to(mesh)
+               ? forecast_.crossing_bytes(t.kind, t.bytes, mesh, t.axes)
+               : crossing_bytes(program, i, t);
   }
   // The seconds of a factorization's panels, which overlap with its updates; 0 for other collectives.
   double seconds_of_panels(const Program& program, const Instruction& i, const CommunicationCost& t) {
@@ -176,6 +185,7 @@ class Rows {
   const Rates& machine_;
   CollectiveForecast forecast_;
   SameBitsShare same_bits_;
+  double agreement_s_ = 0;
 };
 
 std::string human_seconds(double s) {
@@ -193,9 +203,10 @@ std::string human_seconds(double s) {
 
 Explanation explanation_of(const Program& program) {
   Explanation e;
-  const auto machine = rates();
+  const auto machine = rates_of_job();
   Rows rows(e, machine);
   rows.add(program, 1, "");
+  rows.add_agreement();
   if (const auto& share = rows.same_bits(); share.trees + share.others > 0)
     e.choices.push_back(share.choice());
   e.cost = cost_of(program);

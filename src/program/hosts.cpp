@@ -31,4 +31,27 @@ std::int64_t ranks_of_a_host(const Mesh& mesh) {
   return static_cast<std::int64_t>(extreme_of(comm::group_by_host(mesh.device_ids()), true));
 }
 
+int hosts_of(const Mesh& mesh) {
+  return is_on_several_hosts(mesh) ? comm::group_by_host(mesh.device_ids()).hosts() : 1;
+}
+
+bool is_on_hosts_in_order(const Mesh& mesh, int ranks_of_a_host) {
+  if (!is_on_several_hosts(mesh)) return false;
+  const auto& ids = mesh.device_ids();
+  for (std::size_t place = 0; place < ids.size(); ++place)
+    if (comm::host_of(ids[place]) != static_cast<int>(place) / ranks_of_a_host) return false;
+  return true;
+}
+
+Rates rates_of_job() {
+  Rates machine = rates();
+  if (machine.topology.ranks_per_host > 0 || comm::host_count() < 2) return machine;
+  const auto& hosts = comm::host_groups(comm::world());
+  const auto of_a_host = static_cast<int>(hosts.members[0].size());
+  for (int rank = 0; rank < comm::world().size(); ++rank)
+    if (hosts.host[static_cast<std::size_t>(rank)] != rank / of_a_host) return machine;
+  machine.topology.ranks_per_host = of_a_host;
+  return machine;
+}
+
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "base/rates.hpp"
 #include "mesh/axes.hpp"
 
 namespace tessera {
@@ -27,5 +28,12 @@ template <class OfGroup> auto worst_group(const Mesh& mesh, const MeshAxes& axes
 double share_from_other_hosts(const Mesh&, const MeshAxes&);
 // The largest number of the mesh's ranks on one host.
 std::int64_t ranks_of_a_host(const Mesh&);
+// The hosts of the mesh's ranks: 1 for a job on one host, and for meshes without processes.
+int hosts_of(const Mesh&);
+// Whether the job's hosts hold so many ranks each, in the order of the mesh.
+bool is_on_hosts_in_order(const Mesh&, int ranks_of_a_host);
+
+// The session's rates, with the hosts of this job where the file names none and each has as many ranks.
+Rates rates_of_job();
 
 }  // namespace tessera

@@ -1,10 +1,12 @@
 #include "simulate/plan_steps.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/text.hpp"
 #include "compile/cost.hpp"
+#include "compile/forecast/collective_seconds.hpp"
 
 namespace tessera {
 
@@ -260,6 +262,24 @@ class ProgramSteps {
   std::vector<std::pair<std::size_t, int>> under_way_;  // instruction, step
 };
 
+bool communicates(const Program& program) {
+  return std::any_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& i) {
+    const auto* control = i.control();
+    return !traffic_of(i).empty() ||
+           (control != nullptr && std::any_of(control->parts.begin(), control->parts.end(), communicates));
+  });
+}
+
+void write_agreement(StepWriter& writer) {
+  RankGroups all(writer.ranks());
+  std::vector<int> ranks(static_cast<std::size_t>(writer.ranks()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  all.add(std::move(ranks));
+  writer.serve("the call, which all ranks compare first");
+  writer.communicate("agreement", doubling_rounds(std::make_shared<const RankGroups>(std::move(all)),
+                                                  forecast::agreement_bytes));
+}
+
 int ranks_of(const Program& program) {
   int most = 0;
   for (const auto& value : program.values) {
@@ -273,6 +293,7 @@ int ranks_of(const Program& program) {
 
 PlannedTimeline timeline_of(const Program& program, const Rates& rates) {
   StepWriter writer(rates, ranks_of(program));
+  if (writer.host_of(writer.ranks() - 1) > 0 && communicates(program)) write_agreement(writer);
   ProgramSteps(writer, program).write();
   return std::move(writer.planned());
 }

@@ -14,7 +14,7 @@
 #include "base/rates.hpp"
 #include "base/text.hpp"
 #include "base/text/seconds.hpp"
-#include "comm/host/hosts.hpp"
+#include "program/hosts.hpp"
 
 namespace tessera {
 namespace {
@@ -46,18 +46,6 @@ void add_links(Simulation& s, const TimelineResult& result) {
   }
 }
 
-// The machine's file, or the hosts of this job where the file names none and each host has as many ranks.
-Rates machine_of_job() {
-  Rates machine = rates();
-  if (machine.topology.ranks_per_host > 0 || comm::host_count() < 2) return machine;
-  const auto& hosts = comm::host_groups(comm::world());
-  const auto of_a_host = static_cast<int>(hosts.members[0].size());
-  for (int rank = 0; rank < comm::world().size(); ++rank)
-    if (hosts.host[static_cast<std::size_t>(rank)] != rank / of_a_host) return machine;
-  machine.topology.ranks_per_host = of_a_host;
-  return machine;
-}
-
 void check(const SimulateOptions& options) {
   if (options.trace_ranks < 1 || options.most_messages < 1)
     throw ArgumentError("simulate: trace_ranks is " + std::to_string(options.trace_ranks) +
@@ -83,7 +71,7 @@ Simulation simulation_of(const PlannedTimeline& planned, const Rates& machine,
 
 Simulation simulation_of_program(const Program& program, const SimulateOptions& options) {
   check(options);
-  const Rates machine = machine_of_job();
+  const Rates machine = rates_of_job();
   return simulation_of(timeline_of(program, machine), machine, options);
 }
 

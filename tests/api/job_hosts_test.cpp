@@ -1,4 +1,6 @@
 // Predictions of a job whose ranks are on several hosts.
+#include <bit>
+
 #include <gtest/gtest.h>
 #include <tessera/jit/simulate.hpp>
 #include <tessera/tessera.hpp>
@@ -34,6 +36,40 @@ TEST(JobHosts, simulate_counts_them) {
   EXPECT_EQ(run.hosts, ranks);
   const double received = 8.0 * static_cast<double>(n * n - (n + ranks - 1) / ranks * n);
   EXPECT_GE(run.seconds, received / 1e8);
+}
+
+TEST(JobHosts, explain_and_simulate_count_the_agreement_of_a_call_that_communicates) {
+  const OnHosts hosts;
+  const Array x = by_rows(8);
+  const double agreed_s = 1e-4 * std::bit_width(static_cast<unsigned>(device_count() - 1));
+  const auto local = [](const Array& a) { return a + 1; };
+  const auto total = [](const Array& a) { return sum(a); };
+  EXPECT_LT(explain(local, x).predicted_seconds, 1e-6);
+  const auto e = explain(total, x);
+  if (device_count() == 1) {
+    EXPECT_TRUE(e.collectives.empty());
+    return;
+  }
+  ASSERT_EQ(e.collectives.size(), 2u);
+  EXPECT_EQ(e.collectives[0].kind, "agreement");
+  EXPECT_NEAR(e.collectives[0].seconds, agreed_s, 1e-9);
+  EXPECT_EQ(e.calls(), 1);
+  EXPECT_NE(to_string(e).find("the call, which all ranks compare first"), std::string::npos);
+  EXPECT_NEAR(e.predicted_seconds, agreed_s + e.collectives[1].seconds, 1e-6);
+  EXPECT_LT(simulate(local, {}, x).seconds, 1e-6);
+  // Seven ranks fold before their first round and are told after the last.
+  EXPECT_NEAR(simulate(total, {}, x).seconds, e.predicted_seconds, 0.3 * e.predicted_seconds);
+}
+
+// A sum of 4 MiB goes through all hosts twice: each adds a block, then receives those of the others.
+TEST(JobHosts, explain_counts_both_ways_of_a_large_all_reduce) {
+  const OnHosts hosts;
+  const int ranks = device_count();
+  const Array x = device_put(ones({ranks, 1024, 512}, float64), row_mesh(), P("x"));
+  const auto e = explain([](const Array& a) { return sum(a, 0); }, x);
+  const double bytes = 2.0 * (ranks - 1) / ranks * (4 << 20);
+  if (ranks < 3) return;  // two hosts add the whole value at once
+  EXPECT_GE(e.collectives.at(1).seconds, bytes / 1e8 + 2e-4);
 }
 
 TEST(JobHosts, panels_arrive_while_a_product_computes) {

@@ -229,7 +229,7 @@ TEST(Simulate, a_loop_of_more_steps_takes_longer_by_these) {
 
 TEST(Simulate, writes_a_timeline_of_the_first_ranks) {
   const OnMachine machine;
-  const std::string path = testing::TempDir() + "simulated.json";
+  const std::string path = testing::TempDir() + "simulated" + std::to_string(process_index()) + ".json";
   const Array x = placed({256, 256}, abstract_mesh({16}, {"x"}), P("x"));
   const auto run =
       simulate([](const Array& v) { return v + sum(v); }, {.trace_path = path, .trace_ranks = 3}, x);

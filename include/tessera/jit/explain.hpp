@@ -30,8 +30,9 @@ struct MemoryAnalysis {
 
 /// One collective that would run.
 struct PlannedCollective {
-  /// "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute", or "panels": the
-  /// operand panels that a product fetches during its computation.
+  /// "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute"; "panels": the
+  /// operand panels that a product fetches during its computation; "agreement": of ranks on several hosts, on
+  /// the call before it sends anything (no bytes, no calls).
   std::string kind;
   std::string axes;        ///< mesh axes over which ranks communicate
   std::int64_t bytes = 0;  ///< received by the busiest rank

@@ -162,7 +162,7 @@ double through_leaders(const Rates& m, const GroupOnHosts& g, double bytes) {
 double all_reduce(const Rates& m, const GroupOnHosts& g, double bytes) {
   constexpr double small_block = 64 << 10;
   if (g.hosts == 1 && bytes / g.ranks < small_block)
-    return std::ceil(std::log2(g.ranks)) *
+    return doubling_rounds(g.ranks) *
            (m.inside.seconds(bytes) + 2 * m.topology.message_s + 3 * bytes / m.memory_bytes_per_s);
   const double by_blocks = reduce_scatter(m, g, bytes / g.ranks) + gather(m, g, bytes / g.ranks);
   return g.hosts == 1 ? by_blocks : std::min(by_blocks, through_leaders(m, g, bytes));
@@ -172,14 +172,20 @@ double all_reduce(const Rates& m, const GroupOnHosts& g, double bytes) {
 constexpr double segment_bytes = 256 << 10;
 constexpr double most_segments = 4;
 double broadcast(const Rates& m, const GroupOnHosts& g, double bytes) {
-  const double rounds = std::ceil(std::log2(g.ranks)),
-               across = std::min(rounds, std::ceil(std::log2(g.hosts)));
+  const double rounds = doubling_rounds(g.ranks), across = doubling_rounds(g.hosts);
   const double segments = std::clamp(std::floor(bytes / segment_bytes), 1.0, most_segments);
   const double sent = bytes * g.sharing / m.between.bytes_per_s / g.delivered;
   const double tree = across * (latency_between(m, g, bytes / segments) + sent / segments) +
                       (rounds - across) * m.inside.seconds(bytes / segments);
   return tree + (segments - 1) * std::max(across * sent / segments, bytes / segments / m.inside.bytes_per_s) +
          2 * rounds * segments * m.topology.message_s;
+}
+
+double agreement(const Rates& m, const GroupOnHosts& g) {
+  if (g.hosts == 1) return 0;
+  const double rounds = doubling_rounds(g.ranks), across = doubling_rounds(g.hosts);
+  return (rounds - across) * m.inside.latency_s + across * latency_between(m, g, agreement_bytes) +
+         2 * rounds * m.topology.message_s;
 }
 
 }  // namespace tessera::forecast

@@ -2,6 +2,7 @@
 // src/simulate follows message by message.
 #pragma once
 #include <array>
+#include <cmath>
 
 #include "base/rates.hpp"
 #include "mesh/axes.hpp"
@@ -32,5 +33,11 @@ double broadcast(const Rates&, const GroupOnHosts&, double bytes);
 // `bytes` and `messages` of a rank. All peers count alike: of a shift between neighbours as many cross as of
 // the others.
 double all_to_all(const Rates&, const GroupOnHosts&, double bytes, double messages);
+
+// Rounds of an all-reduce by doubling.
+inline double doubling_rounds(double ranks) { return std::ceil(std::log2(ranks)); }
+// The agreement of all ranks before a call that communicates (comm/watch/agreement): nine words by doubling.
+constexpr double agreement_bytes = 72;
+double agreement(const Rates&, const GroupOnHosts&);
 
 }  // namespace tessera::forecast

@@ -36,6 +36,11 @@ double CollectiveForecast::seconds(const std::string& kind, std::int64_t receive
   return forecast::all_to_all(machine_, g, bytes, kind == "collective-permute" ? 1 : others);
 }
 
+double CollectiveForecast::agreement_seconds(const Mesh& mesh) {
+  if (applies_to(mesh)) return forecast::agreement(machine_, group(mesh, {}));
+  return forecast::doubling_rounds(hosts_of(mesh)) * machine_.between.latency_s;
+}
+
 std::int64_t CollectiveForecast::crossing_bytes(const std::string& kind, std::int64_t bytes, const Mesh& mesh,
                                                 const MeshAxes& axes) {
   const auto& g = group(mesh, axes);
