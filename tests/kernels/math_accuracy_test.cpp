@@ -91,6 +91,30 @@ TEST(math_accuracy, float64_functions_stay_within_their_bounds_over_the_whole_ra
   expect_rows_of_one_within_their_bounds<double>();
 }
 
+// The same arguments in another order, where each has other neighbours in its vector, give the same bits.
+template <class T> void expect_the_same_bits_among_other_neighbours() {
+  const auto x = arguments<T>();
+  const std::size_t n = x.size(), step = 104729;  // a prime that does not divide n
+  std::vector<T> moved(n), of_x(n), of_moved(n);
+  for (std::size_t i = 0; i < n; ++i) moved[i] = x[i * step % n];
+  const void *in[] = {x.data()}, *in_moved[] = {moved.data()};
+  for (const auto* op : elementwise_ops())
+    for (const Mode mode : {Mode::fast, Mode::precise}) {
+      if (op->trials.accuracy.of_one == nullptr) continue;
+      const SettingScope scope("TESSERA_MATH", word(mode));
+      const auto map = op->row.kernel->of(dtype_of<T>());
+      map(in, of_x.data(), static_cast<std::int64_t>(n));
+      map(in_moved, of_moved.data(), static_cast<std::int64_t>(n));
+      std::size_t other = 0;
+      for (std::size_t i = 0; i < n; ++i) other += same(of_moved[i], of_x[i * step % n]) ? 0 : 1;
+      EXPECT_EQ(other, 0U) << op->def.name << " f" << 8 * sizeof(T) << " " << word(mode);
+    }
+}
+TEST(math_accuracy, bits_do_not_depend_on_neighbours) {
+  expect_the_same_bits_among_other_neighbours<float>();
+  expect_the_same_bits_among_other_neighbours<double>();
+}
+
 template <class T> void expect_binary_within_its_bound(const ElementwiseOp& op, Mode mode) {
   const SettingScope scope("TESSERA_MATH", word(mode));
   const auto all = arguments<T>();

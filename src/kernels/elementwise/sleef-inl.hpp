@@ -52,6 +52,13 @@ using SleefDoubles = double;
 #define TESSERA_SLEEF_F32(name, accuracy) Sleef_##name##f_##accuracy
 #define TESSERA_SLEEF_F64(name, accuracy) Sleef_##name##_##accuracy
 #endif
+// SLEEF's usual sin, cos and tan reduce all arguments of a vector in the way that its largest needs, so that an
+// element's last bits depend on its neighbours, and those on the layout. The finz_ variants decide by element.
+#if TESSERA_SLEEF_VECTORS == 0
+#define TESSERA_SLEEF_ALIKE(name) name
+#else
+#define TESSERA_SLEEF_ALIKE(name) finz_##name
+#endif
 
 // F is an overload set f(float-ish...) / f(double-ish...) as a stateless functor.
 template <class F, class D, class V, class... W> HWY_INLINE V CallSleef(D d, V v, W... more) {
@@ -118,9 +125,9 @@ TESSERA_SLEEF_1(Log, log, u10)
 TESSERA_SLEEF_1(Log2, log2, u10)
 TESSERA_SLEEF_1(Log10, log10, u10)
 TESSERA_SLEEF_1(Log1pBounded, log1p, u10)
-TESSERA_SLEEF_1(Sin, sin, u10)
-TESSERA_SLEEF_1(Cos, cos, u10)
-TESSERA_SLEEF_1(Tan, tan, u10)
+TESSERA_SLEEF_1(Sin, TESSERA_SLEEF_ALIKE(sin), u10)
+TESSERA_SLEEF_1(Cos, TESSERA_SLEEF_ALIKE(cos), u10)
+TESSERA_SLEEF_1(Tan, TESSERA_SLEEF_ALIKE(tan), u10)
 TESSERA_SLEEF_1(Asin, asin, u10)
 TESSERA_SLEEF_1(Acos, acos, u10)
 TESSERA_SLEEF_1(Atan, atan, u10)
@@ -136,9 +143,9 @@ TESSERA_SLEEF_1(Cbrt, cbrt, u10)
 TESSERA_SLEEF_1(LgammaBounded, lgamma, u10)
 TESSERA_SLEEF_1(FastLog, log, u35)
 TESSERA_SLEEF_1(FastLog2, log2, u35)
-TESSERA_SLEEF_1(FastSin, sin, u35)
-TESSERA_SLEEF_1(FastCos, cos, u35)
-TESSERA_SLEEF_1(FastTan, tan, u35)
+TESSERA_SLEEF_1(FastSin, TESSERA_SLEEF_ALIKE(sin), u35)
+TESSERA_SLEEF_1(FastCos, TESSERA_SLEEF_ALIKE(cos), u35)
+TESSERA_SLEEF_1(FastTan, TESSERA_SLEEF_ALIKE(tan), u35)
 TESSERA_SLEEF_1(FastAsin, asin, u35)
 TESSERA_SLEEF_1(FastAcos, acos, u35)
 TESSERA_SLEEF_1(FastAtan, atan, u35)
@@ -229,6 +236,7 @@ template <class D, class V> HWY_INLINE V Pow(D d, V x, V y) {
 #undef TESSERA_SLEEF_2
 #undef TESSERA_SLEEF_F32
 #undef TESSERA_SLEEF_F64
+#undef TESSERA_SLEEF_ALIKE
 #undef TESSERA_SLEEF_VECTORS
 #undef TESSERA_SLEEF_WHOLE
 #undef TESSERA_SLEEF_PARTS
