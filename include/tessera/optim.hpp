@@ -200,9 +200,12 @@ template <class Tree> std::pair<Tree, Adam::State<Tree>> Adam::update(const Tree
       [&](const Array& s, const Array& g) { return mean_of(keep_square)(s, tessera::square(abs(g))); },
       state.square, gradients);
   const auto next = [&](const Array& p, const Array& m, const Array& s) {
-    const Array made = astype(steps, real_dtype(p.dtype()));
-    const Array unbiased_mean = m / (1 - power(keep_mean, made)),
-                unbiased_square = s / (1 - power(keep_square, made));
+    // In 16 bits 1 - 0.999 would be 0.
+    const Dtype real = real_dtype(p.dtype()), wide = real == float64 ? real : float32;
+    const auto unbiased = [&](const Array& x, double keep) {
+      return x / astype(1 - power(keep, astype(steps, wide)), real);
+    };
+    const Array unbiased_mean = unbiased(m, keep_mean), unbiased_square = unbiased(s, keep_square);
     Array change = unbiased_mean / (sqrt(unbiased_square) + epsilon);
     if (weight_decay != 0) change = change + weight_decay * p;
     return p - astype(now * change, p.dtype());

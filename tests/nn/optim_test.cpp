@@ -85,6 +85,19 @@ TEST(Optimizers, adam_descends_as_optax) {
                           "adamw");
 }
 
+TEST(Optimizers, adam_moves_parameters_of_16_bits) {
+  const Mesh mesh = make_mesh({device_count()}, {"x"});
+  for (const Dtype half : {bfloat16, float16})
+    for (const P& spec : {P(), P("x")}) {
+      const Array p = device_put(array({1.f, -2.f, 3.f, 0.5f, 4.f}, half), mesh, spec);
+      const optim::Adam adam{.rate = 0.25};
+      const auto [next, state] = adam.update(2 * p, adam.start(p), p);  // a first step is the rate by the sign
+      EXPECT_EQ(next.dtype(), half);
+      EXPECT_EQ(state.square.dtype(), half);
+      test::expect_close(astype(next, float32), {0.75, -1.75, 2.75, 0.25, 3.75}, 1e-2, "adam");
+    }
+}
+
 TEST(Optimizers, a_rate_follows_its_schedule) {
   expect_after_four_steps(optim::Adam{.rate = optim::warmup_cosine_decay(0, 0.1, 2, 5, 0.01)},
                           {0.773410022, -1.77289963, 0.274818689, 2.77275515, -0.127526507, -0.427303046},
