@@ -157,25 +157,28 @@ template <class R> std::vector<std::string> complex_texts(std::span<const std::c
   return texts;
 }
 
-// Each element formatted by the spec. ArgumentError if it does not apply: {:x} of a float.
+// nullopt if the spec does not apply to elements of this type: {:x} of a float.
+template <class T> std::optional<std::string> element_text(T x, const FormatSpec& spec) {
+  if constexpr (std::is_same_v<T, bool>)
+    return formatted(spec, std::string_view(x ? "True" : "False"));
+  else if constexpr (kernels::is_complex_type<T>)
+    return formatted(spec, std::complex<double>(x));
+  else if constexpr (std::is_floating_point_v<T> || kernels::is_half_type<T>)
+    return formatted(spec, static_cast<double>(x));
+  else if constexpr (std::is_signed_v<T>)
+    return formatted(spec, std::int64_t{x});
+  else
+    return formatted(spec, std::uint64_t{x});
+}
+
 std::vector<std::string> element_texts(const HostArray& host, const FormatSpec& spec) {
   std::vector<std::string> texts;
   kernels::visit_stored(host.dtype(), [&]<class T>(T) {
-    for (std::int64_t i = 0; i < host.size(); ++i) {
-      std::optional<std::string> text;
+    for (std::int64_t i = 0; i < host.size(); ++i)
       if constexpr (std::is_same_v<T, bool>)
-        text = formatted(spec, std::string_view(host.bytes()[i] != std::byte{0} ? "True" : "False"));
-      else if constexpr (kernels::is_complex_type<T>)
-        text = formatted(spec, std::complex<double>(host.as<T>()[i]));
-      else if constexpr (std::is_floating_point_v<T> || kernels::is_half_type<T>)
-        text = formatted(spec, static_cast<double>(host.as<T>()[i]));
-      else if constexpr (std::is_signed_v<T>)
-        text = formatted(spec, std::int64_t{host.as<T>()[i]});
+        texts.push_back(element_text(host.bytes()[i] != std::byte{0}, spec).value());
       else
-        text = formatted(spec, std::uint64_t{host.as<T>()[i]});
-      if (!text) throw ArgumentError("elements of " + name(host.dtype()) + " cannot be written so");
-      texts.push_back(std::move(*text));
-    }
+        texts.push_back(element_text(host.as<T>()[i], spec).value());
   });
   return texts;
 }
@@ -324,6 +327,10 @@ std::string text_of_empty(const Shape& shape) {
 }
 
 }  // namespace
+
+bool takes_format(Dtype dtype, const FormatSpec& spec) {
+  return kernels::visit_stored(dtype, [&]<class T>(T) { return element_text(T(), spec).has_value(); });
+}
 
 std::string host_text(const HostArray& x, const FormatSpec* spec) {
   if (x.size() == 0) return text_of_empty(x.shape());

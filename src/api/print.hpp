@@ -8,7 +8,9 @@
 
 namespace tessera {
 
-// Elements are formatted by the spec, if there is one: ArgumentError if it does not apply to an element.
+// Whether elements of the dtype can be formatted by the spec.
+bool takes_format(Dtype, const FormatSpec&);
+// Elements are formatted by the spec, if there is one, which they must take.
 // Large arrays show their corners. Collective over all ranks: computes x, and gathers the displayed elements.
 std::string array_text(const Array& x, const FormatSpec* spec);
 // The same for an array in host memory. Not collective.

@@ -136,11 +136,14 @@ void print_values(const Format& given, std::vector<Printed> arguments) {
   std::vector<Array> arrays;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto* array = all[i].is_placeholder ? std::get_if<Array>(&arguments[i / 2].value) : nullptr;
-    if (array != nullptr)
+    if (array != nullptr) {
+      if (all[i].spec && !takes_format(array->dtype(), *all[i].spec))
+        refuse(given.text, "has a format that elements of " + name(array->dtype()) + " cannot have");
       pieces.push_back(all[i]), arrays.push_back(*array);
-    else
+    } else {
       pieces.push_back(
           {all[i].is_placeholder ? argument_text(all[i], arguments[i / 2].value, given.text) : all[i].text});
+    }
   }
   if (effects_wait()) {
     const auto happen = [pieces](const std::vector<EffectValue>& values, int rank) {

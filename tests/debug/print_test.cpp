@@ -83,6 +83,18 @@ TEST(print, what_is_no_format_is_refused_with_the_line) {
   EXPECT_THAT(test::error_of<ArgumentError>([] { debug::print("{:9999}", 1); }), HasSubstr("has the format"));
   EXPECT_THAT(test::error_of<ArgumentError>([] { debug::print("{x}", 1); }), HasSubstr("a single '{'"));
 }
+TEST(print, a_format_that_elements_cannot_have_is_refused_when_recorded) {
+  const auto show = [](const Array& x) {
+    debug::print("x {:d}", x);
+    return x + 1;
+  };
+  const std::string line = "debug::print at print_test.cpp:" + std::to_string(__LINE__ - 3);
+  const Array x = split(arange(7, float32));
+  for (const auto& text : {test::error_of<ArgumentError>([&] { return show(x); }),
+                           test::error_of<ArgumentError>([&] { return jit(show)(x); })})
+    EXPECT_THAT(text, AllOf(HasSubstr(line), HasSubstr("'x {:d}' has a format that elements of float32 cannot")));
+  EXPECT_EQ(printed([&] { eval(jit(show)(split(arange(3)))); }), once("x [0 1 2]\n"));
+}
 
 // ---- in a traced program ----
 
