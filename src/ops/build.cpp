@@ -56,11 +56,15 @@ Array cast_to(const Array& x, Dtype dtype) {
 Array sum_to_shape(const Array& cotangent, const Shape& shape) {
   const int lead = cotangent.ndim() - shape.ndim();
   if (!may_leave_out(cotangent)) {  // a dim may have one element on this rank alone
-    std::vector<int> summed{0};
-    auto extents = cotangent.shape().vector();
-    extents.insert(extents.begin(), 1);
+    std::vector<int> summed;
     for (int d = 0; d < cotangent.ndim(); ++d)
-      if (d < lead || shape[d - lead] == 1) summed.push_back(d + 1);
+      if (d < lead || shape[d - lead] == 1) summed.push_back(d);
+    // All ranks sum over the same number of dims: a ReproducibleScope records an op for each.
+    const int more = cotangent.ndim() + 1 - static_cast<int>(summed.size());
+    for (int& d : summed) d += more;
+    for (int d = 0; d < more; ++d) summed.push_back(d);
+    auto extents = cotangent.shape().vector();
+    extents.insert(extents.begin(), static_cast<std::size_t>(more), 1);
     return reshape(sum(reshape(cotangent, Shape(std::move(extents))), Axes(summed)), shape);
   }
   if (cotangent.shape() == shape) return cotangent;
