@@ -9,12 +9,14 @@
 #include "compile/pipeline.hpp"
 #include "ops/contract/dot_general.hpp"
 #include "ops/index/remap_op.hpp"
+#include "ops/index/update/addressed.hpp"
 #include "ops/sort/cumulative.hpp"
 
 namespace tessera::stream {
 namespace {
 
 bool has_parts(const Node& node, bool is_reduced) {
+  if (node.op->name == "scatter") return !is_reduced;
   switch (parts_of(*node.op)) {
     case Parts::all_dims:
     case Parts::tree_nodes: return true;
@@ -151,6 +153,16 @@ std::vector<DimLink> links_of(const Node& node) {
 
 bool is_sparse_product(const Node& node) {
   return node.op->name == "sparse_dot" || node.op->name == "sparse_dot_transposed";
+}
+
+int index_of_scatter(const Node& node, int dim) {
+  if (node.op->name != "scatter") return -1;
+  const auto& p = gather_params(*node.params);
+  return dim >= p.first && dim < p.first + p.count ? dim - p.first : -1;
+}
+bool is_in_sequence(const Node& node, int dim) {
+  const auto running = running_of(node);
+  return (running && running->dim == dim) || index_of_scatter(node, dim) >= 0;
 }
 
 bool is_top_k(const Node& node) { return node.op->name == "top_k"; }

@@ -23,6 +23,12 @@ struct DimLink {
 std::vector<DimLink> links_of(const Node&);
 // A product of a sparse matrix in memory with vectors.
 bool is_sparse_product(const Node&);
+// The number of the index array of a scatter that addresses this dim of its result: it counts from the dim's
+// start. -1: none, or another op.
+int index_of_scatter(const Node&, int dim);
+// Whether a part along this dim of the result follows from those before: running sums, and scatters, which
+// count where their part begins.
+bool is_in_sequence(const Node&, int dim);
 // The k largest along the last dim: those of parts are merged.
 bool is_top_k(const Node&);
 // By what the parts of a node's results combine. InternalError for a node without a rule.

@@ -23,18 +23,21 @@ Array slice_of_file(const Array& x, int dim, const Range& range) {
   return record_file(std::move(p));
 }
 
-// Whether every value with the dim can be made part by part, and nothing is summed over it.
-bool is_pure(const Roles& roles, const Array& value) {
+// Whether every value with the dim can be made part by part, in any order, and nothing is summed over it.
+bool is_pure(const Roles& roles, const DimClasses& dims, const Array& value) {
   return roles.refusal.empty() && roles.passes == 1 && roles.role(value).kind == Role::slab &&
-         std::none_of(roles.of.begin(), roles.of.end(),
-                      [](const auto& entry) { return entry.second.kind == Role::partial; });
+         std::none_of(roles.of.begin(), roles.of.end(), [&](const auto& entry) {
+           const auto& [node, role] = entry;
+           return role.kind == Role::partial ||
+                  (role.kind == Role::slab && is_in_sequence(*node, dims.dim_in(roles.dim_class, *node, 0)));
+         });
 }
 
 std::optional<Array> cut_along(const Array& value, int dim, const Range& range) {
   const Graph graph = collect({value}, false);
   const DimClasses dims(graph);
   const Roles roles = roles_in(graph, dims, dims.of(*value.node(), value.output(), dim));
-  if (!is_pure(roles, value)) return std::nullopt;
+  if (!is_pure(roles, dims, value)) return std::nullopt;
   WholeValues wholes(roles);
   const SlabRecorder::Carries nothing;
   const auto cut = [&](const Array& x, int d) {
@@ -53,7 +56,7 @@ std::vector<int> dims_to_cut(const Array& value) {
   std::vector<int> found;
   for (int d = 0; d < value.ndim(); ++d)
     if (value.shape()[static_cast<std::size_t>(d)] > 1 &&
-        is_pure(roles_in(graph, dims, dims.of(*value.node(), value.output(), d)), value))
+        is_pure(roles_in(graph, dims, dims.of(*value.node(), value.output(), d)), dims, value))
       found.push_back(d);
   std::stable_sort(found.begin(), found.end(), [&](int a, int b) {
     return value.shape()[static_cast<std::size_t>(a)] > value.shape()[static_cast<std::size_t>(b)];

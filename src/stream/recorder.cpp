@@ -13,6 +13,7 @@
 #include "ops/collective/manual.hpp"
 #include "ops/contract/dot_general.hpp"
 #include "ops/index/remap_op.hpp"
+#include "ops/index/update/addressed.hpp"
 #include "ops/resized.hpp"
 #include "ops/sort/cumulative.hpp"
 #include "ops/sparse/sparse_params.hpp"
@@ -189,6 +190,8 @@ std::vector<Array> SlabRecorder::recorded(const Node& node, bool is_partial) {
   const int dim = is_partial ? -1 : dims_.dim_in(roles_.dim_class, node, 0);
   const auto params = params_for_part(node, dim, length_);
   if (dim >= 0 && inputs.size() == 1) inputs[0] = continued(node, dim, inputs[0]);
+  if (const int index = index_of_scatter(node, dim); index >= 0)
+    return updated(node, index, std::move(inputs));
   if (is_sparse_product(node)) inputs[1] = on_pattern_mesh(pattern_of(*params), inputs[1]);
   auto results = record_again(node, params, std::move(inputs));
   if (is_sparse_product(node) && dim >= 0)
@@ -212,6 +215,23 @@ Array SlabRecorder::continued(const Node& node, int dim, const Array& slab) cons
   return concatenate({combined(running->kind, before->second, part_along(slab, dim, 0, 1)),
                       part_along(slab, dim, 1, length_)},
                      dim);
+}
+
+// Places count from the slab's start; those of other slabs lie beyond its end, where nothing is written.
+std::vector<Array> SlabRecorder::updated(const Node& node, int index, std::vector<Array> inputs) {
+  const OnBehalfOf call(node.called());
+  auto p = gather_params(*node.params);
+  const auto extent = node.outputs[0].type.shape[static_cast<std::size_t>(p.first + index)];
+  const auto before = carries_.find(&node);
+  const Array start = before == carries_.end() ? zeros({}, int64) : before->second;
+  Array& places = inputs[static_cast<std::size_t>(1 + index)];
+  places = cast_to(places, int64);
+  places = where(places < 0, places + extent, places);
+  if (p.out_of_range == OutOfRange::clamp) places = clip(places, 0, extent - 1);
+  places = where(places < start, length_, places - start);
+  p.out_of_range = OutOfRange::drop;
+  new_carries_.emplace_back(&node, start + length_);
+  return record_again(node, make_params(p), std::move(inputs));
 }
 
 void SlabRecorder::carry_on(const Node& node, int dim, Array& result) {

@@ -44,7 +44,8 @@ class SlabRecorder {
  public:
   // Parts of file arrays and of operands in memory, which become leaves of the slab's graph.
   using Cut = std::function<Array(const Array& whole, int dim)>;
-  // The last elements of running sums along the streamed dim, of the slab before.
+  // The last elements of running sums along the streamed dim, of the slab before; of scatters into it, where
+  // the slab begins.
   using Carries = std::map<const Node*, Array>;
   SlabRecorder(const Roles& roles, const DimClasses& dims, WholeValues& wholes, std::int64_t length, Cut cut,
                const Carries& carries)
@@ -65,12 +66,13 @@ class SlabRecorder {
   // The same before the ranks combine theirs: a first dim with a part of each device, split over them. For a
   // length that divides, and values of which has_parts_of_ranks is true.
   Array parts_of_ranks(const Array& x);
-  // The running sums, products and extrema recorded in this slab, each with its last elements: the next slab
-  // starts from these.
+  // The running sums, products, extrema and scatters recorded in this slab, each with that from which the next
+  // slab starts.
   const std::vector<std::pair<const Node*, Array>>& new_carries() const { return new_carries_; }
 
  private:
   Array continued(const Node&, int dim, const Array& slab) const;
+  std::vector<Array> updated(const Node&, int index, std::vector<Array> inputs);
   void carry_on(const Node&, int dim, Array& result);
   Array leaf(const Array& x, int dim);
   bool follows(const Array& x) const;

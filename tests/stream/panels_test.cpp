@@ -57,6 +57,19 @@ TEST_F(Panels, a_file_is_multiplied_by_itself) {
   expect_stored(matmul(file, file.T()), matmul(a, a.T()), "g.npy", {.memory_limit = 600 << 10});
 }
 
+// A panel cannot begin in the middle of running sums, or of a scatter, whose indices count from the start.
+TEST_F(Panels, follow_no_dim_whose_parts_come_in_order) {
+  const Array a = numbers({901, 151}), b = numbers({151, 893}, 5);
+  const auto fa = file_of(a, "a.npy"), fb = file_of(b, "b.npy");
+  const auto sums = [](const Array& x, const Array& y) { return matmul(cumsum(x, 0), y); };
+  const auto updates = [](const Array& x, const Array& y) {
+    return matmul(x.at(array({3, 900})).add(1.0), y);
+  };
+  const io::StoreOptions options{.memory_limit = limit};
+  expect_stored(sums(fa, fb), sums(a, b), "c.npy", options);
+  expect_stored(updates(fa, fb), updates(a, b), "d.npy", options);
+}
+
 TEST_F(Panels, what_follows_a_product_is_another_stage) {
   const Array a = numbers({901, 151}), b = numbers({151, 893}, 5);
   const auto fa = file_of(a, "a.npy"), fb = file_of(b, "b.npy");

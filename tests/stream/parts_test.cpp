@@ -17,7 +17,7 @@ const std::map<std::string, std::string>& looks_at_positions() {
       {"eye", "compares positions"},
       {"on_diagonal", "compares positions"},
       {"iota", "is made of positions"},
-      {"scatter", "indices name positions of a dim that its rule keeps apart"},
+      {"scatter", "its indices count from the start of a dim, as slabs give it (index_of_scatter)"},
       {"compress", "counts along its first dim"},
       {"split_keys", "counts the keys"},
       {"read_file", "reads at its positions"},

@@ -94,14 +94,31 @@ TEST_F(SparseProducts, of_a_matrix_in_a_file_take_one_pass) {
   EXPECT_LE(memory_use().peak_bytes - before, plan.limit_bytes);
 }
 
-TEST_F(SparseProducts, of_lists_are_streamed_and_updates_of_a_file_refused) {
-  const Array x = sin(reshape(astype(arange(700 * 13), float64), {700, 13}));
+// A list in memory, split over the ranks or not, and a list and updates in files.
+TEST_F(SparseProducts, and_updates_of_lists_are_streamed_within_the_limit) {
+  const Array x = sin(reshape(astype(arange(70000 * 13), float64), {70000, 13}));
   const auto file = file_of(x);
-  const auto updated = [](const Array& v) { return v.at(array({7, 699, 7})).add(2.5); };
-  const auto summed = [](const Array& v) { return zeros({5, 13}, float64).at(arange(700) % 5).add(v); };
-  EXPECT_THAT(text_of_error<ArgumentError>([&] { io::compute(updated(file)); }),
-              HasSubstr("needs all of the dim at a time"));
-  expect_near(io::compute(summed(file), {.memory_limit = 400 << 10}), summed(x));
+  const Array list = remainder(arange(500) * 7919, 70011);
+  const auto updated = [&](const Array& v) {
+    return v.at(list).add(2.5).at(device_put(list, all_rows())).min(1);
+  };
+  const auto summed = [](const Array& v) { return zeros({5, 13}, float64).at(arange(70000) % 5).add(v); };
+  const io::StoreOptions options{.memory_limit = 900 << 10};
+  expect_near(io::compute(summed(file), {.memory_limit = options.memory_limit}), summed(x));
+  const auto plan = io::explain_store(path("y.npy"), updated(file), options);
+  EXPECT_LE(plan.peak_bytes, plan.limit_bytes);
+  EXPECT_GT(plan.slabs, 3);
+  EXPECT_EQ(plan.bytes_read, x.nbytes());
+  reset_peak_memory();
+  const auto before = memory_use().live_bytes;
+  io::store(path("y.npy"), updated(file), options);
+  EXPECT_LE(memory_use().peak_bytes - before, plan.limit_bytes);
+  expect_near(io::load_npy(path("y.npy")), updated(x));
+  io::save_npy(path("list.npy"), list);
+  const auto of_files = [](const Array& v, const Array& places) {
+    return v.at(places).add(v(slice(0, 500)));
+  };
+  expect_near(io::compute(of_files(file, io::open(path("list.npy")))), of_files(x, list));
 }
 
 // A sum of 80 KB, which each rank has apart: once at the end with much room, with each slab with little.
@@ -118,6 +135,15 @@ TEST_F(SparseProducts, are_combined_once_or_with_each_slab_as_memory_allows) {
     EXPECT_EQ(plan.passes, 1);
     expect_near(io::compute(sums, options), expected);
   }
+}
+
+// A row that is longer than a slab: entries are streamed, not rows.
+TEST_F(SparseProducts, of_a_long_row_are_streamed) {
+  const Array dense = concatenate({ones({1, 5000}, float64), thirds(3, 5000)}, 0),
+              x = sin(astype(arange(5000), float64));
+  sparse::save_npz(path("a.npz"), sparse::from_dense(dense, all_rows()));
+  const auto a = sparse::open(path("a.npz"));
+  expect_near(io::compute(sparse::matmul(a, x), {.slab = 960}), matmul(dense, x));
 }
 
 TEST_F(SparseProducts, of_damaged_files_are_errors) {

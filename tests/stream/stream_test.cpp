@@ -95,6 +95,36 @@ const std::vector<std::pair<const char*, Function>>& functions() {
            return mean(log1p(exp(-matmul(samples, w))));
          })(astype(arange(static_cast<int>(x.shape()[1])), float64) / 10, x);
        }},
+      {"rows added",
+       [](const Array& x) {
+         return x.at(array({7, -1, 3, 7})).add(2.5);
+       }},
+      {"rows set in order",
+       [](const Array& x) {
+         const Array rows = reshape(astype(arange(3 * static_cast<int>(x.shape()[1])), float64), {3, -1});
+         return x.at(array({21, 0, 21})).set(rows) * 2;
+       }},
+      {"rows and columns",
+       [](const Array& x) {
+         return x.at(array({9, -2}), array({-1, 0})).multiply(3.0);
+       }},
+      {"columns",
+       [](const Array& x) {
+         return sum(x.at(slice(), array({0, 2})).max(1.5), 0);
+       }},
+      {"rows of a chain twice",
+       [](const Array& x) {
+         return sqrt(x.at(array({8, 15})).min(1.0)).at(array({8, 16})).divide(2.0);
+       }},
+      {"a row of updated rows",
+       [](const Array& x) {
+         return x.at(array({20, 2})).add(1.0)(slice(18, 22));
+       }},
+      {"sums from before and beyond",
+       [](const Array& x) {
+         const Array places = astype(x(slice(), 0) * 100, int32) - 99;
+         return x.at(places).add(x);
+       }},
       {"new dim", [](const Array& x) { return sum(expand_dims(x, 1) * expand_dims(x, 2), 0); }},
       {"float32", [](const Array& x) { return astype(astype(x, float32) > 1.5f, float64); }},
   };

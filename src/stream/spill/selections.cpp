@@ -14,7 +14,6 @@
 #include "ops/index/remap_op.hpp"
 #include "ops/index/update/addressed.hpp"
 #include "ops/known.hpp"
-#include "ops/sort/cumulative.hpp"
 #include "stream/plan.hpp"
 #include "stream/recorder.hpp"
 
@@ -104,7 +103,7 @@ class Selecting {
     const bool has_few = 2 * selection_.count <= x.shape()[static_cast<std::size_t>(dim)];
     if (!has_few || is_file(node) || is_parameter(node) || node.is_evaluated() || is_sparse_product(node))
       return std::nullopt;
-    if (const auto running = running_of(node); running && running->dim == dim) return std::nullopt;
+    if (is_in_sequence(node, dim)) return std::nullopt;
     for (auto& link : links_of(node))
       if (!link.is_reduced && link.out[static_cast<std::size_t>(x.output())] == dim && link.out[0] >= 0)
         return link;

@@ -17,6 +17,7 @@
 #include "ops/sort/select.hpp"
 #include "ops/sort/select_by_rounds.hpp"
 #include "ops/sort/sort_by_key.hpp"
+#include "stream/plan.hpp"
 #include "stream/spill/extremes.hpp"
 #include "stream/spill/long_lines.hpp"
 #include "stream/spill/selections.hpp"
@@ -129,7 +130,7 @@ std::optional<std::vector<Array>> simpler(const Node& node, const std::vector<Ar
   }
   const auto is_in_memory = [](const Node& leaf) { return leaf.inputs.empty() && !is_file(leaf); };
   if (node.op->name == "scatter" && gather_params(*node.params).op == "add" && !node.same_bits &&
-      is_in_memory(*inputs[0].node())) {
+      (is_in_memory(*inputs[0].node()) || reads_files(collect({inputs.begin() + 1, inputs.end()}, false)))) {
     const OnBehalfOf call(node.called());
     const auto& p = gather_params(*node.params);
     return std::vector<Array>{inputs[0] + scatter_add_zeros(inputs[0].shape(), index_inputs(inputs, p),
