@@ -19,6 +19,10 @@ using testing::Pointwise;
 class NetcdfFile : public InFolder {
  protected:
   static std::string data(const std::string& name) { return (tests_folder() / "io/data" / name).string(); }
+  static std::string bytes_of(const std::string& file) {
+    std::ifstream stored(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stored), {}};
+  }
   static double made(std::int64_t i) { return static_cast<double>(7 * i % 100 - 50); }
   static std::vector<double> numbers(const Array& x) { return to_vector<double>(astype(x, float64)); }
 };
@@ -50,13 +54,26 @@ TEST_F(NetcdfFile, coordinates_of_several_dims_have_their_dims) {
 
 // HDF5 1.10 walks free space of size 0 in a global heap for ever.
 TEST_F(NetcdfFile, dims_keep_their_names_beside_a_damaged_heap) {
-  std::ifstream stored(data("netcdf4.nc"), std::ios::binary);
-  std::string bytes(std::istreambuf_iterator<char>(stored), {});
+  std::string bytes = bytes_of(data("netcdf4.nc"));
   const auto heap = bytes.find("GCOL");
   ASSERT_NE(heap, std::string::npos);
   const auto file = put("damaged.nc", bytes.replace(heap + 16, 64, 64, '\0'));
   EXPECT_THAT(io::netcdf_variables(file).at("packed").dims, ElementsAre("time", "x"));
   EXPECT_EQ(numbers(io::load_netcdf(file, "inner/field", all_rows()))[19], made(19));
+}
+
+// Scales of one length leave a dim without a name.
+TEST_F(NetcdfFile, dims_have_the_only_scale_of_their_length_where_uses_are_not_listed) {
+  io::Netcdf out(path("x.nc"), {.mode = io::Hdf5Open::replace});
+  out.append("t2m", ones({2, 4, 6}), {"time", "lat", "lon"});
+  out.write("u", ones({4, 7}), {"lat", "one"}), out.write("v", ones({7}), {"another"});
+  out.close();
+  auto bytes = bytes_of(path("x.nc"));
+  const std::string uses = "REFERENCE_LIST";
+  for (auto at = bytes.find(uses); at != std::string::npos; at = bytes.find(uses, at + 1)) bytes[at] = 'r';
+  const auto variables = io::netcdf_variables(put("y.nc", bytes));
+  EXPECT_THAT(variables.at("t2m").dims, ElementsAre("time", "lat", "lon"));
+  EXPECT_THAT(variables.at("u").dims, ElementsAre("lat", "phony_dim_0"));
 }
 
 TEST_F(NetcdfFile, packed_numbers_are_unpacked_and_missing_ones_are_nan) {

@@ -48,8 +48,21 @@ std::vector<std::int32_t> integers_attribute(hid_t object, const char* name, std
   return values;
 }
 
+struct Extents {
+  std::vector<hsize_t> now, most;
+  explicit Extents(hid_t dataset) {
+    const Handle space(H5Dget_space(dataset), H5Sclose);
+    const int ndim = std::max(0, H5Sget_simple_extent_ndims(space));
+    now.resize(static_cast<std::size_t>(ndim)), most.resize(now.size());
+    if (ndim > 0) H5Sget_simple_extent_dims(space, now.data(), most.data());
+  }
+  // The length of a dim; one that may grow has none, since variables may be shorter than it.
+  hsize_t length(std::size_t d) const { return most[d] == H5S_UNLIMITED ? H5S_UNLIMITED : now[d]; }
+};
+
 // The paths of the scales of dims. Each scale lists its uses in REFERENCE_LIST; DIMENSION_LIST of the
-// variables says the same from a global heap, in whose damage HDF5 1.10 crashes or never ends. A coordinate
+// variables says the same from a global heap, in whose damage HDF5 1.10 crashes or never ends. Where uses are not
+// listed (copies by other tools lose them), a dim has the only scale of its length, if there is one. A coordinate
 // variable of several dims is a scale itself and has no scales: netCDF-C keeps the numbers of its dims.
 class ScalesOfDims {
  public:
@@ -58,6 +71,8 @@ class ScalesOfDims {
     for_each_dataset(file, [&](const std::string& name, hid_t dataset) {
       if (const auto number = integers_attribute(dataset, "_Netcdf4Dimid", 1); !number.empty())
         numbered_.emplace(number[0], "/" + name);
+      if (const Extents extents(dataset); is_scale(dataset) && extents.now.size() == 1)
+        of_length_[extents.length(0)].push_back("/" + name);
       if (H5Aexists(dataset, "REFERENCE_LIST") <= 0) return;
       const Handle attribute(H5Aopen(dataset, "REFERENCE_LIST", H5P_DEFAULT), H5Aclose),
           space(H5Aget_space(attribute), H5Sclose), stored(H5Aget_type(attribute), H5Tclose);
@@ -75,13 +90,18 @@ class ScalesOfDims {
     const auto numbers = integers_attribute(dataset, "_Netcdf4Coordinates", ndim);
     hobj_ref_t variable = 0;
     if (H5Rcreate(&variable, file_, name.c_str(), H5R_OBJECT, -1) < 0) return found;
+    const bool has_scales = H5Aexists(dataset, "DIMENSION_LIST") > 0;
+    const Extents extents(dataset);
     for (std::size_t d = 0; d < ndim; ++d) {
+      const auto alike = of_length_.find(extents.length(d));
       const auto used = used_.find({variable, static_cast<std::int32_t>(d)});
       const auto numbered = d < numbers.size() ? numbered_.find(numbers[d]) : numbered_.end();
       if (used != used_.end())
         found[d] = used->second;
       else if (numbered != numbered_.end())
         found[d] = numbered->second;
+      else if (has_scales && alike != of_length_.end() && alike->second.size() == 1)
+        found[d] = alike->second[0];
     }
     return found;
   }
@@ -90,6 +110,7 @@ class ScalesOfDims {
   hid_t file_;
   std::map<std::pair<hobj_ref_t, std::int32_t>, std::string> used_;
   std::map<std::int32_t, std::string> numbered_;
+  std::map<hsize_t, std::vector<std::string>> of_length_;
 };
 
 std::vector<std::string> dims_of(const ScalesOfDims& scales, const std::string& name, hid_t dataset,
@@ -158,17 +179,14 @@ std::map<std::string, NetcdfDim> read_dims(const Hdf5Source& source, hid_t file)
   std::map<std::int64_t, std::string> phony;
   const ScalesOfDims scales(file);
   for_each_dataset(file, [&](const std::string& name, hid_t dataset) {
-    const Handle space(H5Dget_space(dataset), H5Sclose);
-    const int ndim = H5Sget_simple_extent_ndims(space);
-    if (ndim <= 0) return;
-    std::vector<hsize_t> extents(static_cast<std::size_t>(ndim)), most(static_cast<std::size_t>(ndim));
-    H5Sget_simple_extent_dims(space, extents.data(), most.data());
+    const Extents extents(dataset);
+    if (extents.now.empty()) return;
     const Shape shape = shape_of_dataset(source, dataset);
     const auto dims = dims_of(scales, name, dataset, shape, phony);
     for (std::size_t d = 0; d < dims.size(); ++d) {
       NetcdfDim& dim = found[dims[d]];
       dim.size = std::max(dim.size, shape[d]);  // variables may be shorter along an unlimited dim
-      dim.is_unlimited = dim.is_unlimited || most[d] == H5S_UNLIMITED;
+      dim.is_unlimited = dim.is_unlimited || extents.most[d] == H5S_UNLIMITED;
     }
   });
   return found;
