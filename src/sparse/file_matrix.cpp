@@ -1,15 +1,17 @@
 // Matrices that stay in their files: their entries are arrays in files, on which programs are streamed.
+#include <tessera/runtime.hpp>
+
 #include <algorithm>
 #include <filesystem>
 
 #include "base/call.hpp"
 #include "base/text.hpp"
-#include "io/archive/npz_archive.hpp"
 #include "io/team.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "ops/build.hpp"
 #include "ops/index/gather.hpp"
 #include "sparse/stored.hpp"
+#include "stream/spill/spill_file.hpp"
 
 namespace tessera::sparse {
 namespace {
@@ -113,17 +115,64 @@ FileSourcePtr rows_of_entries(const MatrixFile& m, std::int64_t entries, std::in
   return source;
 }
 
-MatrixFile opened(const std::string& path, const std::string& group) {
-  if (!group.empty() || std::filesystem::is_directory(path)) return stored_group(path, group);
-  const auto file = [&] { return io::File(call_text(), path, io::File::Mode::read); };
-  MatrixFile m = stored_npz(path, file());
-  const io::NpzArchive archive(file());
-  for (const auto& [name, source] : m.arrays)
-    if (const auto& member = archive.find(name); member.is_deflated && name != "shape")
-      fail(call_text(), m.what,
-           "has " + in_quotes(name) + " packed, " + format_bytes(member.bytes) +
-               " of which no part can be read alone; write it by save_npz(..., compressed=False)");
-  return m;
+// The positions of entries from those of blocks: of each the first one, then those beside it.
+FileSourcePtr within_blocks(FileSourcePtr blocks, const Shape& block, int dim) {
+  const auto each = block.elements(), width = block[1], extent = block[static_cast<std::size_t>(dim)];
+  if (each == 1) return blocks;
+  const auto range_of = [each](std::int64_t first, std::int64_t last) {
+    return Range{first / each, last / each + 1};
+  };
+  auto source = std::make_shared<FileSource>(*blocks);
+  source->info.shape = {blocks->info.shape[0] * each};
+  source->times = blocks->times / static_cast<double>(each);
+  source->temporary_bytes = [blocks, range_of](const Shape& box) {
+    const auto count = range_of(0, box[0]).size() + 1;
+    return blocks->temporary_bytes({count}) + 8 * count;
+  };
+  source->read = [=](const std::string& call, const Box& box, std::byte* out) {
+    if (is_empty(box)) return;
+    const Range range = range_of(box[0].start, box[0].stop - 1);
+    std::vector<std::int64_t> of_blocks(static_cast<std::size_t>(range.size()));
+    blocks->read(call, {range}, reinterpret_cast<std::byte*>(of_blocks.data()));
+    auto* to = reinterpret_cast<std::int64_t*>(out);
+    for (auto k = box[0].start; k < box[0].stop; ++k) {
+      const auto inside = dim == 0 ? k % each / width : k % width;
+      *to++ = of_blocks[static_cast<std::size_t>(k / each - range.start)] * extent + inside;
+    }
+  };
+  return source;
+}
+
+// Packed members of an archive, unpacked to temporary files, each by another rank.
+UnpackedMembers unpacked(const io::Team& team, const std::string& path, const io::NpzArchive& archive) {
+  std::vector<std::pair<const io::ZipMember*, std::shared_ptr<stream::SpillFile>>> packed;
+  UnpackedMembers found;
+  std::string facts = "packed members:";
+  team.together([&] {
+    for (const auto& name : arrays_of(in_quotes(path), format_of(archive)))
+      if (const auto& member = archive.find(name); member.is_deflated) {
+        facts += " " + name + " of " + format_bytes(member.bytes);
+        packed.emplace_back(&member, std::make_shared<stream::SpillFile>(path, Shape{member.bytes}, uint8));
+      }
+  });
+  team.same(call_text(), path, facts);
+  const std::string folder = stream::spill_folder("");
+  for (const auto& [member, spill] : packed) spill->open(team, call_text(), folder);
+  team.together([&] {
+    const auto ranks = static_cast<std::size_t>(device_count());
+    for (auto k = static_cast<std::size_t>(process_index()); k < packed.size(); k += ranks) {
+      const auto& [member, spill] = packed[k];
+      std::int64_t at = 0;
+      archive.inflate(*member, [&](std::string_view piece) {
+        const Range range{at, at + std::ssize(piece)};
+        spill->write({range}, reinterpret_cast<const std::byte*>(piece.data()));
+        at = range.stop;
+      });
+    }
+  });
+  for (const auto& [member, spill] : packed)
+    found[io::NpzArchive::array_name(member->name)] = {spill, &spill->file()};
+  return found;
 }
 
 }  // namespace
@@ -135,28 +184,36 @@ FileMatrix open(const std::string& path, const std::string& group, std::source_l
   const io::Team team(call_text() + " of " + in_quotes(path) + ", group " + in_quotes(group));
   MatrixFile m;
   FileSourcePtr rows, columns;
+  std::shared_ptr<const io::NpzArchive> archive;
   team.together([&] {
-    m = opened(path, group);
-    const Shape& data = m.arrays.at("data")->info.shape;
-    if (m.format == "bsr" || data.ndim() != 1)
-      fail(call_text(), m.what,
-           "holds blocks of " + to_string(data) + " (bsr); convert it by .tocsr() of SciPy");
-    const auto entries = data[0];
+    if (!group.empty() || std::filesystem::is_directory(path))
+      m = stored_group(path, group);
+    else
+      archive = std::make_shared<const io::NpzArchive>(io::File(call_text(), path, io::File::Mode::read));
+  });
+  const auto members = archive ? unpacked(team, path, *archive) : UnpackedMembers();
+  team.together([&] {
+    if (archive) m = stored_npz(path, archive, members);
+    const Shape block = checked_blocks(m);
+    const auto entries = m.arrays.at("data")->info.shape[0];
     const bool by_columns = m.format == "csc";
     if (m.format == "coo") {
       rows = positions(m, "row", entries, m.shape[0] - 1),
       columns = positions(m, "col", entries, m.shape[1] - 1);
       return;
     }
-    rows = rows_of_entries(m, entries, m.shape[by_columns ? 1 : 0]);
-    columns = positions(m, "indices", entries, m.shape[by_columns ? 0 : 1] - 1);
+    rows = rows_of_entries(m, entries, m.shape[by_columns ? 1 : 0] / block[0]);
+    columns = positions(m, "indices", entries, m.shape[by_columns ? 0 : 1] / block[1] - 1);
     if (by_columns) std::swap(rows, columns);
+    rows = within_blocks(rows, block, 0), columns = within_blocks(columns, block, 1);
   });
   const auto& data = m.arrays.at("data");
   team.same(call_text(), path,
             m.format + " of " + to_string(m.shape) + ", entries " + to_string(data->info.shape) + " of " +
                 name(data->info.dtype));
-  return {m.shape, stream::record_opened(rows), stream::record_opened(columns), stream::record_opened(data)};
+  const Array values = stream::record_opened(data);
+  return {m.shape, stream::record_opened(rows), stream::record_opened(columns),
+          values.ndim() == 1 ? values : reshape(values, {-1})};
 }
 
 Array matmul(const FileMatrix& a, const Operand& x) {

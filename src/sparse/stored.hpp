@@ -1,8 +1,10 @@
 // Matrices in the files of others: the arrays that SciPy (.npz) and AnnData (HDF5, Zarr) store for one.
 #pragma once
 #include <map>
+#include <memory>
 #include <string>
 
+#include "io/archive/npz_archive.hpp"
 #include "io/file.hpp"
 #include "sparse/assemble.hpp"
 #include "stream/file_source.hpp"
@@ -17,11 +19,16 @@ struct MatrixFile {
   std::map<std::string, stream::FileSourcePtr> arrays;
 };
 // Opened on this rank; IoError if the file holds no matrix in a format that can be read.
-MatrixFile stored_npz(const std::string& path, io::File file);
+using UnpackedMembers = std::map<std::string, std::shared_ptr<const io::File>>;
+MatrixFile stored_npz(const std::string& path, const std::shared_ptr<const io::NpzArchive>&,
+                      const UnpackedMembers& = {});  // other packed members are unpacked in memory
 MatrixFile stored_group(const std::string& path, const std::string& group);  // "": a Zarr store
 // The names of the arrays of a format; the shape as it is stored. IoError about `what` for others.
 std::vector<std::string> arrays_of(const std::string& what, const std::string& format);
+std::string format_of(const io::NpzArchive&);
 Shape checked_shape(const std::string& what, const std::vector<std::int64_t>& extents);
+// The extents of the blocks that the entries form: 1 x 1 but for bsr.
+Shape checked_blocks(const MatrixFile&);
 // The entries of one of `parts` shares, which together are all; IoError for arrays that contradict each
 // other. A share of csr has the rows `own`.
 LocalEntries read_share(const MatrixFile&, Range own, std::int64_t part, std::int64_t parts);

@@ -84,8 +84,10 @@ MatrixFile stored_group(const std::string& path, const std::string& group) {
 
 Csr load_npz(const std::string& path, const Sharding& sharding, std::source_location where) {
   const Call call("sparse::load_npz", where);
-  return load(path, "", sharding,
-              [&] { return stored_npz(path, io::File(call_text(), path, io::File::Mode::read)); });
+  return load(path, "", sharding, [&] {
+    io::File file(call_text(), path, io::File::Mode::read);
+    return stored_npz(path, std::make_shared<const io::NpzArchive>(std::move(file)));
+  });
 }
 Csr load_hdf5(const std::string& path, const std::string& group, const Sharding& sharding,
               std::source_location where) {

@@ -96,12 +96,10 @@ std::vector<std::int64_t> ends_of(const MatrixFile& m, Range range, std::int64_t
 
 LocalEntries compressed_share(const MatrixFile& m, Range own, std::int64_t part, std::int64_t parts) {
   const bool by_columns = m.format == "csc", in_blocks = m.format == "bsr";
-  const FileSource& data = array_of(m, "data", in_blocks ? 3 : 1);
+  const Shape block = checked_blocks(m);
+  const auto height = block[0], width = block[1];
+  const FileSource& data = *m.arrays.at("data");
   const auto stored = data.info.shape[0];
-  const std::int64_t height = in_blocks ? data.info.shape[1] : 1, width = in_blocks ? data.info.shape[2] : 1;
-  if (height < 1 || width < 1 || m.shape[0] % height != 0 || m.shape[1] % width != 0)
-    fail(m, "has blocks of " + std::to_string(height) + " x " + std::to_string(width) +
-                ", which do not divide a matrix of shape " + to_string(m.shape));
   const auto lines = m.shape[by_columns ? 1 : 0] / height, across = m.shape[by_columns ? 0 : 1] / width;
   check_lengths(m, "indptr", lines, 1);
   check_lengths(m, "indices", stored);
@@ -132,9 +130,11 @@ std::string member_bytes(const io::NpzArchive& archive, const io::ZipMember& mem
   return bytes;
 }
 FileSourcePtr member_source(const std::shared_ptr<const io::NpzArchive>& archive, const std::string& path,
-                            const std::string& name) {
+                            const std::string& name, const UnpackedMembers& known) {
   const io::ZipMember& member = archive->find(name);
-  const auto unpacked = member.is_deflated
+  const auto found = known.find(name);
+  const auto unpacked = found != known.end() ? found->second
+                        : member.is_deflated
                             ? std::make_shared<const io::File>(call_text(), path, archive->inflated(member))
                             : nullptr;
   const io::File& file = unpacked ? *unpacked : archive->file();
@@ -166,19 +166,32 @@ std::vector<std::string> arrays_of(const std::string& what, const std::string& f
   fail(what, "holds a matrix in the format " + in_quotes(format) +
                  "; csr, csc, bsr and coo can be read: convert it by .tocsr() of SciPy");
 }
+Shape checked_blocks(const MatrixFile& m) {
+  const bool in_blocks = m.format == "bsr";
+  const Shape& data = array_of(m, "data", in_blocks ? 3 : 1).info.shape;
+  if (!in_blocks) return {1, 1};
+  const auto height = data[1], width = data[2];
+  if (height < 1 || width < 1 || m.shape[0] % height != 0 || m.shape[1] % width != 0)
+    fail(m, "has blocks of " + std::to_string(height) + " x " + std::to_string(width) +
+                ", which do not divide a matrix of shape " + to_string(m.shape));
+  return {height, width};
+}
 Shape checked_shape(const std::string& what, const std::vector<std::int64_t>& extents) {
   if (extents.size() != 2 || extents[0] < 0 || extents[1] < 0)
     fail(what, "has the shape " + to_string(extents) + "; a matrix has two extents");
   return Shape(extents);
 }
-MatrixFile stored_npz(const std::string& path, io::File file) {
-  const auto archive = std::make_shared<const io::NpzArchive>(std::move(file));
-  MatrixFile m{in_quotes(path), "", {}, {}};
+std::string format_of(const io::NpzArchive& archive) {
   // A text of three bytes in a .npy file without dims ends the file.
-  m.format = member_bytes(*archive, archive->find("format"));
-  m.format.erase(0, m.format.size() - std::min<std::size_t>(m.format.size(), 3));
-  for (const auto& name : arrays_of(m.what, m.format)) m.arrays[name] = member_source(archive, path, name);
-  m.arrays["shape"] = member_source(archive, path, "shape");
+  const std::string bytes = member_bytes(archive, archive.find("format"));
+  return bytes.substr(bytes.size() - std::min<std::size_t>(bytes.size(), 3));
+}
+MatrixFile stored_npz(const std::string& path, const std::shared_ptr<const io::NpzArchive>& archive,
+                      const UnpackedMembers& unpacked) {
+  MatrixFile m{in_quotes(path), format_of(*archive), {}, {}};
+  for (const auto& name : arrays_of(m.what, m.format))
+    m.arrays[name] = member_source(archive, path, name, unpacked);
+  m.arrays["shape"] = member_source(archive, path, "shape", unpacked);
   m.shape = checked_shape(m.what, integers(m, "shape", {0, array_of(m, "shape", 1).info.shape[0]}));
   return m;
 }

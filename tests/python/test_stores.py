@@ -220,6 +220,11 @@ class Sparse(Folder):
                 ts.multihost.sync_global_devices("written")
                 a = ts.sparse.load_npz(path, sharding)
                 np.testing.assert_array_equal(ts.device_get(ts.sparse.to_dense(a)), dense.astype(dtype))
+                opened, x = ts.sparse.open(path), np.arange(36.).reshape(18, 2)
+                for slab in (7, 100000):
+                    found = ts.io.compute([opened @ ts.asarray(x), opened.T @ ts.asarray(np.arange(24.))], slab=slab)
+                    np.testing.assert_allclose(ts.device_get(found[0]), dense.astype(dtype) @ x)
+                    np.testing.assert_allclose(ts.device_get(found[1]), np.arange(24.) @ dense.astype(dtype))
         # What SciPy refuses (or should: it reads beside its arrays) is refused, and what no memory holds.
         for path in sorted((pathlib.Path(__file__).parent.parent / "fuzz/corpus/sparse_npz").glob("*.npz")):
             if path.stem == "of_no_rows":
@@ -233,6 +238,37 @@ class Sparse(Folder):
             back.check_format()
             np.testing.assert_array_equal(back.toarray(), ts.device_get(ts.sparse.to_dense(x)))
             self.assertTrue(back.has_sorted_indices)
+
+    def test_packed_matrices_are_unpacked_to_nameless_files_or_refused(self):
+        """A damaged member, one that is cut short, and blocks at places that are none."""
+        import scipy.sparse
+        blocks = scipy.sparse.random(4000, 3000, 0.02, "coo", random_state=0).tobsr((2, 3))
+        bytes_of = lambda: pathlib.Path(self.path("a.npz")).read_bytes()  # noqa: E731
+        def put(bytes):
+            ts.multihost.sync_global_devices("read")
+            if ts.is_main_process():
+                pathlib.Path(self.path("a.npz")).write_bytes(bytes)
+            ts.multihost.sync_global_devices("written")
+        def save(**arrays):
+            if ts.is_main_process():
+                np.savez_compressed(self.path("a.npz"), **({"format": b"bsr", "shape": blocks.shape, "data": blocks.data, "indices": blocks.indices, "indptr": blocks.indptr} | arrays))
+            ts.multihost.sync_global_devices("written")
+        save()
+        product = ts.sparse.open(self.path("a.npz")) @ ts.ones((3000,), "float64")
+        plan = ts.io.explain_compute([product], memory_limit=1 << 20)
+        self.assertGreater(plan.slabs, 1)
+        np.testing.assert_allclose(ts.device_get(ts.io.compute(product, memory_limit=1 << 20)), blocks @ np.ones(3000))
+        self.assertEqual([p.name for p in pathlib.Path(".").glob(".tessera-spill-*")], [])
+        whole = bytes_of()
+        at = whole.index(b"data.npy") + len(whole) // 3
+        put(whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1:])
+        self.assertRaisesRegex(OSError, "a.npz' has a damaged member '\\w+.npy'", lambda: ts.sparse.open(self.path("a.npz")))
+        put(whole[:len(whole) // 2])
+        self.assertRaisesRegex(OSError, "a.npz' is no whole zip archive", lambda: ts.sparse.open(self.path("a.npz")))
+        save(indices=np.where(blocks.indices == 5, -1, blocks.indices))
+        self.assertRaisesRegex(OSError, "has -1 as element \\d+ of 'indices'", lambda: ts.io.compute(ts.sparse.open(self.path("a.npz")) @ ts.ones((3000,), "float64")))
+        save(data=np.zeros((len(blocks.data), 2, 7)))
+        self.assertRaisesRegex(OSError, "blocks of 2 x 7, which do not divide", lambda: ts.io.compute(ts.sparse.open(self.path("a.npz")) @ ts.ones((3000,), "float64")))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ constexpr std::int64_t step = 1 << 20, longest_directory = 64 << 20;
 // zlib's state, freed with its owner even if the file cannot be read.
 class Inflation {
  public:
-  explicit Inflation(std::string& content) : content_(content) {
+  explicit Inflation(std::int64_t bytes) : bytes_(bytes), window_(std::min(bytes, step) + 1, '\0') {
     state_ = inflateInit2(&stream_, -MAX_WBITS);
   }
   ~Inflation() { inflateEnd(&stream_); }
@@ -28,26 +28,28 @@ class Inflation {
     stream_.next_in = reinterpret_cast<Bytef*>(piece.data());
     stream_.avail_in = static_cast<uInt>(piece.size());
   }
-  void unpack() {
-    const std::int64_t bytes = static_cast<std::int64_t>(content_.size()),
-                       room = std::min(step, bytes - filled_);
-    unsigned char beyond = 0;  // receives a byte too many, if there is one
-    stream_.next_out = room > 0 ? reinterpret_cast<Bytef*>(content_.data() + filled_) : &beyond;
-    stream_.avail_out = room > 0 ? static_cast<uInt>(room) : 1;
-    const auto before = stream_.avail_out;
+  // The next bytes, valid until the next call. There is room for a byte too many, if there is one.
+  std::string_view unpacked() {
+    const std::int64_t room = std::min(std::ssize(window_), bytes_ - filled_ + 1);
+    stream_.next_out = reinterpret_cast<Bytef*>(window_.data());
+    stream_.avail_out = static_cast<uInt>(room);
     state_ = inflate(&stream_, Z_NO_FLUSH);
-    filled_ += before - stream_.avail_out;
-    if (filled_ > bytes) state_ = Z_BUF_ERROR;
+    const std::int64_t count = room - stream_.avail_out;
+    filled_ += count;
+    if (filled_ > bytes_) state_ = Z_BUF_ERROR;
+    const std::string_view found = std::string_view(window_).substr(0, static_cast<std::size_t>(count));
+    sum_ = crc32_z(sum_, reinterpret_cast<const Bytef*>(found.data()), found.size());
+    return filled_ > bytes_ ? std::string_view() : found;
   }
-  bool is_whole() const {
-    return state_ == Z_STREAM_END && filled_ == static_cast<std::int64_t>(content_.size());
-  }
+  bool is_whole() const { return state_ == Z_STREAM_END && filled_ == bytes_; }
+  std::uint32_t sum() const { return static_cast<std::uint32_t>(sum_); }
 
  private:
-  std::string& content_;
+  std::int64_t bytes_, filled_ = 0;
+  std::string window_;
   z_stream stream_{};
   int state_;
-  std::int64_t filled_ = 0;
+  uLong sum_ = 0;
 };
 
 // Refuses archives that begin behind other bytes, as a self-extracting program does; .npz files never do.
@@ -97,14 +99,14 @@ std::int64_t NpzArchive::data_of(const ZipMember& member) const {
   return parsed(file_, mend, [&] { return parse_zip_local(first, member, directory_); });
 }
 
-std::string NpzArchive::inflated(const ZipMember& member) const {
+void NpzArchive::inflate(const ZipMember& member, const std::function<void(std::string_view)>& take) const {
   const auto damaged = [&](const std::string& what) {
     file_.fail("has a damaged member " + in_quotes(member.name) + ": " + what, mend);
   };
   const std::int64_t start = data_of(member);
-  std::string content(member.bytes, '\0'), piece;
-  Inflation inflation(content);
-  for (std::int64_t taken = 0; inflation.goes_on(); inflation.unpack()) {
+  std::string piece;
+  Inflation inflation(member.bytes);
+  for (std::int64_t taken = 0; inflation.goes_on(); take(inflation.unpacked())) {
     if (!inflation.wants_more() || taken == member.stored_bytes) continue;
     piece.resize(std::min(step, member.stored_bytes - taken));
     file_.read(piece.data(), static_cast<std::int64_t>(piece.size()), start + taken);
@@ -112,8 +114,13 @@ std::string NpzArchive::inflated(const ZipMember& member) const {
     inflation.take(piece);
   }
   if (!inflation.is_whole()) damaged("its data do not unpack to their size");
-  if (crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size()) != member.crc)
-    damaged("its checksum is another one");
+  if (inflation.sum() != member.crc) damaged("its checksum is another one");
+}
+
+std::string NpzArchive::inflated(const ZipMember& member) const {
+  std::string content;
+  content.reserve(member.bytes);
+  inflate(member, [&](std::string_view piece) { content += piece; });
   return content;
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 #include <tessera/array.hpp>
 
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/archive/zip.hpp"
@@ -21,6 +23,8 @@ class NpzArchive {
   std::int64_t data_of(const ZipMember&) const;           // the file offset of its bytes
   // The unpacked bytes of a deflated member; the caller has checked that member.bytes fit in memory.
   std::string inflated(const ZipMember&) const;
+  // The same bytes in pieces, in order; whether they are right is known after the last one.
+  void inflate(const ZipMember&, const std::function<void(std::string_view)>& take) const;
 
  private:
   File file_;

@@ -33,7 +33,8 @@ class SpillFile {
   void write(const Box&, const std::byte*);
   void read(const Box&, std::byte*) const;
   std::int64_t bytes() const { return shape_.elements() * static_cast<std::int64_t>(itemsize(dtype_)); }
-  std::int64_t tile_bytes() const;  // memory that writing or reading takes besides the box
+  std::int64_t tile_bytes() const;               // memory that writing or reading takes besides the box
+  const io::File& file() const { return *in_; }  // once it is open
   const std::string& name() const { return name_; }
   const Shape& shape() const { return shape_; }
   Dtype dtype() const { return dtype_; }
