@@ -234,16 +234,18 @@ struct FirstText {
 FirstText first_text(const Communicator& comm, const std::string& mine) {
   if (comm.size() == 1) return {0, mine, true};
   const Waiting waiting("agreement on success", comm, 0);
-  const int bids[2] = {mine.empty() ? comm.size() : comm.rank(), mine.empty() ? 0 : 1};
-  int least[2] = {0, 0};
-  check(mpi::Allreduce(bids, least, 2, MPI_INT, MPI_MIN, comm.impl().handle), "MPI_Allreduce", comm);
-  if (least[0] == comm.size()) return {};
+  const std::uint64_t own[2] = {mine.empty() ? 0u : static_cast<std::uint64_t>(comm.size() - comm.rank()),
+                                mine.empty() ? 1u : 0u};
+  std::uint64_t largest[2];
+  all_largest(comm, own, largest);
+  if (largest[0] == 0) return {};
+  const int first = comm.size() - static_cast<int>(largest[0]);
   auto bytes = static_cast<std::int64_t>(mine.size());
-  check(mpi::Bcast(&bytes, 1, MPI_INT64_T, comm.impl().mpi_rank(least[0]), comm.impl().handle), "MPI_Bcast",
+  check(mpi::Bcast(&bytes, 1, MPI_INT64_T, comm.impl().mpi_rank(first), comm.impl().handle), "MPI_Bcast",
         comm);
-  std::string text = comm.rank() == least[0] ? mine : std::string(static_cast<std::size_t>(bytes), '\0');
-  spread_text(comm, text, least[0]);
-  return {least[0], std::move(text), least[1] == 1};
+  std::string text = comm.rank() == first ? mine : std::string(static_cast<std::size_t>(bytes), '\0');
+  spread_text(comm, text, first);
+  return {first, std::move(text), largest[1] == 0};
 }
 }  // namespace
 
