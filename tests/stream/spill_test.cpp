@@ -133,6 +133,10 @@ const std::vector<Case>& of_vectors() {
        },
        false},
       {"every third", [](const Array& v) { return v(slice(1, None, 3)) + 1; }, false},
+      {"an element set", [](const Array& v) { return v.at(3).set(1.0) * 2; }, false},
+      {"a part added to", [](const Array& v) { return v.at(slice(10, 900)).add(v(slice(0, 890))); }, false},
+      {"a part of a chain turned",
+       [](const Array& v) { return sqrt(v).at(slice(9, 4, -1)).set(arange(5.)) - mean(v); }, false},
       {"joined",
        [](const Array& v) {
          return concatenate({v, v(slice(None, 9))}, 0) * 2;

@@ -120,6 +120,13 @@ const std::vector<std::pair<const char*, Function>>& functions() {
        [](const Array& x) {
          return x.at(array({20, 2})).add(1.0)(slice(18, 22));
        }},
+      {"a row", [](const Array& x) { return x.at(-3).set(7.0); }},
+      {"a box turned",
+       [](const Array& x) {
+         return x.at(slice(18, 3, -1), slice(1, 4)).set(reshape(astype(arange(45), float64), {15, 3}));
+       }},
+      {"every third row",
+       [](const Array& x) { return x.at(slice(1, None, 3)).multiply(x(slice(1, None, 3))); }},
       {"sums from before and beyond",
        [](const Array& x) {
          const Array places = astype(x(slice(), 0) * 100, int32) - 99;
@@ -355,6 +362,11 @@ TEST_F(Stream, sums_of_a_reproducible_scope_have_the_bits_of_memory) {
          return matmul(x, ones({x.shape()[1], 3}, x.dtype()));
        }},
       {"softmax", [](const Array& x) { return max(softmax(x, 0), 1); }},
+      {"updates of rows",
+       [](const Array& x) {
+         return sum(x.at(array({3, 1, 3})).add(x(slice(0, 3)) / 3), 0);
+       }},
+      {"sums of segments", [](const Array& x) { return segment_sum(x, arange(x.shape()[0]) % 3, 3); }},
       {"running sums", [](const Array& x) { return cumsum(x * 3, 0); }},
       {"running products", [](const Array& x) { return cumprod(x / 1.5f, 0); }},
       {"running sums from the end", [](const Array& x) { return cumsum(x, 0, {.reverse = true}); }},
@@ -417,7 +429,7 @@ TEST_F(Stream, what_cannot_be_streamed_is_refused_with_the_reason) {
       text_of_error<ArgumentError>([&] { io::compute(linalg::cholesky(v)); }),
       AllOf(HasSubstr("no dim of the files can be streamed"),
             HasSubstr("a dim of 50: cholesky at stream_test.cpp"), HasSubstr("needs all of the dim")));
-  io::save_npy(path("c.npy"), numbers({50, 50}));
+  io::save_npy(path("c.npy"), numbers({50}));
   const auto c = io::open(path("c.npy"));
   EXPECT_THAT(text_of_error<ArgumentError>([&] {
                 const ReproducibleScope same;

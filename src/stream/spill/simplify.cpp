@@ -104,10 +104,47 @@ std::vector<Array> tall_factors(const Node& node, const Array& x, std::int64_t r
   return {matmul(q, u), s, vh};
 }
 
+// A box of values put into an array of a file: an update of a list, which passes through every dim.
+std::optional<Array> box_as_update(const Node& node, const std::vector<Array>& inputs) {
+  if (node.op->name != "remap" || inputs.size() != 2) return std::nullopt;
+  const auto& p = node.params->as<RemapParams>();
+  const RemapPiece& box = p.pieces.back();
+  std::int64_t covered = 0;
+  bool is_update = !p.layout && box.source == 1 && inputs[1].shape() == box_shape(box.to);
+  for (const auto& piece : p.pieces) {
+    covered += box_elements(piece.to);
+    if (&piece != &box)
+      is_update &= piece.source == 0 && std::ranges::all_of(piece.offset, [](auto at) { return at == 0; }) &&
+                   std::ranges::all_of(piece.step, [](auto step) { return step == 1; });
+  }
+  if (!is_update || covered != p.shape.elements() || !reads_files(collect({inputs[0]}, false)))
+    return std::nullopt;
+  std::vector<int> cut, turned;
+  for (int d = 0; d < p.shape.ndim(); ++d) {
+    const auto at = static_cast<std::size_t>(d);
+    if (box.to[at].size() < p.shape[at]) cut.push_back(d);
+    if (box.step[at] < 0) turned.push_back(d);
+  }
+  const int first = cut.front();
+  const Shape list = box_shape(Box(box.to.begin() + first, box.to.begin() + cut.back() + 1));
+  std::vector<Array> indices;
+  for (int d = first; d <= cut.back(); ++d) {
+    std::vector<std::int64_t> extents(list.size(), 1);
+    const Range& range = box.to[static_cast<std::size_t>(d)];
+    extents[static_cast<std::size_t>(d - first)] = range.size();
+    indices.push_back(
+        broadcast_to(reshape(arange(range.start, range.stop), Shape(std::move(extents))), list));
+  }
+  const Array values = turned.empty() ? inputs[1] : flip(inputs[1], Axes(turned));
+  return scatter("set", inputs[0], std::move(indices), values, first, OutOfRange::drop);
+}
+
 std::optional<std::vector<Array>> part_of_files(const Node& node, const std::vector<Array>& inputs,
                                                 FileNumbers& numbers) {
   if (auto file = as_file(node, inputs, numbers)) return std::vector<Array>{*file};
   if (auto part = selected(node, inputs, numbers)) return std::vector<Array>{*part};
+  const OnBehalfOf call(node.called());
+  if (auto updated = box_as_update(node, inputs)) return std::vector<Array>{*updated};
   return std::nullopt;
 }
 
