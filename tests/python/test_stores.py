@@ -45,6 +45,17 @@ class Named(unittest.TestCase):
             self.assertEqual(str(x.dtype), "float64")
             np.testing.assert_array_equal(ts.device_get(x), wanted)
 
+    def test_stored_numbers_may_be_declared_unsigned_and_have_several_missing_ones(self):
+        for attrs, wanted in (({"_Unsigned": "true"}, [255, 1, 254]), ({"_Unsigned": "true", "_FillValue": -1, "scale_factor": 0.5}, [np.nan, 0.5, 127]), ({"missing_value": [-1, 1]}, [np.nan, np.nan, -2])):
+            np.testing.assert_array_equal(ts.device_get(_unpacked(ts.array([-1, 1, -2], dtype="int8"), attrs)), wanted)
+
+    def test_names_of_what_is_no_array_say_why(self):
+        for opened, name, why in ((ts.open_netcdf(str(data / "netcdf4.nc")), "names", "holds texts"), (ts.open_zarr(str(data / "xarray_v3.zarr")), "t3m", "there are .*t2m")):
+            self.assertNotIn(name, opened)
+            self.assertIsNone(opened.get(name))
+            with self.assertRaisesRegex(KeyError, why):
+                opened[name]
+
     def test_netcdf(self):
         opened = ts.open_netcdf(str(data / "xarray.nc"))
         self.assertEqual(opened["t2m"].dims, ("time", "lat", "lon"))

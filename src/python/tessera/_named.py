@@ -47,11 +47,21 @@ class NamedArray:
 class Dataset(collections.abc.Mapping):
     """The arrays of a store or a file by their names, its attributes (attrs), and the sizes of its dims (dims)."""
 
-    def __init__(self, path, arrays, attrs, dims):
-        self.path, self.attrs, self.dims, self._arrays = path, attrs, dims, arrays
+    def __init__(self, path, arrays, attrs, dims, info_of):
+        self.path, self.attrs, self.dims, self._arrays, self._info_of = path, attrs, dims, arrays, info_of
 
     def __getitem__(self, name):
-        return self._arrays[name]
+        if name in self._arrays:
+            return self._arrays[name]
+        try:
+            self._info_of(name)  # why it is none of the arrays: a codec, texts
+            reason = "is no array with dims"
+        except (OSError, TypeError) as error:
+            reason = f"cannot be read: {error}"
+        raise KeyError(f"at {_core.here()}: {name!r} of '{self.path}' {reason}; there are {', '.join(map(repr, self._arrays))}")
+
+    def __contains__(self, name):
+        return name in self._arrays
 
     def __iter__(self):
         return iter(self._arrays)
@@ -88,9 +98,13 @@ def _unpacked(x, attrs):
     """stored * scale_factor + add_offset, and NaN for _FillValue, missing_value, and outside valid_range or valid_min and valid_max, as CF has it."""
     from . import _standard as ts
     scale, offset = attrs.get("scale_factor"), attrs.get("add_offset")
-    missing = [_fill_attribute(attrs[name], x.dtype) for name in ("_FillValue", "missing_value") if attrs.get(name) is not None]
+    missing = [attrs[name] for name in ("_FillValue", "missing_value") if attrs.get(name) is not None]
+    missing = [_fill_attribute(number, x.dtype) for given in missing for number in (given if isinstance(given, list) else [given])]
     missing = [number for number in missing if isinstance(number, (int, float)) and number == number]
     least, most = _valid_range(attrs)
+    stored = x
+    if attrs.get("_Unsigned") == "true" and str(x.dtype).startswith("int"):
+        x = x.view("u" + str(x.dtype))
     if scale is None and offset is None and not missing and least is None and most is None:
         return x
     name = "float32" if str(x.dtype) == "float32" else "float64"
@@ -100,7 +114,7 @@ def _unpacked(x, attrs):
     if offset is not None:
         values = values + offset
     for number in missing:
-        values = ts.where(x == number, float("nan"), values)
+        values = ts.where(stored == number, float("nan"), values)
     if least is not None:
         values = ts.where(x < least, float("nan"), values)
     if most is not None:
@@ -128,7 +142,7 @@ def open_zarr(path, unpack=True):
 
         arrays[name] = NamedArray(name, info, names, attrs, read)
         dims.update(zip(names, arrays[name].shape))
-    return Dataset(path, arrays, json.loads(_io.zarr_attributes_json(path)), dims)
+    return Dataset(path, arrays, json.loads(_io.zarr_attributes_json(path)), dims, lambda name: _io.zarr_dims(f"{path}/{name}"))
 
 
 def open_netcdf(path, unpack=True):
@@ -142,4 +156,5 @@ def open_netcdf(path, unpack=True):
             return _io.load_netcdf(path, name, sharding, unpack=unpack, slices=slices)
 
         arrays[name] = NamedArray(name, info, names, _io.netcdf_attributes(path, name), read)
-    return Dataset(path, arrays, _io.netcdf_attributes(path), {name: size for name, (size, _) in _io.netcdf_dims(path).items()})
+    sizes = {name: size for name, (size, _) in _io.netcdf_dims(path).items()}
+    return Dataset(path, arrays, _io.netcdf_attributes(path), sizes, lambda name: _io.hdf5_info(path, name))
