@@ -148,8 +148,10 @@ void check_shares(const sparse::MatrixFile& m) {
   require(found == whole.rows.size(), "the shares are the whole");
 }
 bool parse_sparse(std::string_view bytes) {
-  return accepts(
-      [&] { check_shares(sparse::stored_npz("m.npz", io::File("load_npz", "m.npz", std::string(bytes)))); });
+  return accepts([&] {
+    io::File file("load_npz", "m.npz", std::string(bytes));
+    check_shares(sparse::stored_npz("m.npz", std::make_shared<const io::NpzArchive>(std::move(file))));
+  });
 }
 template <class T> std::string npy_of(Dtype dtype, const Shape& shape, const std::vector<T>& values) {
   return io::npy_header_text(shape, dtype) +
