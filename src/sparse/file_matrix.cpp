@@ -78,10 +78,6 @@ class RowsOfEntries {
       if (row >= rows)
         fail(call, what_, "has fewer entries in 'indptr' than in 'data'; write the file again");
       for (const auto end : read(call, {row + 1, std::min(row + 1 + at_a_time, rows + 1)})) {
-        if (end < entry && entry > entries.start)
-          fail(call, what_,
-               "has " + std::to_string(end) + " as element " + std::to_string(row + 1) +
-                   " of 'indptr', less than the one before; write the file again");
         for (; entry < std::min(end, entries.stop); ++entry) *out++ = row;
         ++row;
       }
@@ -202,7 +198,9 @@ FileMatrix open(const std::string& path, const std::string& group, std::source_l
       columns = positions(m, "col", entries, m.shape[1] - 1);
       return;
     }
-    rows = rows_of_entries(m, entries, m.shape[by_columns ? 1 : 0] / block[0]);
+    const auto lines = m.shape[by_columns ? 1 : 0] / block[0];
+    check_share_of_ends(m, lines, process_index(), static_cast<std::int64_t>(device_count()));
+    rows = rows_of_entries(m, entries, lines);
     columns = positions(m, "indices", entries, m.shape[by_columns ? 0 : 1] / block[1] - 1);
     if (by_columns) std::swap(rows, columns);
     rows = within_blocks(rows, block, 0), columns = within_blocks(columns, block, 1);

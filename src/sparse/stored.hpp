@@ -29,6 +29,8 @@ std::string format_of(const io::NpzArchive&);
 Shape checked_shape(const std::string& what, const std::vector<std::int64_t>& extents);
 // The extents of the blocks that the entries form: 1 x 1 but for bsr.
 Shape checked_blocks(const MatrixFile&);
+// IoError if 'indptr' falls in one of `parts` shares of the lines: the line of an entry is found by halving.
+void check_share_of_ends(const MatrixFile&, std::int64_t lines, std::int64_t part, std::int64_t parts);
 // The entries of one of `parts` shares, which together are all; IoError for arrays that contradict each
 // other. A share of csr has the rows `own`.
 LocalEntries read_share(const MatrixFile&, Range own, std::int64_t part, std::int64_t parts);

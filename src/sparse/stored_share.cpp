@@ -160,6 +160,14 @@ LocalEntries read_share(const MatrixFile& m, Range own, std::int64_t part, std::
   return m.format == "coo" ? coordinates(m, part, parts) : compressed_share(m, own, part, parts);
 }
 
+void check_share_of_ends(const MatrixFile& m, std::int64_t lines, std::int64_t part, std::int64_t parts) {
+  constexpr std::int64_t at_a_time = 1 << 18;
+  check_lengths(m, "indptr", lines, 1);
+  const auto [start, stop] = share(lines, part, parts);
+  for (auto at = start; at < stop; at += at_a_time)
+    ends_of(m, {at, std::min(at + at_a_time, stop)}, m.arrays.at("data")->info.shape[0]);
+}
+
 std::vector<std::string> arrays_of(const std::string& what, const std::string& format) {
   if (format == "coo") return {"row", "col", "data"};
   if (format == "csr" || format == "csc" || format == "bsr") return {"indptr", "indices", "data"};

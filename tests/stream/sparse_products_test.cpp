@@ -137,6 +137,14 @@ TEST_F(SparseProducts, are_combined_once_or_with_each_slab_as_memory_allows) {
   }
 }
 
+// Halving for the line of entry 0 would find line 2 and leave out those before.
+TEST_F(SparseProducts, of_a_file_whose_lines_fall_back_are_refused) {
+  sparse::save_zarr(path("a.zarr"), sparse::from_dense(ones({4, 2}, float64), all_rows()));
+  io::save_zarr(path("a.zarr") + "/indptr", array({0, 2, 0, 6, 8}));
+  EXPECT_THAT(text_of_error<IoError>([&] { sparse::open(path("a.zarr")); }),
+              HasSubstr("has 0 as element 2 of 'indptr'; it must begin with 0, never fall"));
+}
+
 // A row that is longer than a slab: entries are streamed, not rows.
 TEST_F(SparseProducts, of_a_long_row_are_streamed) {
   const Array dense = concatenate({ones({1, 5000}, float64), thirds(3, 5000)}, 0),
@@ -164,6 +172,7 @@ TEST_F(SparseProducts, of_damaged_files_are_errors) {
   EXPECT_THAT(text(array({0, 1, 0, 1}), array({0, 2, 3})),
               HasSubstr("fewer entries in 'indptr' than in 'data'"));
   EXPECT_THAT(text(array({0, 1, 0, 1}), array({0, 7, 4})), HasSubstr("has 7 as element 1 of 'indptr'"));
+  EXPECT_THAT(text(array({0, 1, 0, 1}), array({2, 0, 4})), HasSubstr("has 2 as element 0 of 'indptr'"));
 }
 
 }  // namespace
