@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.experimental import checkify, io_callback
+from jax.experimental import checkify, io_callback, pjit
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 mesh = Mesh(np.array(jax.devices()), ("x",))
@@ -111,6 +111,25 @@ def asked(x):
     return x < 2
 
 
+called = []
+jitted = jax.jit(lambda x: jnp.cumsum(x) + jax.random.uniform(jax.random.key(0), x.shape))
+
+
+def computing(x):
+    """What JAX computes in a function of the program, with arrays of its own."""
+    called.append(x)
+    return (jitted(x) + jax.vmap(jnp.sin)(x) + jax.grad(lambda x: jnp.sum(x ** 2))(x) + lax.scan(lambda c, v: (c + v, c), 0.0, x)[1]).at[0].set(len(called))
+
+
+print("on arrays of JAX", np.asarray(jax.jit(lambda x: jax.pure_callback(computing, x, x))(placed))[:3], jax.pure_callback(computing, numbers[:5], numbers[:5]))
+print("on arrays of JAX", io_callback(lambda x: (called.append(x), np.float32(x.mean()))[1], jax.ShapeDtypeStruct((), "f"), placed),
+      told(jax.jit(lambda x: jax.debug.print("{} {k}", {"two": x[:2]}, k=(x[1],))), placed))
+first = jax.shard_map(lambda x: io_callback(called.append, None, x, ordered=True), mesh=Mesh(np.array(jax.devices()[:1]), ("x",)), in_specs=P("x"), out_specs=None)
+jax.jit(first, in_shardings=NamedSharding(Mesh(np.array(jax.devices()[:1]), ("x",)), P("x")))(np.arange(5.0))
+jax.effects_barrier()
+print("kept by functions", [(repr(x[:2] + 1), type(x), x.devices(), jnp.sum(x)) for x in called])  # of the one device perhaps on its rank alone
+by_pjit = pjit.pjit(lambda x: x * 2, in_shardings=split, out_shardings=split).lower(placed)
+print("pjit ahead", by_pjit.as_text().count("stablehlo.multiply"), by_pjit.compile()(placed).sharding.spec)
 print("conditions that print", told(lambda: lax.while_loop(asked, lambda x: x + 1, 0)), told(jax.jit(lambda x: lax.while_loop(asked, lambda x: x + 1, x)), 1))
 
 # ---- keys ----

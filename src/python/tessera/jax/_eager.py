@@ -3,6 +3,7 @@
 JAX's evaluating trace hands each primitive to this module. Small functions of jax.numpy are recorded op by op, which computes nothing
 yet; larger ones, and loops, are programs of their own, planned once.
 """
+import contextlib
 import functools
 import itertools
 import threading
@@ -12,6 +13,7 @@ import weakref
 import jax
 import numpy as np
 from jax._src import api, core, dispatch, pjit
+from jax._src.array import ArrayImpl
 from jax._src.lax import lax as lax_module
 from jax._src.numpy import indexing
 
@@ -44,13 +46,24 @@ def take_all(on=True):
     _state["takes_all"] = on
 
 
-def is_on_main_thread():
-    return threading.get_ident() == _main
+@contextlib.contextmanager
+def left_to_jax():
+    """JAX evaluates what has no array of tessera among its operands."""
+    before, _state["takes_all"] = _state["takes_all"], False
+    try:
+        yield
+    finally:
+        _state["takes_all"] = before
+
+
+def takes_all_here():
+    """Threads of a program come to their ops in any order: what has no array of tessera among its operands is computed by JAX there."""
+    return _state["takes_all"] and threading.get_ident() == _main
 
 
 def takes(args):
-    """Threads of a program come to their ops in any order: what has no array of tessera among its operands is computed by JAX there."""
-    return _state["takes_all"] and is_on_main_thread() or any(is_ours(a) for a in args)
+    """JAX computes with its own arrays, which threads and functions of callbacks have made, perhaps not on every rank."""
+    return any(is_ours(a) for a in args) or takes_all_here() and not any(type(a) is ArrayImpl for a in args)
 
 
 def _aval(value):
@@ -189,7 +202,7 @@ def _pjit_call(*args, **params):
 
 
 def _device_put(*args, **params):
-    if not takes(args):
+    if not takes_all_here() and not takes(args):
         return _originals["device_put"](*args, **params)
     return _put_all(args, params)
 

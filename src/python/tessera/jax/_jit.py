@@ -13,7 +13,7 @@ from jax.tree_util import tree_flatten, tree_unflatten
 from .. import _core
 from . import _layouts, _values
 from ._compiled import Lowered, Traced
-from ._eager import is_on_main_thread, takes
+from ._eager import takes, takes_all_here
 from ._garbage import passed
 from ._interpret import evaluate
 from ._nans import asked, check_call
@@ -72,7 +72,7 @@ class Jit:
     def __call__(self, *args, **kwargs):
         if core.trace_ctx.trace is not core.eval_trace:  # in a trace of JAX it is a part of that, even if all its arguments are known
             return self._inline(args, kwargs)
-        if self._wraps and not is_on_main_thread() and not takes(jax.tree_util.tree_leaves((args, kwargs))):
+        if self._wraps and not takes_all_here() and not takes(jax.tree_util.tree_leaves((args, kwargs))):
             return self._inline(args, kwargs)
         found, leaves = (None, None) if self._has_statics else self._called_again(args, kwargs)
         if found is None:

@@ -121,16 +121,15 @@ def _pjit(fun=None, in_axis_resources=None, out_axis_resources=None, **options):
 
     known = {}
 
+    def jitted():
+        given = {name: specs(of) for name, of in (("in_shardings", in_axis_resources), ("out_shardings", out_axis_resources)) if of is not None}
+        if str(given) not in known:
+            known[str(given)] = jax.jit(fun, **given, **options)
+        return known[str(given)]
+
     def call(*args, **kwargs):
-        key = (str(specs(in_axis_resources)), str(specs(out_axis_resources)))
-        if key not in known:
-            chosen = {}
-            if in_axis_resources is not None:
-                chosen["in_shardings"] = specs(in_axis_resources)
-            if out_axis_resources is not None:
-                chosen["out_shardings"] = specs(out_axis_resources)
-            known[key] = jax.jit(fun, **chosen, **options)
-        return known[key](*args, **kwargs)
+        return jitted()(*args, **kwargs)
+    call.lower = lambda *args, **kwargs: jitted().lower(*args, **kwargs)
     return call
 
 

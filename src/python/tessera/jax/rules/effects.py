@@ -1,12 +1,20 @@
 """What a program does besides computing: prints and calls of its own functions."""
+import jax
 import numpy as np
+from jax._src import core
 
 from ... import _core as c
 from ... import debug
-from .. import _layouts
+from .. import _eager, _layouts
 from .._interpret import refuse, rule
 from .._values import shape_of
 from .mapped import _reduced, axis_index, manual_axes
+
+
+def _called(callback, hosts):
+    """A function of the program on arrays of JAX's own, as JAX calls it. JAX computes what it does with them: other ranks may not call it."""
+    with _eager.left_to_jax(), core.eval_context():
+        return callback(*jax.device_put(hosts, jax.devices()[0]))
 
 
 def _blocks_of_devices(operands):
@@ -21,29 +29,28 @@ def _blocks_of_devices(operands):
 
 
 def _tell(written, operands):
-    """written(*NumPy's arrays) on rank 0, as debug.callback of tessera; once per device inside of a shard_map."""
+    """written(*arrays) on rank 0, as debug.callback of tessera; once per device inside of a shard_map."""
     count, operands = _blocks_of_devices(operands)
 
     def of_all(*hosts):
         if c.is_main_process():
-            for n in range(count):
-                written(*[host[n] for host in hosts])
-    debug.callback(of_all if count else written, *operands)
+            for part in _of_each_device(hosts, count):
+                _called(written, part)
+    debug.callback(of_all, *operands)
     return []
 
 
 @rule("debug_callback")
 def debug_callback(*operands, callback, **_):
     if not _layouts.is_one_process["yes"]:
-        return _tell(lambda *hosts: _quietly(callback, hosts), operands)
+        return _tell(callback, operands)
     count, operands = _blocks_of_devices(operands)
-    return _host_call(operands, lambda *hosts: _quietly(callback, hosts, count), [], False)
+    return _host_call(operands, lambda *hosts: [_called(callback, part) for part in _of_each_device(hosts, count)][:0], [], False)
 
 
-def _quietly(callback, hosts, count=0):
-    for part in zip(*hosts) if count and hosts else [hosts] * (count or 1):
-        callback(*part)
-    return []
+def _of_each_device(hosts, count):
+    """The arguments of each call: of all devices inside of a shard_map."""
+    return [tuple(host[n] for host in hosts) for n in range(count)] if count else [hosts]
 
 
 @rule("debug_print")
@@ -89,13 +96,13 @@ def _host_call(operands, callback, result_avals, is_pure):
 
 @rule("pure_callback")
 def pure_callback(*operands, callback, result_avals, **_):
-    return _host_call(operands, callback, result_avals, True)
+    return _host_call(operands, lambda *hosts: _called(callback, hosts), result_avals, True)
 
 
 @rule("io_callback")
 def io_callback(*operands, callback, result_avals, **_):
     count, operands = _blocks_of_devices(operands)
-    return _io_of_devices(count, operands, callback, result_avals) if count else _host_call(operands, callback, result_avals, False)
+    return _io_of_devices(count, operands, callback, result_avals) if count else _host_call(operands, lambda *hosts: _called(callback, hosts), result_avals, False)
 
 
 def _io_of_devices(count, operands, callback, result_avals):
@@ -104,7 +111,7 @@ def _io_of_devices(count, operands, callback, result_avals):
     types = [((count, *shape_of(a)), str(np.dtype(a.dtype).name)) for a in result_avals]
 
     def call(*hosts):
-        calls = [callback(*[host[n] for host in hosts]) for n in range(count)]
+        calls = [_called(callback, part) for part in _of_each_device(hosts, count)]
         if not c.is_main_process():
             return [np.zeros(shape, a.dtype) for (shape, _), a in zip(types, result_avals)]
         calls = [r if isinstance(r, (list, tuple)) else [r] for r in calls]
