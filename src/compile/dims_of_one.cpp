@@ -19,6 +19,9 @@ namespace {
 
 using DimAxes = std::vector<std::vector<int>>;
 
+// A barrier stays where it is: its bitcast has further inputs, after which it is computed.
+bool changes_dims(const Instruction& i) { return i.is<Bitcast>() && i.inputs.size() == 1; }
+
 bool computes_elements(const Instruction& i) {
   const auto* row = i.is<KernelCall>() ? elementwise_row(*i.op) : nullptr;
   return row != nullptr && !row->is_broadcast;
@@ -69,7 +72,7 @@ class Moving {
  public:
   explicit Moving(Program program) : program_(std::move(program)), all_(std::move(program_.instructions)) {
     for (int n = 0; n < static_cast<int>(all_.size()); ++n) {
-      if (all_[n].is<Bitcast>()) all_[n].inputs = {bitcast_from(all_[n].inputs[0])};
+      if (changes_dims(all_[n])) all_[n].inputs = {bitcast_from(all_[n].inputs[0])};
       note(n);
     }
     for (const int v : program_.outputs) readers_[v].push_back(-1);
@@ -101,12 +104,12 @@ class Moving {
   // The operand of a bitcast; other values stay.
   int bitcast_from(int v) const {
     const auto found = producer_.find(v);
-    return found != producer_.end() && all_[found->second].is<Bitcast>() ? all_[found->second].inputs[0] : v;
+    return found != producer_.end() && changes_dims(all_[found->second]) ? all_[found->second].inputs[0] : v;
   }
 
   // A bitcast that no one reads, since its reader reads its operand.
   bool is_skipped(int n) {
-    if (!all_[n].is<Bitcast>() || !readers_[all_[n].outputs[0]].empty()) return false;
+    if (!changes_dims(all_[n]) || !readers_[all_[n].outputs[0]].empty()) return false;
     std::erase(readers_[all_[n].inputs[0]], n);
     return true;
   }
@@ -116,7 +119,7 @@ class Moving {
     if (!computes_elements(all_[n]) || readers_[all_[n].outputs[0]].empty()) return false;
     const auto& bitcasts = readers_[all_[n].outputs[0]];
     for (const int b : bitcasts) {
-      if (b < 0 || !all_[b].is<Bitcast>()) return false;
+      if (b < 0 || !changes_dims(all_[b])) return false;
       const int v = all_[b].outputs[0];
       if (!same_place(value(v), value(all_[bitcasts[0]].outputs[0]))) return false;
       for (const int reader : readers_[v])

@@ -5,6 +5,7 @@
 #include <tessera/tessera.hpp>
 
 #include <algorithm>
+#include <source_location>
 
 #include "support/text.hpp"
 
@@ -62,6 +63,22 @@ TEST(CheckpointPolicy, changes_no_value_and_no_gradient) {
       EXPECT_THAT(to_vector<float>(ex), Pointwise(FloatNear(1e-4f), to_vector<float>(dx))) << name;
       EXPECT_THAT(to_vector<float>(ew), Pointwise(FloatNear(1e-4f), to_vector<float>(dw))) << name;
     }
+  }
+}
+
+// Chains end where values wait for others: one through a barrier would keep all of its operands until then.
+TEST(CheckpointPolicy, a_chain_ends_where_values_wait_for_others) {
+  const auto f = [](const Array& x) {
+    const std::vector<Array> values = {exp(x), sin(x)};
+    const auto later = detail::computed_after(values, values, std::source_location::current());
+    return cos(later[0]) * later[1];
+  };
+  for (const std::int64_t rows : {8, 7}) {
+    const Array x = reshape(arange(0.f, 8.f * static_cast<float>(rows)), {rows, 8}) * 0.01f;
+    const std::string plan = jit(f).lower(x).compile().as_text();
+    EXPECT_EQ(count(plan, "[exp"), 0) << plan;
+    EXPECT_EQ(count(plan, "[cos+multiply]"), 1) << plan;
+    EXPECT_EQ(to_vector<float>(jit(f)(x)), to_vector<float>(cos(exp(x)) * sin(x)));
   }
 }
 
