@@ -128,6 +128,11 @@ first = jax.shard_map(lambda x: io_callback(called.append, None, x, ordered=True
 jax.jit(first, in_shardings=NamedSharding(Mesh(np.array(jax.devices()[:1]), ("x",)), P("x")))(np.arange(5.0))
 jax.effects_barrier()
 print("kept by functions", [(repr(x[:2] + 1), type(x), x.devices(), jnp.sum(x)) for x in called])  # of the one device perhaps on its rank alone
+print("types of results", jax.eval_shape(jax.jit(lambda x: (x * 2, x.sum()), out_shardings=(split, NamedSharding(mesh, P()))), placed))
+squared = jax.custom_vjp(lambda x: x * x)
+squared.defvjp(lambda x: (x * x, x), lambda x, g: (2 * x * g,), optimize_remat=True)
+print("optimized rules", [jax.jit(f)(placed) for f in (jax.vmap(squared), jax.grad(lambda x: squared(x).sum()))], jnp.zeros((2,), jax.dtypes.float0).dtype,
+      told(lambda: print(jax.shard_map(lambda of, x: x + len(of), mesh=mesh, in_specs=(None, P("x")), out_specs=P("x"))(object.__name__, placed))), told(lambda: lax.pcast(numbers, "x", to="varying")))
 by_pjit = pjit.pjit(lambda x: x * 2, in_shardings=split, out_shardings=split).lower(placed)
 print("pjit ahead", by_pjit.as_text().count("stablehlo.multiply"), by_pjit.compile()(placed).sharding.spec)
 print("conditions that print", told(lambda: lax.while_loop(asked, lambda x: x + 1, 0)), told(jax.jit(lambda x: lax.while_loop(asked, lambda x: x + 1, x)), 1))

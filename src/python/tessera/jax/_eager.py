@@ -38,7 +38,7 @@ _callers = frozenset(("custom_jvp_call", "custom_vjp_call", "custom_linear_solve
 _loops = frozenset(("while", "scan", "cond", "shard_map"))
 _originals = {}
 # JAX's own evaluation of these holds or raises what it should: references are objects of the host.
-_jax_itself = frozenset(("new_ref", "mutable_array", "freeze", "free_ref", "custom_lin", "check"))
+_jax_itself = frozenset(("new_ref", "mutable_array", "freeze", "free_ref", "custom_lin", "check", "pvary"))
 
 
 def take_all(on=True):
@@ -270,7 +270,7 @@ def _install_shard_map():
             return lambda g: shard_map(g, **options)
         mapped = original(f, **options)
         jitted = jax.jit(mapped)
-        looks = []
+        looks = [s for s in jax.tree_util.tree_leaves(options.get("in_specs"), is_leaf=lambda s: s is None) if s is None]  # or takes what is no array
 
         @functools.wraps(f, updated=())
         def call(*args):

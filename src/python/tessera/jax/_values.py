@@ -29,7 +29,9 @@ _accelerators_only = frozenset(("int1", "int2", "int4", "uint1", "uint2", "uint4
 
 
 def dtype(of):
-    """NumPy's dtype as tessera's."""
+    """NumPy's dtype as tessera's; float0, whose values nobody reads, is bool."""
+    if of == dtypes.float0:
+        return _dtype_named("bool")
     name = np.dtype(of).name
     if name in _accelerators_only or name.startswith(("float8_", "float6_", "float4_")):
         refuse(f"the dtype {name}, which serves accelerators")
@@ -57,7 +59,7 @@ def dtype_of(aval):
         return _dtype_named("uint32")
     if not hasattr(aval, "dtype"):
         return None
-    return _dtype_named("bool") if aval.dtype == dtypes.float0 else dtype(aval.dtype)
+    return dtype(aval.dtype)
 
 
 def with_dtype(x, aval):

@@ -8,8 +8,8 @@ from .._versions import jax_jit
 from .place import placed
 
 
-def _call(*operands, jaxpr=None, call_jaxpr=None, fun_jaxpr=None, call=None, **_):
-    return evaluate(next(j for j in (jaxpr, call_jaxpr, fun_jaxpr, call) if j is not None), *operands)
+def _call(*operands, jaxpr=None, call_jaxpr=None, fun_jaxpr=None, fwd_jaxpr=None, call=None, **_):
+    return evaluate(next(j for j in (jaxpr, call_jaxpr, fun_jaxpr, fwd_jaxpr, call) if j is not None), *operands)
 
 
 rule("closed_call", "core_call", "xla_call", "custom_vjp_call_jaxpr", "core_closed_call", "custom_jvp_call_jaxpr", "call",
