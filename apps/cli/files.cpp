@@ -95,6 +95,8 @@ io::FileInfo file_info(const std::string& word) {
 }
 io::FileInfo operand_info(const std::string& word, const std::string& dtype) {
   if (is_shape(word)) return {parse_shape(word), of_words([&] { return dtype_from_name(dtype); }), "a shape"};
+  if (word.find('.') == std::string::npos && !std::filesystem::exists(word))
+    throw UsageError(shown(word) + " is neither a file nor a shape like 1797x64");
   return file_info(word);
 }
 

@@ -85,18 +85,24 @@ int show_stats(const Order& order) {
   const Array is_number = isfinite(x), numbers = where(is_number, x, zeros_like(x));
   const Array count = sum(astype(is_number, int64)), average = sum(numbers) / astype(count, float64);
   const Array spread = where(is_number, square(x - average), zeros_like(x));
-  const double inf = std::numeric_limits<double>::infinity();
-  const bool is_empty = x.size() == 0;
-  const std::vector<std::pair<const char*, Array>> rows{
-      {"min", is_empty ? average : min(where(is_number, x, full_like(x, inf)))},
-      {"max", is_empty ? average : max(where(is_number, x, full_like(x, -inf)))},
-      {"mean", average},
-      {"std", sqrt(sum(spread) / astype(count, float64))}};
+  const auto finite = item<std::int64_t>(count);
+  // Of integers the value itself: a double has no 64 bits.
+  const auto extreme = [&](const auto& of, double otherwise) -> json {
+    if (finite == 0) return std::numeric_limits<double>::quiet_NaN();
+    if (loaded.dtype() == uint64) return item<std::uint64_t>(of(loaded));
+    if (is_integer(loaded.dtype())) return item<std::int64_t>(of(loaded));
+    return item<double>(of(where(is_number, x, full_like(x, otherwise))));
+  };
+  constexpr double inf = std::numeric_limits<double>::infinity();
   json facts = {{"path", order.operands[0]}, {"shape", x.shape().vector()}, {"dtype", name(loaded.dtype())}};
-  for (const auto& [label, value] : rows) facts[label] = item<double>(value);
+  facts["min"] = extreme([](const Array& of) { return min(of); }, inf);
+  facts["max"] = extreme([](const Array& of) { return max(of); }, -inf);
+  facts["mean"] = finite == 0 ? std::numeric_limits<double>::quiet_NaN() : item<double>(average);
+  facts["std"] = finite == 0 ? std::numeric_limits<double>::quiet_NaN()
+                             : std::sqrt(item<double>(sum(spread)) / static_cast<double>(finite));
   facts["zeros"] = item<std::int64_t>(sum(astype(x == 0, int64)));
   facts["nan"] = item<std::int64_t>(sum(astype(isnan(x), int64)));
-  facts["infinite"] = x.size() - item<std::int64_t>(count) - facts["nan"].get<std::int64_t>();
+  facts["infinite"] = x.size() - finite - facts["nan"].get<std::int64_t>();
   if (!is_main_process()) return 0;
   if (order.json) {
     std::printf("%s\n", facts.dump(2).c_str());
@@ -122,16 +128,33 @@ int show_plot(const Order& order) {
   const std::string title = order.operands[0] + ": " + name(x.dtype()) + to_string(x.shape());
   if (order.output.empty())
     apps::picture(title, shown);
-  else if (x.ndim() == 1)
-    viz::plot(order.output, shown, {.title = title});
   else
-    viz::image(order.output, shown, {.title = title});
+    of_words([&] {
+      if (x.ndim() == 1)
+        viz::plot(order.output, shown, {.title = title});
+      else
+        viz::image(order.output, shown, {.title = title});
+    });
   return 0;
 }
+
+namespace {
+// Eigenvalues of the symmetric part of a matrix say nothing about the matrix itself. Refuses more than rounding.
+void check_symmetric(const Array& a, const std::string& file) {
+  if (a.ndim() != 2 || a.shape()[0] != a.shape()[1] || a.size() == 0) return;  // eigh's own error
+  const double apart = item<double>(max(abs(a - conj(a.T())))), largest = item<double>(max(abs(a)));
+  if (!(apart > 1e-4 * largest)) return;
+  throw ArgumentError("eigh: " + tessera::in_quotes(file) +
+                      " is not symmetric (Hermitian): elements differ by up to " + text_of(apart) +
+                      " from those of the transpose, where the largest is " + text_of(largest) +
+                      "; svd takes any matrix");
+}
+}  // namespace
 
 int decompose(const std::string& command, const Order& order) {
   const Mesh mesh = job_mesh(order);
   const Array a = load_operand(order, 0, mesh);
+  if (command == "eigh") check_symmetric(a, order.operands[0]);
   announce(order, command);
   const bool all = order.output.ends_with(".npz");
   std::map<std::string, Array> parts;
