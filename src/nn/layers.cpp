@@ -44,6 +44,7 @@ Array apply(const Mlp& network, const Operand& x, const std::function<Array(cons
 
 Mlp split_in_pairs(Mlp network, const Mesh& mesh, const std::string& axis, Where where) {
   const Call call("split_in_pairs", where);
+  (void)NamedSharding(mesh, P(axis), where);  // refuses an axis that a network without pairs would not use
   for (std::size_t i = 0; i < network.size(); ++i) {
     auto& [weight, bias] = network[i];
     const bool begins = i % 2 == 1 && i + 2 < network.size(),

@@ -152,6 +152,12 @@ TEST(Mlp, computes_the_same_whole_and_split_in_pairs) {
   expect_close(nn::apply(split, x), wanted, 1e-5);
 }
 
+TEST(Mlp, split_in_pairs_refuses_an_axis_that_the_mesh_lacks) {
+  for (const auto& sizes :
+       {std::vector<std::int64_t>{3, 4, 5}, {6, 9, 7, 10, 3}})  // without a pair, with one
+    EXPECT_THROW((void)nn::split_in_pairs(nn::mlp(random::key(1), sizes), line(), "q"), ShardingError);
+}
+
 TEST(Mlp, a_pair_sends_one_sum_and_no_weight) {
   const nn::Mlp network = nn::split_in_pairs(nn::mlp(random::key(1), {6, 9, 7, 10, 3}), line(), "x");
   const auto plan =

@@ -91,7 +91,8 @@ TEST(Optimizers, adam_moves_parameters_of_16_bits) {
     for (const P& spec : {P(), P("x")}) {
       const Array p = device_put(array({1.f, -2.f, 3.f, 0.5f, 4.f}, half), mesh, spec);
       const optim::Adam adam{.rate = 0.25};
-      const auto [next, state] = adam.update(2 * p, adam.start(p), p);  // a first step is the rate by the sign
+      const auto [next, state] =
+          adam.update(2 * p, adam.start(p), p);  // a first step is the rate by the sign
       EXPECT_EQ(next.dtype(), half);
       EXPECT_EQ(state.square.dtype(), half);
       test::expect_close(astype(next, float32), {0.75, -1.75, 2.75, 0.25, 3.75}, 1e-2, "adam");
