@@ -92,7 +92,8 @@ TEST(print, a_format_that_elements_cannot_have_is_refused_when_recorded) {
   const Array x = split(arange(7, float32));
   for (const auto& text : {test::error_of<ArgumentError>([&] { return show(x); }),
                            test::error_of<ArgumentError>([&] { return jit(show)(x); })})
-    EXPECT_THAT(text, AllOf(HasSubstr(line), HasSubstr("'x {:d}' has a format that elements of float32 cannot")));
+    EXPECT_THAT(text,
+                AllOf(HasSubstr(line), HasSubstr("'x {:d}' has a format that elements of float32 cannot")));
   EXPECT_EQ(printed([&] { eval(jit(show)(split(arange(3)))); }), once("x [0 1 2]\n"));
 }
 
