@@ -1,5 +1,6 @@
 // Random vectors with a covariance, and random orthogonal matrices.
 #include <tessera/linalg.hpp>
+#include <tessera/ops/reproducible.hpp>
 
 #include <algorithm>
 
@@ -53,12 +54,22 @@ Array multivariate_normal(const Key& key, const Array& mean, const Array& cov, D
     throw ShapeError(call_text() + ": mean and covariance have the leading dimensions " + to_string(batch) +
                      ", which do not broadcast to the shape " + to_string(outer) + " to be drawn");
 
+  // Draws have the same bits in every layout. A split covariance is factorized by its ranks together, which a
+  // scope would refuse.
+  const ReproducibleScope scope(is_reproducible() || !cov.is_committed() || cov.is_fully_replicated());
   const Array factor = factor_of(cast_to(cov, common), method);
   const Array z = normal(key, join(outer, Shape{n}), result);
-  // z factor^T: a matrix product for a single covariance, else one product per vector.
-  const bool is_one = cov.ndim() == 2 && z.ndim() > 1;
-  const Array mixed =
-      is_one ? matmul(z, transpose(factor)) : squeeze(matmul(factor, expand_dims(z, -1)), Axes(-1));
+  // z factor^T; few terms are added element by element, which is quicker in a ReproducibleScope.
+  Array mixed;
+  if (n > 0 && n <= 4)
+    for (int k = 0; k < n; ++k) {
+      const Array term = multiply(z(ellipsis, slice(k, k + 1)), factor(ellipsis, k));
+      mixed = k == 0 ? term : add(mixed, term);
+    }
+  else if (cov.ndim() == 2 && z.ndim() > 1)
+    mixed = matmul(z, transpose(factor));
+  else
+    mixed = squeeze(matmul(factor, expand_dims(z, -1)), Axes(-1));
   return add(cast_to(mean, common), mixed);
 }
 

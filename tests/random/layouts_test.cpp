@@ -67,6 +67,12 @@ std::vector<Distribution> distributions() {
        [](const Key& k, const Shape& s) {
          return categorical(k, array({0.0F, 1.0F, -1.0F}), -1, s);
        }},
+      {"multivariate_normal of 2",
+       [](const Key& k, const Shape& s) {
+         return multivariate_normal(k, array({1.0F, 2.0F}), array({{2.0F, 0.5F}, {0.5F, 1.0F}}), s);
+       }},
+      {"multivariate_normal of 5",
+       [](const Key& k, const Shape& s) { return multivariate_normal(k, zeros({5}), eye(5) + 0.3F, s); }},
   };
 }
 
