@@ -86,7 +86,7 @@ int show_stats(const Order& order) {
   const Array count = sum(astype(is_number, int64)), average = sum(numbers) / astype(count, float64);
   const Array spread = where(is_number, square(x - average), zeros_like(x));
   const auto finite = item<std::int64_t>(count);
-  // Of integers the value itself: a double has no 64 bits.
+  // Integers keep all digits, of which a double has 53 bits.
   const auto extreme = [&](const auto& of, double otherwise) -> json {
     if (finite == 0) return std::numeric_limits<double>::quiet_NaN();
     if (loaded.dtype() == uint64) return item<std::uint64_t>(of(loaded));
