@@ -304,7 +304,6 @@ SettingScope::SettingScope(const std::string& name, const std::string& value) : 
 SettingScope::~SettingScope() { environment().values = std::move(before_); }
 
 std::int64_t parse_bytes(const std::string& what, const std::string& text) {
-  const std::string takes = "a number of bytes such as 1000000, 64M or 1.5G";
   std::string digits = text;
   double unit = 1;
   if (!digits.empty() && (digits.back() == 'B' || digits.back() == 'b')) digits.pop_back();
@@ -314,7 +313,10 @@ std::int64_t parse_bytes(const std::string& what, const std::string& text) {
     if (power != std::string_view::npos)
       unit = std::pow(1024.0, static_cast<double>(power + 1)), digits.pop_back();
   }
-  return static_cast<std::int64_t>(parse_number(what, digits, 0, 9e18 / unit, takes) * unit);
+  double number = 0;
+  if (!is_read(digits, number) || !(number >= 0 && number <= 9e18 / unit))
+    refuse(what, text, "a number of bytes such as 1000000, 64M or 1.5G");
+  return static_cast<std::int64_t>(number * unit);
 }
 
 }  // namespace tessera

@@ -47,6 +47,7 @@ TEST(Settings, bad_values_are_refused_with_what_would_do) {
   EXPECT_THAT(error_of("TESSERA_LOG", "warning"), HasSubstr("did you mean 'warn'?"));
   for (const char* text : {"0", "-5", "15", "2147483648", "99999999999999999999", "10x", "", " "})
     EXPECT_THAT(error_of("TESSERA_MESSAGE_LIMIT", text), HasSubstr("a number from 16 to 2147483647")) << text;
+  EXPECT_THAT(error_of("TESSERA_MEM_LIMIT", " 64M"), HasSubstr("TESSERA_MEM_LIMIT=' 64M' is not usable"));
   EXPECT_THAT(error_of("TESSERA_TIMOUT", "1"),
               HasSubstr("no setting TESSERA_TIMOUT (did you mean 'TESSERA_TIMEOUT'?)"));
 }
