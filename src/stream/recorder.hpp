@@ -66,8 +66,8 @@ class SlabRecorder {
   // The same before the ranks combine theirs: a first dim with a part of each device, split over them. For a
   // length that divides, and values of which has_parts_of_ranks is true.
   Array parts_of_ranks(const Array& x);
-  // The running sums, products, extrema and scatters recorded in this slab, each with that from which the next
-  // slab starts.
+  // The running sums, products, extrema and scatters recorded in this slab, each with that from which the
+  // next slab starts.
   const std::vector<std::pair<const Node*, Array>>& new_carries() const { return new_carries_; }
 
  private:

@@ -169,6 +169,17 @@ TEST_F(Spill, functions_of_vectors_are_those_in_memory) {
     }
 }
 
+// The rows beside the box are read, and the box is neither read nor held.
+TEST_F(Spill, a_number_put_into_a_box_of_a_file_takes_no_memory) {
+  const Array x = mixed({4001, 30});
+  const auto f = [](const Array& v) { return v.at(slice(7, 3999)).set(2.5); };
+  const auto plan = stored_within(300000, x, f, 1e-15);
+  EXPECT_EQ(plan.stages, 1) << to_string(plan);
+  EXPECT_LE(plan.bytes_read, x.nbytes());
+  stored_within(
+      300000, astype(x, int32), [](const Array& v) { return v.at(slice(7, 3999)).set(2) * 3; }, 1e-15);
+}
+
 // In memory a line of 5,000 elements is partitioned without a sort: only element 7 and the extremes of both
 // sides are the same as those of the merged runs.
 TEST_F(Spill, a_partition_is_a_merge_of_sorted_runs) {

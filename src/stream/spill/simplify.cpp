@@ -8,6 +8,7 @@
 
 #include "base/call.hpp"
 #include "graph/same_bits.hpp"
+#include "ops/create/scalar.hpp"
 #include "ops/factor/functions.hpp"
 #include "ops/fourier/fft_op.hpp"
 #include "ops/functions.hpp"
@@ -104,8 +105,17 @@ std::vector<Array> tall_factors(const Node& node, const Array& x, std::int64_t r
   return {matmul(q, u), s, vh};
 }
 
-// A box of values put into an array of a file: an update of a list, which passes through every dim.
-std::optional<Array> box_as_update(const Node& node, const std::vector<Array>& inputs) {
+// The number that all elements of a value are; nullopt if it is not known to be one.
+std::optional<ScalarValue> number_repeated(const Array& x) {
+  if (const auto number = scalar_value(x)) return number;
+  const Node& node = *x.node();
+  if (node.inputs.size() != 1 || (!is_broadcast(*node.op) && node.op->name != "reshape")) return std::nullopt;
+  return number_repeated(node.inputs[0]);
+}
+
+// A box of values put into an array of a file: a file that lacks the box, if they are one number; otherwise
+// an update of a list, which passes through every dim.
+std::optional<Array> box_as_update(const Node& node, const std::vector<Array>& inputs, FileNumbers& numbers) {
   if (node.op->name != "remap" || inputs.size() != 2) return std::nullopt;
   const auto& p = node.params->as<RemapParams>();
   const RemapPiece& box = p.pieces.back();
@@ -119,6 +129,11 @@ std::optional<Array> box_as_update(const Node& node, const std::vector<Array>& i
   }
   if (!is_update || covered != p.shape.elements() || !reads_files(collect({inputs[0]}, false)))
     return std::nullopt;
+  if (const auto number = number_repeated(inputs[1]); number && is_file(*inputs[0].node())) {
+    RemapParams beside = p;
+    beside.pieces.pop_back(), beside.fill = *number;
+    return as_file(*remap(std::move(beside), {inputs[0]}).node(), {inputs[0]}, numbers);
+  }
   std::vector<int> cut, turned;
   for (int d = 0; d < p.shape.ndim(); ++d) {
     const auto at = static_cast<std::size_t>(d);
@@ -144,7 +159,7 @@ std::optional<std::vector<Array>> part_of_files(const Node& node, const std::vec
   if (auto file = as_file(node, inputs, numbers)) return std::vector<Array>{*file};
   if (auto part = selected(node, inputs, numbers)) return std::vector<Array>{*part};
   const OnBehalfOf call(node.called());
-  if (auto updated = box_as_update(node, inputs)) return std::vector<Array>{*updated};
+  if (auto updated = box_as_update(node, inputs, numbers)) return std::vector<Array>{*updated};
   return std::nullopt;
 }
 

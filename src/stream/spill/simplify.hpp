@@ -32,8 +32,8 @@ struct Simplifying {
   std::int64_t room;  // the bytes that a rank may use
   bool is_recorded;   // the values are those of the user, and not what an earlier stage leaves of them
 };
-// The same values with parts of files as arrays in files: slices, gathers, joins, pads, rolls, flips. A box of
-// values put into a file is an update of a list.
+// The same values with parts of files as arrays in files: slices, gathers, joins, pads, rolls, flips. A box
+// of values put into a file is an update of a list.
 std::vector<Array> with_parts_of_files(const std::vector<Array>& values, FileNumbers&);
 // The same with simpler ops: FFTs dim by dim, and in a recorded program tall factorizations by blocks of rows
 // and positions of extrema in two passes.
