@@ -63,6 +63,7 @@ FileSourcePtr joined_source(const RemapParams& p, const std::vector<FileParams>&
     covered += box_elements(piece.to);
     for (const auto s : piece.step) step = std::max({step, s, -s});
   }
+  source->times = static_cast<double>(covered) / static_cast<double>(p.shape.elements());
   source->temporary_bytes = [files, step,
                              width = static_cast<std::int64_t>(itemsize(dtype))](const Shape& box) {
     std::int64_t bytes = 0;

@@ -120,7 +120,8 @@ std::optional<Array> box_as_update(const Node& node, const std::vector<Array>& i
   const auto& p = node.params->as<RemapParams>();
   const RemapPiece& box = p.pieces.back();
   std::int64_t covered = 0;
-  bool is_update = !p.layout && box.source == 1 && inputs[1].shape() == box_shape(box.to);
+  bool is_update =
+      !p.layout && box.source == 1 && inputs[0].shape() == p.shape && inputs[1].shape() == box_shape(box.to);
   for (const auto& piece : p.pieces) {
     covered += box_elements(piece.to);
     if (&piece != &box)
