@@ -308,10 +308,16 @@ if hasattr(jax, "export"):
     other = jax.export.export(jax.jit(jnp.cos), platforms=("tpu",))(1.0)
     rows, columns = jax.export.symbolic_shape("rows, columns")
     symbolic = jax.export.export(jax.jit(lambda x: (x @ x.T).sum(0) / x.shape[1]))(jax.ShapeDtypeStruct((rows, columns), jnp.float32))
-    print("exported", several.call(1.0), told(other.call, 1.0), symbolic.call(numbers.reshape(6, 4)), jax.jit(symbolic.call)(jnp.ones((2, 5))), type(numbers))
+    print("exported", several.call(1.0), told(other.call, 1.0), symbolic.call(numbers.reshape(6, 4)), jax.jit(symbolic.call)(jnp.ones((2, 5))), jax.export.export(jax.jit(symbolic.call))(numbers.reshape(6, 4)).call(numbers.reshape(6, 4)), type(numbers))
 
 # ---- eigenvectors and singular vectors have LAPACK's signs, as JAX calls it ----
 for shape in ((6, 6), (30, 30), (7, 4), (4, 7)):
     a = jax.random.normal(jax.random.key(shape[0]), shape)
     u, _, vh = jnp.linalg.svd(a)
     print("signs", shape, jnp.sign(u[0]).astype(int)[:4], jnp.sign(vh[:, 0]).astype(int), jnp.sign(jnp.linalg.eigh(a @ a.T)[1][0, -4:]).astype(int))
+
+# ---- a second mesh of the same form, with explicit axes ----
+if hasattr(jax, "set_mesh"):
+    with jax.set_mesh(Mesh(np.array(jax.devices()), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))):
+        key = jax.random.key(5)
+        print("keys of both", jax.random.randint(key, (2, 2), 0, 9), jax.typeof(jax.random.split(key)), jax.random.fold_in(key, 1), jax.jit(jax.random.uniform)(jax.random.split(key, 3)[1]))

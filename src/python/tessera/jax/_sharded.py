@@ -210,7 +210,8 @@ def wrapped(x, aval, is_plain=False, spec=None):
     if aval is not None and aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     if aval is not None and _values.is_key(aval):
-        return prng.PRNGKeyArray(aval.dtype._impl, ShardedArray(_layouts.whole_from(x, len(aval.shape)), aval_of(x), spec=spec))
+        bits = aval_of(x) if _layouts.typed_sharding_of(aval) is None else core.physical_aval(aval)
+        return prng.PRNGKeyArray(aval.dtype._impl, ShardedArray(_layouts.whole_from(x, len(aval.shape)), bits, spec=spec))
     return ShardedArray(x, aval_of(x) if aval is None else aval, is_plain, spec)
 
 

@@ -109,8 +109,8 @@ def of_their_time():
     jax.make_mesh = make_mesh
 
 
-def _pjit(fun=None, in_axis_resources=None, out_axis_resources=None, **options):
-    """jax.jit with specs of the mesh that is entered."""
+def _pjit(fun, in_shardings=None, out_shardings=None, *, in_axis_resources=None, out_axis_resources=None, **options):
+    """jax.jit with specs of the mesh that is entered, by the options' names of both times."""
     def specs(given):
         from jax._src import mesh as mesh_lib
         mesh = mesh_lib.thread_resources.env.physical_mesh
@@ -122,7 +122,7 @@ def _pjit(fun=None, in_axis_resources=None, out_axis_resources=None, **options):
     known = {}
 
     def jitted():
-        given = {name: specs(of) for name, of in (("in_shardings", in_axis_resources), ("out_shardings", out_axis_resources)) if of is not None}
+        given = {name: specs(of) for name, of in (("in_shardings", in_shardings or in_axis_resources), ("out_shardings", out_shardings or out_axis_resources)) if of is not None}
         if str(given) not in known:
             known[str(given)] = jax.jit(fun, **given, **options)
         return known[str(given)]
