@@ -38,6 +38,7 @@ print("with NumPy's", (np.ones(3) * numbers[:3]).dtype, (np.float64(2) * numbers
 print("shapes that differ", told(lambda: np.ones(4) * jnp.ones((4, 3))))
 print("no points", jnp.fft.fft(jnp.zeros((0,), complex)).shape, jnp.fft.ifft2(jnp.zeros((3, 0, 2))).dtype)
 print("as numbers of Python", [told(f, numbers.reshape(12, 2)) for f in (int, float, complex, bool, range)], told(range, numbers[0]), f"{numbers[3]:.2f}")
+print("rows", next(iter(jnp.arange(2000000.0))), sum(jnp.arange(250.0)), [x.shape for x in jnp.ones((3, 2))], list(jnp.ones((0, 2))))
 print("hashes", isinstance(numbers, collections.abc.Hashable))
 print("pickled", [(repr(x), x.weak_type) for x in pickle.loads(pickle.dumps([jnp.asarray(2.5), jnp.arange(3) * 1.5, numbers[:2]]))])
 tenths = (numbers - 9) * 1.2345
@@ -85,6 +86,7 @@ counts = [counted._cache_size()]
 for arguments in ((numbers,), (numbers + 1,), (numbers, 2), (numbers[:3],), (2.0,), (3.0,)):
     counted(*arguments)
     counts.append(counted._cache_size())
+print("static arguments of pmap", told(lambda: jax.pmap(lambda a, b: a + b, static_broadcasted_argnums=(1,))(jnp.ones((1, 1)), b=1)))
 print("compiled", counts, counted.clear_cache(), counted._cache_size())
 print("wrong blocks", [told(f) for f in (lambda: jax.make_array_from_single_device_arrays((24,), split, [s.data for s in placed.addressable_shards], dtype="int32"),
                                          lambda: jax.make_array_from_process_local_data(split, np.ones(24), (48,)))])

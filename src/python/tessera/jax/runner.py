@@ -159,6 +159,9 @@ def _leaf_axes(axes, tree):
 def _pmap_call(fun, name, in_axes, out_axes, static, devices, args, kwargs):
     static = {static} if isinstance(static, int) else set(static)
     axes = [in_axes] * len(args) if isinstance(in_axes, int) or in_axes is None else list(in_axes)
+    if max(static, default=-1) >= len(args):
+        raise ValueError(f"pmapped function has static_broadcasted_argnums={tuple(sorted(static))} but was called with only {len(args)} positional "
+                         f"argument{'s' * (len(args) != 1)}. All static broadcasted arguments must be passed positionally.")
     fixed = {n % len(args): args[n] for n in static}
     mapped = tuple(a for n, a in enumerate(args) if n not in fixed), kwargs
     leaves, tree = jax.tree_util.tree_flatten(mapped)
