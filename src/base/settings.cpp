@@ -2,6 +2,7 @@
 
 #include <tessera/error.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -109,9 +110,9 @@ const Row rows[] = {
     {"TESSERA_MESSAGE_LIMIT", "1073741824", "elements in one MPI message at most; longer ones are split",
      [](Settings& s, const std::string& name, const std::string& text) {
        const std::int64_t most = std::numeric_limits<int>::max();
-       const std::int64_t least = 16;  // an element of complex128 travels in one message
+       const std::int64_t least = 16;  // bytes of complex128: an element travels in one message
        s.message_limit =
-           parse_integer(name, text, least, most, "a number from 16 to " + std::to_string(most));
+           std::max(least, parse_integer(name, text, 1, most, "a number from 1 to " + std::to_string(most)));
      }},
     {"TESSERA_THREADS", "0",
      "threads of one rank's kernels, at most the cores that it may run on; 0: one (a BLAS with threads of "

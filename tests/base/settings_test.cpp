@@ -38,6 +38,13 @@ TEST(Settings, a_scope_sets_and_puts_back) {
   EXPECT_EQ(settings().log, LogLevel::warn);
 }
 
+TEST(Settings, a_message_holds_an_element_at_least) {
+  for (const char* text : {"1", "5", "16"}) {
+    const SettingScope scope("TESSERA_MESSAGE_LIMIT", text);
+    EXPECT_EQ(settings().message_limit, 16) << text;
+  }
+}
+
 TEST(Settings, bad_values_are_refused_with_what_would_do) {
   EXPECT_EQ(error_of("TESSERA_TIMEOUT", "soon"),
             "TESSERA_TIMEOUT='soon' is not usable: it takes seconds, 0 or more");
@@ -45,8 +52,8 @@ TEST(Settings, bad_values_are_refused_with_what_would_do) {
   EXPECT_THAT(error_of("TESSERA_TIMEOUT", "nan"), HasSubstr("seconds, 0 or more"));
   EXPECT_THAT(error_of("TESSERA_CHECK", "3"), HasSubstr("it takes 0 | 1 | 2"));
   EXPECT_THAT(error_of("TESSERA_LOG", "warning"), HasSubstr("did you mean 'warn'?"));
-  for (const char* text : {"0", "-5", "15", "2147483648", "99999999999999999999", "10x", "", " "})
-    EXPECT_THAT(error_of("TESSERA_MESSAGE_LIMIT", text), HasSubstr("a number from 16 to 2147483647")) << text;
+  for (const char* text : {"0", "-5", "2147483648", "99999999999999999999", "10x", "", " "})
+    EXPECT_THAT(error_of("TESSERA_MESSAGE_LIMIT", text), HasSubstr("a number from 1 to 2147483647")) << text;
   EXPECT_THAT(error_of("TESSERA_MEM_LIMIT", " 64M"), HasSubstr("TESSERA_MEM_LIMIT=' 64M' is not usable"));
   EXPECT_THAT(error_of("TESSERA_TIMOUT", "1"),
               HasSubstr("no setting TESSERA_TIMOUT (did you mean 'TESSERA_TIMEOUT'?)"));
