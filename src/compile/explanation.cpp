@@ -145,8 +145,10 @@ class Rows {
       moving += e_.collectives[row].seconds;
       crossing += e_.collectives[row].host_crossing_bytes;
     }
-    const bool is_planned = machine_.topology.overlaps && forecast_.applies_to(mesh_of(program, i));
-    if (moving <= 0 || (!is_planned && (mesh_of(program, i).is_abstract() || crossing == 0))) return 0;
+    const Mesh mesh = mesh_of(program, i);
+    const bool overlaps =
+        mesh.is_abstract() ? machine_.topology.overlaps && forecast_.applies_to(mesh) : crossing > 0;
+    if (moving <= 0 || !overlaps) return 0;
     const double computing = local_seconds(program, i, machine_);
     return std::min(computing * static_cast<double>(times), moving);
   }
