@@ -4,7 +4,9 @@
 #include <fstream>
 
 #include <tessera/runtime.hpp>
+#include "base/log.hpp"
 #include "base/settings.hpp"
+#include "base/text.hpp"
 #include "compile/cost.hpp"
 #include "compile/passes.hpp"
 
@@ -23,7 +25,11 @@ void dump(int number, const char* stage, const std::string& text) {
   if (prefix.empty() || process_index() != 0) return;
   char name[64];
   std::snprintf(name, sizeof name, ".%04d.%s.txt", number, stage);
-  std::ofstream(prefix + name) << text;
+  std::ofstream file(prefix + name);
+  file << text;
+  if (!file.flush() && number == 1 && *stage == '1')
+    log_once(LogLevel::warn, "TESSERA_DUMP: " + in_quotes(prefix + name) +
+                                 " cannot be written; does its folder exist, and is there space?");
 }
 
 }  // namespace

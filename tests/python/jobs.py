@@ -42,6 +42,13 @@ class Jobs(unittest.TestCase):
             status, _, err = run(3, split)
         self.assertEqual((status, err.count("TESSERA_PROFILE: '/dev/null/report.txt' cannot be written")), (74, 1), err)
 
+    def test_texts_of_programs_that_cannot_be_written_are_told_of(self):
+        with unittest.mock.patch.dict(environment, TESSERA_DUMP="/nowhere/p"):
+            status, out, err = run(3, "import tessera as ts\nts.debug.print('{}', ts.sum(ts.ones(3)))")
+        self.assertEqual((status, out), (0, "3\n"))
+        self.assertIn("'/nowhere/p.0001.1-recorded.txt' cannot be written; does its folder exist", err)
+        self.assertEqual(err.count("cannot be written"), 1, err)
+
     def test_an_exception_on_all_ranks_is_printed_once(self):
         status, _, err = run(3, "import tessera as ts\nts.ones(2) + ts.ones(3)\n")
         self.assertNotEqual(status, 0)
