@@ -112,9 +112,9 @@ struct FileMatrix {
   FileMatrix T() const;  ///< the transposed matrix
 };
 /// Opens a matrix of the formats of load_npz, load_hdf5 and load_zarr without loading it: a .npz file, a Zarr
-/// store, or a group of an HDF5 file. Arrays that are compressed in a .npz file are unpacked by one rank each,
-/// to files without a name in TMPDIR, which last as long as the matrix. Collective over all ranks. IoError for
-/// other files; for positions outside of the matrix when they are read.
+/// store, or a group of an HDF5 file. Arrays that are compressed in a .npz file are unpacked by one rank
+/// each, to files without a name in TMPDIR, which last as long as the matrix. Collective over all ranks.
+/// IoError for other files; for positions outside of the matrix when they are read.
 [[nodiscard]] FileMatrix open(const std::string& path, const std::string& group = "",
                               std::source_location where = std::source_location::current());
 

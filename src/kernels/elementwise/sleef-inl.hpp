@@ -52,8 +52,9 @@ using SleefDoubles = double;
 #define TESSERA_SLEEF_F32(name, accuracy) Sleef_##name##f_##accuracy
 #define TESSERA_SLEEF_F64(name, accuracy) Sleef_##name##_##accuracy
 #endif
-// SLEEF's usual sin, cos and tan reduce all arguments of a vector in the way that its largest needs, so that an
-// element's last bits depend on its neighbours, and those on the layout. The finz_ variants decide by element.
+// SLEEF's usual sin, cos and tan reduce all arguments of a vector in the way that its largest needs, so that
+// an element's last bits depend on its neighbours, and those on the layout. The finz_ variants decide by
+// element.
 #if TESSERA_SLEEF_VECTORS == 0
 #define TESSERA_SLEEF_ALIKE(name) name
 #else

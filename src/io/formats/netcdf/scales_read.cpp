@@ -61,9 +61,10 @@ struct Extents {
 };
 
 // The paths of the scales of dims. Each scale lists its uses in REFERENCE_LIST; DIMENSION_LIST of the
-// variables says the same from a global heap, in whose damage HDF5 1.10 crashes or never ends. Where uses are not
-// listed (copies by other tools lose them), a dim has the only scale of its length, if there is one. A coordinate
-// variable of several dims is a scale itself and has no scales: netCDF-C keeps the numbers of its dims.
+// variables says the same from a global heap, in whose damage HDF5 1.10 crashes or never ends. Where uses are
+// not listed (copies by other tools lose them), a dim has the only scale of its length, if there is one. A
+// coordinate variable of several dims is a scale itself and has no scales: netCDF-C keeps the numbers of its
+// dims.
 class ScalesOfDims {
  public:
   explicit ScalesOfDims(hid_t file) : file_(file) {
