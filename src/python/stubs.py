@@ -80,7 +80,7 @@ parameter_types = {
     **dict.fromkeys("approximate check_finite compute_expm eigvals_only exact indices_are_sorted is_stable overwrite_a overwrite_b return_sign simple symmetric transpose_kernel unique_indices".split(), "bool"),
     **dict.fromkeys("batch_group_count batch_size column_axis exponent_bits feature_group_count idx in_axis mantissa_bits num_keys out_axis reduction_dimension rounding_method".split(), "int"),
     **dict.fromkeys("base_dilation fft_lengths filter_shape in_shape lhs_dilation lhs_shape new_sizes rhs_dilation rhs_shape window_dilation window_dimensions window_shape window_strides".split(), "Sequence[int]"),
-    **dict.fromkeys("computation flatten_with_keys func is_leaf matvec per_platform solve tangent_solve transpose_solve".split(), "Callable[..., Any]"),
+    **dict.fromkeys("computation flatten_with_keys func info_of is_leaf matvec per_platform solve tangent_solve transpose_solve".split(), "Callable[..., Any]"),
     **dict.fromkeys("distribution separator subscripts".split(), "str"), **dict.fromkeys("arg2 buffer dimension_numbers initial_guess inner_treedef kwds optimize outer_treedef precision prefix".split(), "object"),
     "c_and_lower": "Tuple[Array, bool]", "fft_type": "Union[int, str]", "file": "PathLike", "iterable": "Iterator[Any]", "number": "float", "padding": "Union[str, Sequence[Tuple[int, int]]]",
     "padding_config": "Sequence[Tuple[int, int, int]]", "preferred_element_type": "DtypeLike", "stddev": "float",
