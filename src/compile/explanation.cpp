@@ -91,7 +91,8 @@ class Rows {
       if (is_of_scope(i)) same_bits_.count(i);
       const std::size_t first = e_.collectives.size();
       for (const auto& t : traffic_of(i)) {
-        agreement_s_ = std::max(agreement_s_, forecast_.agreement_seconds(mesh_of(program, i)));
+        e_.agreement_seconds =
+            std::max(e_.agreement_seconds, forecast_.agreement_seconds(mesh_of(program, i)));
         const double panels_s = seconds_of_panels(program, i, t);
         if (panels_s > 0)
           add_row({t.kind, axes_of(t, mesh_of(program, i)), t.bytes * times,
@@ -107,13 +108,6 @@ class Rows {
         for (std::size_t p = 0; p < control->parts.size(); ++p)
           add(control->parts[p], times * control->steps(), inside_text(i, p) + inside);
     }
-  }
-
-  // The row of the agreement, before all others: seconds of a call that sends anything between hosts.
-  void add_agreement() {
-    if (agreement_s_ <= 0) return;
-    add_row({"agreement", "-", 0, agreement_s_, "the call, which all ranks compare first", "", 0, 0});
-    std::rotate(e_.collectives.begin(), e_.collectives.end() - 1, e_.collectives.end());
   }
 
   const SameBitsShare& same_bits() const { return same_bits_; }
@@ -187,7 +181,6 @@ class Rows {
   const Rates& machine_;
   CollectiveForecast forecast_;
   SameBitsShare same_bits_;
-  double agreement_s_ = 0;
 };
 
 std::string human_seconds(double s) {
@@ -208,12 +201,11 @@ Explanation explanation_of(const Program& program) {
   const auto machine = rates_of_job();
   Rows rows(e, machine);
   rows.add(program, 1, "");
-  rows.add_agreement();
   if (const auto& share = rows.same_bits(); share.trees + share.others > 0)
     e.choices.push_back(share.choice());
   e.cost = cost_of(program);
   e.memory = memory_of(program);
-  e.predicted_seconds += local_seconds(program, machine);
+  e.predicted_seconds += e.agreement_seconds + local_seconds(program, machine);
   for (const int v : program.outputs) {
     const auto& value = program.values[v];
     std::ostringstream text;
@@ -307,6 +299,11 @@ std::string rows_text(const std::vector<PlannedCollective>& rows) {
   return text.empty() ? "(none: nothing moves)\n" : text;
 }
 
+std::string agreement_text(const Explanation& e) {
+  if (e.agreement_seconds <= 0) return "";
+  return "before it all ranks compare the call: " + human_seconds(e.agreement_seconds) + "\n";
+}
+
 // The candidates of one product, a line each; the chosen one is marked.
 std::string choice_text(const PlannedChoice& choice) {
   std::string text = "candidates for " + choice.what + "\n";
@@ -363,7 +360,7 @@ std::string to_string(const Explanation& e) {
                 format_bytes(e.bytes()).c_str(), across.c_str(), e.cost.flops,
                 human_seconds(e.predicted_seconds).c_str());
   std::string text = "collective          over      bytes/rank   predicted  for\n" +
-                     rows_text(e.collectives) + totals + memory_text(e.memory);
+                     rows_text(e.collectives) + agreement_text(e) + totals + memory_text(e.memory);
   for (std::size_t i = 0; i < e.outputs.size(); ++i)
     text += "result " + std::to_string(i) + ": " + e.outputs[i] + "\n";
   for (const auto& choice : e.choices) text += choice_text(choice);

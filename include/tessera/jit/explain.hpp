@@ -30,9 +30,8 @@ struct MemoryAnalysis {
 
 /// One collective that would run.
 struct PlannedCollective {
-  /// "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute"; "panels": the
-  /// operand panels that a product fetches during its computation; "agreement": of ranks on several hosts, on
-  /// the call before it sends anything (no bytes, no calls).
+  /// "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute", or "panels": the
+  /// operand panels that a product fetches during its computation.
   std::string kind;
   std::string axes;        ///< mesh axes over which ranks communicate
   std::int64_t bytes = 0;  ///< received by the busiest rank
@@ -81,6 +80,7 @@ class Explanation {
   CostAnalysis cost;                           ///< arithmetic and traffic
   MemoryAnalysis memory;                       ///< bytes
   double predicted_seconds = 0;                ///< communication and arithmetic
+  double agreement_seconds = 0;                ///< of these: ranks of several hosts compare the call first
   std::vector<ChosenLayout> layouts;           ///< the layouts chosen for P::automatic
   std::string layouts_reason;                  ///< how these were found, and what takes the time
   std::vector<KeptValue> kept;  ///< read by the backward passes of grad, vjp ..., the largest first
