@@ -122,7 +122,9 @@ def _pjit(fun, in_shardings=None, out_shardings=None, *, in_axis_resources=None,
     known = {}
 
     def jitted():
-        given = {name: specs(of) for name, of in (("in_shardings", in_shardings or in_axis_resources), ("out_shardings", out_shardings or out_axis_resources)) if of is not None}
+        asked = {"in_shardings": in_axis_resources if in_shardings is None else in_shardings,  # P() is false
+                 "out_shardings": out_axis_resources if out_shardings is None else out_shardings}
+        given = {name: specs(of) for name, of in asked.items() if of is not None}
         if str(given) not in known:
             known[str(given)] = jax.jit(fun, **given, **options)
         return known[str(given)]
