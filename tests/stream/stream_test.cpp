@@ -125,6 +125,11 @@ const std::vector<std::pair<const char*, Function>>& functions() {
        [](const Array& x) {
          return x.at(slice(18, 3, -1), slice(1, 4)).set(reshape(astype(arange(45), float64), {15, 3}));
        }},
+      {"no rows, joined",
+       [](const Array& x) {
+         const Array none = take_along_axis(x, zeros({0, x.shape()[1]}, int32), 0);
+         return concatenate({none, none}, 1);
+       }},
       {"every third row",
        [](const Array& x) { return x.at(slice(1, None, 3)).multiply(x(slice(1, None, 3))); }},
       {"sums from before and beyond",

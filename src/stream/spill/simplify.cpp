@@ -118,6 +118,7 @@ std::optional<ScalarValue> number_repeated(const Array& x) {
 std::optional<Array> box_as_update(const Node& node, const std::vector<Array>& inputs, FileNumbers& numbers) {
   if (node.op->name != "remap" || inputs.size() != 2) return std::nullopt;
   const auto& p = node.params->as<RemapParams>();
+  if (p.pieces.empty()) return std::nullopt;  // a join of arrays without elements
   const RemapPiece& box = p.pieces.back();
   std::int64_t covered = 0;
   bool is_update =
