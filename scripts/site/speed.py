@@ -1,8 +1,8 @@
-"""speed.py [now.json]: the tables of pages/speed.md from speed.json, into which the rows of a result of scripts/bench --json go first.
+"""speed.py [[--other] now.json]: the tables of pages/speed.md from speed.json, into which the rows of a result of scripts/bench --json go first.
 
-speed.json is the one place of measured figures: `rows` as the script writes them, `products` and `messages` as cells, `claims`: numbers that
-other pages say, with the row whose ratio they are, and `chart`: the bars of pages/speed.svg. scripts/docs fails where a table, a claim or the
-chart is not what the file says.
+speed.json is the one place of measured figures: `rows` as the script writes them, `other`: rows of another CPU, `products` and `messages` as
+cells, `claims`: numbers that other pages say, with the row whose ratio they are, and `chart`: the bars of pages/speed.svg. scripts/docs fails
+where a table, a claim or the chart is not what the file says.
 """
 import fnmatch
 import json
@@ -35,19 +35,35 @@ def by_subject(machine, rows):
     return results.machine_line(machine) + "\n\n" + "\n".join(f"### {subject}\n\n{results.table(found)}" for subject, found in of.items() if found)
 
 
+def key_of(row):
+    """What makes rows of two runs the same: a peer's first word names it, for its quickest blocks and grid are another run's others."""
+    return row["name"], row["ranks"], row["peer"].split()[0]
+
+
+def beside(figures):
+    """The ratios of the other CPU's rows beside those of `rows`."""
+    known = {key_of(row): row["peer_s"] / row["ours_s"] for row in figures["rows"] if "peer_s" in row}
+    cells = [(row, row["peer_s"] / row["ours_s"], known[key_of(row)]) for row in figures["other"]["rows"] if key_of(row) in known]
+    bold = lambda ratio, goal: f"**{ratio:.2f}**" if round(ratio, 2) < goal else f"{ratio:.2f}"  # noqa: E731
+    lines = [f"| {row['name']} | {row['ranks']} | {row['peer']} | {results.seconds_text(row['ours_s'])} | {bold(ratio, row['goal'])} | {bold(other, row['goal'])} | {row['goal']:.2f} |"
+             for row, ratio, other in cells]
+    heads = ["row", "ranks", "peer", "tessera here", "ratio here", f"ratio on {figures['machine']['vectors']}", "goal"]
+    return "\n".join([results.machine_line(figures["other"]["machine"]) + "\n", f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|", *lines]) + "\n"
+
+
 def page(figures, text):
     """The page's text with its tables."""
-    tables = {"rows": by_subject(figures["machine"], figures["rows"])}
+    tables = {"rows": by_subject(figures["machine"], figures["rows"]), "other": beside(figures)}
     for name in ("products", "messages"):
         tables[name] = HEAD + "".join("| " + " | ".join(cells) + " |\n" for cells in figures[name])
     return re.sub(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", lambda found: f"{found[1]}\n{tables[found[2]]}\n", text, flags=re.S)
 
 
 def ratio_of(figures, claim):
-    """The peer's time over tessera's, of the claim's row: of several (product_*) the smallest. A peer's first word names it: its quickest blocks and grid are another run's others."""
+    """The peer's time over tessera's, of the claim's row: of several (product_*) the smallest."""
     if "row" in claim:
         wanted = claim["ranks"], claim["peer"].split()[0]
-        return min(row["peer_s"] / row["ours_s"] for row in figures["rows"] if fnmatch.fnmatchcase(row["name"], claim["row"]) and (row["ranks"], row["peer"].split()[0]) == wanted)
+        return min(row["peer_s"] / row["ours_s"] for row in figures["rows"] if fnmatch.fnmatchcase(row["name"], claim["row"]) and key_of(row)[1:] == wanted)
     cells = next(cells for name in ("products", "messages") for cells in figures[name] if name in claim and (cells[0], cells[3]) == (claim[name], claim["peer"]))
     ratios = [float(x) for x in re.findall(r"[\d.]+", cells[5])]
     return ratios[claim["of"]] if "of" in claim else min(ratios)
@@ -97,8 +113,13 @@ def findings(root):
 def main():
     figures = read()
     if len(sys.argv) > 1:
-        figures["machine"], figures["rows"] = results.read_json(sys.argv[1])
-        parts = [f'"machine": {json.dumps(figures["machine"], ensure_ascii=False)}']
+        machine, rows = results.read_json(sys.argv[-1])
+        if sys.argv[1] == "--other":
+            kept = ("name", "ranks", "ours_s", "peer", "peer_s", "goal")
+            figures["other"] = {"machine": machine, "rows": [{name: row[name] for name in kept} for row in rows if "peer_s" in row and row.get("goal")]}
+        else:
+            figures["machine"], figures["rows"] = machine, rows
+        parts = [f'"{name}": {json.dumps(figures[name], ensure_ascii=False)}' for name in ("machine", "other")]
         for name in ("rows", "products", "messages", "claims", "chart"):
             parts.append(f'"{name}": [\n ' + ",\n ".join(json.dumps(row, ensure_ascii=False) for row in figures[name]) + "]")
         (site / "speed.json").write_text("{" + ",\n".join(parts) + "}\n")
