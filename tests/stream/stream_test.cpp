@@ -130,6 +130,16 @@ const std::vector<std::pair<const char*, Function>>& functions() {
          const Array none = take_along_axis(x, zeros({0, x.shape()[1]}, int32), 0);
          return concatenate({none, none}, 1);
        }},
+      {"no copies",
+       [](const Array& x) {
+         return tile(x, {0, 2});
+       }},
+      {"all rows turned",
+       [](const Array& x) {
+         return x.at(slice(None, None, -1)).set(reshape(astype(arange(x.size()), float64), x.shape()));
+       }},
+      {"all columns of a number",
+       [](const Array& x) { return x.at(slice(), slice(None, None, -1)).set(2.5); }},
       {"every third row",
        [](const Array& x) { return x.at(slice(1, None, 3)).multiply(x(slice(1, None, 3))); }},
       {"sums from before and beyond",

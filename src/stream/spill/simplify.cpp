@@ -113,8 +113,8 @@ std::optional<ScalarValue> number_repeated(const Array& x) {
   return number_repeated(node.inputs[0]);
 }
 
-// A box of values put into an array of a file: a file that lacks the box, if they are one number; otherwise
-// an update of a list, which passes through every dim.
+// A box of values put into an array of a file: the values, if the box is the whole array; a file that lacks the
+// box, if they are one number; otherwise an update of a list, which passes through every dim.
 std::optional<Array> box_as_update(const Node& node, const std::vector<Array>& inputs, FileNumbers& numbers) {
   if (node.op->name != "remap" || inputs.size() != 2) return std::nullopt;
   const auto& p = node.params->as<RemapParams>();
@@ -131,16 +131,18 @@ std::optional<Array> box_as_update(const Node& node, const std::vector<Array>& i
   }
   if (!is_update || covered != p.shape.elements() || !reads_files(collect({inputs[0]}, false)))
     return std::nullopt;
-  if (const auto number = number_repeated(inputs[1]); number && is_file(*inputs[0].node())) {
-    RemapParams beside = p;
-    beside.pieces.pop_back(), beside.fill = *number;
-    return as_file(*remap(std::move(beside), {inputs[0]}).node(), {inputs[0]}, numbers);
-  }
   std::vector<int> cut, turned;
   for (int d = 0; d < p.shape.ndim(); ++d) {
     const auto at = static_cast<std::size_t>(d);
     if (box.to[at].size() < p.shape[at]) cut.push_back(d);
     if (box.step[at] < 0) turned.push_back(d);
+  }
+  const Array values = turned.empty() ? inputs[1] : flip(inputs[1], Axes(turned));
+  if (cut.empty()) return values;
+  if (const auto number = number_repeated(inputs[1]); number && is_file(*inputs[0].node())) {
+    RemapParams beside = p;
+    beside.pieces.pop_back(), beside.fill = *number;
+    return as_file(*remap(std::move(beside), {inputs[0]}).node(), {inputs[0]}, numbers);
   }
   const int first = cut.front();
   const Shape list = box_shape(Box(box.to.begin() + first, box.to.begin() + cut.back() + 1));
@@ -152,12 +154,22 @@ std::optional<Array> box_as_update(const Node& node, const std::vector<Array>& i
     indices.push_back(
         broadcast_to(reshape(arange(range.start, range.stop), Shape(std::move(extents))), list));
   }
-  const Array values = turned.empty() ? inputs[1] : flip(inputs[1], Axes(turned));
   return scatter("set", inputs[0], std::move(indices), values, first, OutOfRange::drop);
+}
+
+// Results without elements, for which no file is read.
+std::optional<std::vector<Array>> without_elements(const Node& node, const std::vector<Array>& inputs) {
+  const bool is_empty =
+      std::ranges::all_of(node.outputs, [](const auto& output) { return output.type.shape.elements() == 0; });
+  if (!is_empty || node.op->is_value_dependent || !reads_files(collect(inputs, false))) return std::nullopt;
+  std::vector<Array> results;
+  for (const auto& output : node.outputs) results.push_back(zeros(output.type.shape, output.type.dtype));
+  return results;
 }
 
 std::optional<std::vector<Array>> part_of_files(const Node& node, const std::vector<Array>& inputs,
                                                 FileNumbers& numbers) {
+  if (auto nothing = without_elements(node, inputs)) return nothing;
   if (auto file = as_file(node, inputs, numbers)) return std::vector<Array>{*file};
   if (auto part = selected(node, inputs, numbers)) return std::vector<Array>{*part};
   const OnBehalfOf call(node.called());
