@@ -17,6 +17,9 @@ namespace tessera::stream {
 namespace {
 
 constexpr int most_stages = 8;
+// Each stage opens a search for the rest, so that programs that fit in no way would be searched for minutes. Those
+// that fit take up to 255.
+constexpr int most_searches = 400;
 
 // The values that are still to be computed, with the numbers of the results that they are.
 struct Open {
@@ -55,6 +58,7 @@ class Search {
       : request_(request), room_(room), numbers_(request.number) {}
 
   std::optional<Stages> find(const Open& open, std::int64_t held, int depth) {
+    ++searches_;
     std::optional<Stages> best = in_one(open, held, depth);
     if (const auto parts = with_parts_of_files(open.values, numbers_); !are_same(parts, open.values))
       if (auto stages = in_one({parts, open.results}, held, depth)) keep_better(best, std::move(*stages));
@@ -86,7 +90,7 @@ class Search {
   }
   std::optional<Stages> in_some(const Open& simple, std::int64_t held, int depth) {
     std::optional<Stages> best = in_one(simple, held, depth);
-    if ((best && fits(*best)) || depth + 1 >= most_stages) return best;
+    if ((best && fits(*best)) || depth + 1 >= most_stages || searches_ > most_searches) return best;
     const Graph graph = collect(simple.values, false);
     const DimClasses dims(graph);
     for (const auto& candidate : candidates_in(graph, dims))
@@ -395,6 +399,7 @@ class Search {
   FileNumbers numbers_;
   std::string refusals_;
   std::int64_t needed_bytes_ = 0;
+  int searches_ = 0;
 };
 
 // The memory that a program needs that cannot be streamed, and where there is as much.
