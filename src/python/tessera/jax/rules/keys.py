@@ -7,7 +7,7 @@ import numpy as np
 
 from ... import _core as c
 from .._interpret import evaluate, expand, refuse, rule
-from .._values import number_like
+from .._values import key_shape, number_like
 
 
 def _impl(aval):
@@ -36,7 +36,7 @@ def same(keys, **_):
 @rule("eq", "ne")
 def compared(a, b, eqn):
     """Keys are equal where all of their bits are."""
-    from .._values import is_key, key_shape
+    from .._values import is_key
     compare, join = (c.equal, c.all) if eqn.name == "eq" else (c.not_equal, c.any)
     result = compare(a, b)
     return join(result, list(range(-len(key_shape(eqn.in_avals[0])), 0))) if is_key(eqn.in_avals[0]) else result
@@ -72,7 +72,7 @@ def _split(impl, dims, shape):
 
 @rule("random_split")
 def random_split(keys, shape, eqn):
-    return expand(_split(_impl(eqn.in_avals[0]), keys.ndim - 1, tuple(shape)), [_Bits(keys, None)], [keys])
+    return expand(_split(_impl(eqn.in_avals[0]), len(eqn.in_avals[0].shape), tuple(shape)), [_Bits(keys, None)], [keys])
 
 
 @functools.lru_cache(maxsize=256)
@@ -84,7 +84,7 @@ def _fold_in(impl, dims):
 def random_fold_in(keys, data, eqn):
     """Keys and data of shapes that broadcast, as under vmap of one of the two."""
     shape = eqn.out_avals[0].shape
-    keys, data = (x if x.shape == wanted else c.broadcast_to(x, wanted) for x, wanted in ((keys, (*shape, *keys.shape[-1:])), (data, shape)))
+    keys, data = (x if x.shape == wanted else c.broadcast_to(x, wanted) for x, wanted in ((keys, (*shape, *key_shape(eqn.in_avals[0]))), (data, shape)))
     return expand(_fold_in(_impl(eqn.in_avals[0]), len(shape)), [_Bits(keys, None), jax.ShapeDtypeStruct(shape, eqn.in_avals[1].dtype)], [keys, data])
 
 
@@ -98,7 +98,7 @@ def random_bits(keys, bit_width, shape, eqn):
     impl = _impl(eqn.in_avals[0])
     if _is_threefry(impl) and keys.ndim == 1 and jax.config.jax_threefry_partitionable and bit_width in (8, 16, 32, 64):
         return c.random.bits(c.random.wrap_key_data(keys), list(shape), f"uint{bit_width}")
-    return expand(_bits(impl, keys.ndim - 1, bit_width, tuple(shape)), [_Bits(keys, None)], [keys])
+    return expand(_bits(impl, len(eqn.in_avals[0].shape), bit_width, tuple(shape)), [_Bits(keys, None)], [keys])
 
 
 @rule("iota_2x32_shape")
