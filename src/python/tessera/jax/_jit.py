@@ -19,7 +19,7 @@ from ._interpret import evaluate
 from ._nans import asked, check_call
 from ._references import HoldsReferences, is_reference
 from ._sharded import ShardedArray, spec_of, wrapped
-from ._values import evaluated
+from ._values import evaluated, is_no_array
 from ._versions import jax_jit, trace_context, trace_of
 
 Array = _core.Array
@@ -55,8 +55,8 @@ class Jit:
 
     def __init__(self, fun, static_argnums, static_argnames, donate_argnums, donate_argnames, in_shardings, out_shardings, wraps=False):
         self._fun = fun
-        self._static_numbers, self._static_names = _statics(fun, _names(static_argnums), _names(static_argnames))
-        self._donated, self._donated_names = _names(donate_argnums), _names(donate_argnames)
+        self._static_numbers, self._static_names = _both(fun, _names(static_argnums), _names(static_argnames))
+        self._donated, self._donated_names = _both(fun, _names(donate_argnums), _names(donate_argnames))
         self._in_shardings, self._out_shardings = in_shardings, out_shardings
         self._programs = {}
         self._recent = {}  # (tree, context) -> the program for leaves that are all arrays of tessera
@@ -184,7 +184,7 @@ class Jit:
                 note, leaves[n] = _note_of_type(leaf.aval), leaf.__tessera_array__
                 if note is None and _layouts.typed_sharding_of(leaf.aval) is None:
                     leaf._plain = leaves[n]
-            elif isinstance(leaf, (jax.core.Tracer, str)) or is_reference(leaf):  # a word is JAX's to refuse
+            elif isinstance(leaf, jax.core.Tracer) or is_reference(leaf) or is_no_array(leaf):  # JAX refuses those with its own words
                 return None, None, None
             else:
                 note, leaves[n] = _note_of(leaf), self._array_of(leaf)
@@ -192,7 +192,7 @@ class Jit:
                 types = types or [None] * len(leaves)
                 types[n] = note
         key = (tree, statics, None if types is None else tuple(types), trace_context())
-        program = self._programs.get(key)
+        program = _found(self._programs, key)
         if program is None:
             program = self._programs[key] = self._make(args, kwargs, tree, statics, types)
         if types is None and statics is None:
@@ -281,7 +281,7 @@ for _name, _field in (("argument", "argument_bytes"), ("output", "output_bytes")
     setattr(_core.MemoryAnalysis, f"{_name}_size_in_bytes", property(lambda self, field=_field: getattr(self, field) if field else 0))
 
 
-def _statics(fun, numbers, names):
+def _both(fun, numbers, names):
     """Either of the two says the other, as for jax.jit: by the function's signature."""
     import inspect
     try:
@@ -303,6 +303,16 @@ def _check_hashable(statics):
         except TypeError as error:
             raise ValueError(f"Non-hashable static arguments are not supported. An error occurred while trying to hash an object of type {type(value)}, {value}. The error was:\n"
                              f"TypeError: {error}\nIt is the static argument {name!r}.") from None
+
+
+def _found(programs, key):
+    """The program of that key; of static arguments that cannot be compared JAX's error."""
+    try:
+        return programs.get(key)
+    except Exception as error:
+        statics = [value for part in key[1] or () for _, value in part]
+        raise ValueError("static arguments should be comparable using __eq__. The following error was raised when comparing static arguments of the types "
+                         f"{', '.join(str(type(value)) for value in statics)}:\n{type(error).__name__}: {error}") from None
 
 
 def _note_of(leaf):

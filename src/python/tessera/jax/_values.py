@@ -123,6 +123,21 @@ def alive(x, aval):
     return x
 
 
+def is_no_array(value):
+    """Whether JAX has no type for it: an argument that should have been static, or an object that is no tree."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype.kind in "OSUmM"
+    return not isinstance(value, (int, float, complex, jax.Array, _core.Key)) and not hasattr(value, "aval") and _fails(core.shaped_abstractify, value)
+
+
+def _fails(function, value):
+    try:
+        function(value)
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
 def array_of(value):
     """Any value that JAX takes as an array of tessera."""
     if isinstance(value, _core.Array):

@@ -73,6 +73,8 @@ def _make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None
 
 def _check_blocks(arrays, dtype):
     """JAX's errors of blocks that cannot be one device's."""
+    if isinstance(arrays, jax.Array):
+        raise TypeError(f"jax.make_array_from_single_device_arrays `arrays` argument must be a list or tuple, but got {type(arrays)}.")
     for array in arrays:
         if isinstance(array, jax.Array) and len(array.sharding.device_set) > 1:
             raise ValueError("When making an array from single-device arrays the input arrays must have one shard each. An argument array had "
