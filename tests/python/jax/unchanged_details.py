@@ -9,6 +9,7 @@ import sys
 import zlib
 
 import jax
+import jax.extend.random
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -62,6 +63,10 @@ given = [jax.device_put(jnp.ones(shape, of), split) for shape, of in (((24, 2), 
 jax.jit(lambda a, b, c, d, unread: (a + c, (b.sum() + d)), donate_argnums=range(5))(*given)
 jax.jit(lambda x: x.sum(), donate_argnums=0)(given[1])
 print("donated what no result takes", [x.is_deleted() for x in given])
+given = [jnp.ones(6) for _ in range(2)]
+jax.jit(lambda x: x + 1, donate_argnames="x")(given[0])
+jax.jit(lambda x: x + 1, donate_argnums=0)(x=given[1])
+print("donated by name and by number", [x.is_deleted() for x in given])
 
 # ---- places ----
 from jax.experimental.layout import Format, Layout
@@ -207,6 +212,11 @@ def checked(x):
 print("checks", told(checked, jnp.float32(-1.0)), told(jax.jit(checked), jnp.float32(1.0)), checkify.checkify(checked)(jnp.float32(-1.0))[0].get().split(" (")[0])
 print("checks of jitted functions", checkify.checkify(jax.jit(checked))(jnp.float32(-1.0))[0].get().split(" (")[0])
 prints = jax.jit(lambda x: (jax.debug.print("told {}", x), x)[1])
+with np.printoptions(precision=2):
+    shortly = [jax.debug.print, jax.jit(lambda f, x: jax.debug.print(f, x), static_argnums=0)]
+    print("options of NumPy", [told(f, "{}", jnp.array([1.23456, 2.0])) for f in shortly])
+print("without placeholders", told(jax.debug.print, "done"), told(lambda x: jax.debug.print("block", x), numbers[:3]))
+print("what was printed is computed with", told(jax.debug.print, "{}", 1), float(jnp.ones(len(told(prints, numbers[:2])) + len(told(jax.debug.print, "{}", 1))).sum()))
 outer = jax.jit(lambda x: x + prints(2.0))
 print("prints in a trace", [told(outer, 1.0) for _ in range(2)])
 with jax.debug_nans(True):
@@ -323,3 +333,32 @@ if hasattr(jax, "set_mesh"):
     with jax.set_mesh(Mesh(np.array(jax.devices()), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))):
         key = jax.random.key(5)
         print("keys of both", jax.random.randint(key, (2, 2), 0, 9), jax.typeof(jax.random.split(key)), jax.random.fold_in(key, 1), jax.jit(jax.random.uniform)(jax.random.split(key, 3)[1]))
+
+
+# ---- arguments that are no arrays ----
+class Uncompared:
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        raise NotImplementedError("no comparison")
+
+
+class AsArray:
+    def __jax_array__(self):
+        return numbers
+
+
+print("no arrays", [told(jax.jit(lambda x: x), x) for x in (object(), "word", np.array([None]), AsArray())], told(jax.make_array_from_single_device_arrays, (24,), numbers.sharding, numbers))
+by_static = jax.jit(lambda x, y: x + 3, static_argnums=1)
+print("static arguments without ==", [told(by_static, 1, Uncompared()) for _ in range(2)][1][0].split("__eq__")[0])
+if hasattr(jax.extend.random, "define_prng_impl"):
+    of_two_words = lambda seed: jnp.stack([jax.random.key_data(jax.random.key(seed + n)) for n in range(2)])  # noqa: E731
+    each = lambda f, key, *given: jnp.stack([jax.random.key_data(f(jax.random.wrap_key_data(key[n]), *given)) for n in range(2)], -2)  # noqa: E731
+    double = jax.extend.random.define_prng_impl(
+        key_shape=(2, 2), seed=of_two_words, split=lambda key, shape: each(jax.random.split, key, shape),
+        random_bits=lambda key, width, shape: jax.random.bits(jax.random.wrap_key_data(key[0]), shape, f"uint{width}") ^ jax.random.bits(jax.random.wrap_key_data(key[1]), shape, f"uint{width}"),
+        fold_in=lambda key, data: each(jax.random.fold_in, key, data), name="double", tag="double")
+    key = jax.random.key(3, impl=double)
+    drawn = jax.jit(lambda key: (jax.random.bits(key, (3,)), jax.vmap(lambda k: jax.random.bits(jax.random.fold_in(k, 5), (2,)))(jax.random.split(key, 3))))
+    print("a generator of two keys", key.shape, drawn(key), jax.random.split(key, (2, 2)).shape, jax.random.uniform(jax.random.split(key)[1], (2,)))

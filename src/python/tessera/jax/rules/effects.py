@@ -1,4 +1,6 @@
 """What a program does besides computing: prints and calls of its own functions."""
+import logging
+
 import jax
 import numpy as np
 from jax._src import core
@@ -54,12 +56,21 @@ def _of_each_device(hosts, count):
 
 
 @rule("debug_print")
-def debug_print(*operands, fmt, in_tree, static_args, ordered=False, **_):
+def debug_print(*operands, fmt, in_tree, static_args, ordered=False, np_printoptions=(), has_placeholders=True, logging_record=None, **_):
+    """As NumPy's options said when the call was made. Every rank prints, as a program may look at what stands in sys.stdout; the log is rank 0's."""
     from jax._src import debugging
+
     def written(*hosts):
+        if logging_record and not c.is_main_process():
+            return
         args, kwargs = debugging.merge_callback_args(in_tree, hosts, static_args)
-        print(fmt.format(*args, **kwargs), flush=True)
-    return _tell(written, operands)
+        with np.printoptions(**dict(np_printoptions)):
+            text = fmt.format(*args, **kwargs) if has_placeholders else " ".join(map(str, (fmt, *args)))
+        if logging_record:
+            debugging.logger.handle(logging.makeLogRecord({**vars(logging_record), "msg": text}))
+        else:
+            print(text, flush=True)
+    return debug_callback(*operands, callback=written)
 
 
 @rule("check")
