@@ -7,7 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "ops/create/scalar.hpp"
 #include "python/module.hpp"
+#include "python/place.hpp"
 
 namespace tessera::python {
 namespace {
@@ -23,20 +25,27 @@ bool has_dtype(py::handle object) {
   return !PyType_Check(object.ptr()) && PyObject_HasAttrString(object.ptr(), "__array_interface__") == 1;
 }
 
+Array plain_integer(PyObject* number, const std::source_location& where) {
+  int overflow = 0;
+  const auto value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  if (overflow == 0) return make_plain_integer(static_cast<std::uint64_t>(value), value < 0, where);
+  const auto bits = overflow > 0 ? PyLong_AsUnsignedLongLong(number) : 0;
+  if (overflow > 0 && PyErr_Occurred() == nullptr) return make_plain_integer(bits, false, where);
+  PyErr_Clear();
+  PyErr_SetString(PyExc_OverflowError,
+                  (line_text(where) + ": the number " + py::str(number).cast<std::string>() +
+                   " does not fit 64 bits: write it as a float")
+                      .c_str());
+  throw py::error_already_set();
+}
+
 // NumPy's arrays and scalars have their own dtype; plain numbers are weakly typed.
 bool read_number(py::handle from, Value& into) {
   PyObject* object = from.ptr();
   if (PyBool_Check(object)) {
     into.array = Array(object == Py_True, into.where);
   } else if (PyLong_Check(object)) {
-    int overflow = 0;
-    const auto value = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (overflow != 0) {
-      PyErr_SetString(PyExc_OverflowError,
-                      "a plain integer has at most 64 bits: use a float, or an array of uint64");
-      throw py::error_already_set();
-    }
-    into.array = Array(static_cast<std::int64_t>(value), into.where);
+    into.array = plain_integer(object, into.where);
   } else if (PyFloat_CheckExact(object)) {
     into.array = Array(PyFloat_AS_DOUBLE(object), into.where);
   } else if (PyComplex_CheckExact(object)) {
@@ -97,7 +106,7 @@ bool read_dtype(py::handle from, DtypeValue& into) {
   try {
     into.value = text == "bool_" ? bool_ : dtype_from_name(text);
   } catch (const ArgumentError& error) {
-    throw py::type_error(error.what());
+    throw py::type_error(line_text(here()) + ": " + error.what());
   }
   if (PyType_Check(object) && is_type_of_numpy(from)) known_types->emplace(from.inc_ref().ptr(), into.value);
   return true;

@@ -200,7 +200,7 @@ class Operators(unittest.TestCase):
                     self.assertEqual(got.dtype, expected.dtype)
                     np.testing.assert_array_equal(got, expected)
             self.assertRaisesRegex(TypeError, "bitwise_and.* takes integers or bool", lambda: t & 1)
-            self.assertRaisesRegex(OverflowError, "at most 64 bits", lambda: t + 2**64)
+            self.assertRaisesRegex(OverflowError, "does not fit 64 bits", lambda: t + 2**64)
 
     def test_of_integers(self):
         b = np.array([1, 2, 3, 1], np.int32)

@@ -1,8 +1,9 @@
 """Arguments at the edge: integers beyond 32 bits, axes out of range, nested blocks, places beyond the ends, and what each error says."""
+import operator
 import unittest
 
 import numpy as np
-from layouts import values
+from layouts import spread, values
 
 import tessera as ts
 
@@ -23,6 +24,33 @@ class LargeIntegers(unittest.TestCase):
         self.assertEqual(int(ts.jit(lambda n: ts.where(n < BEYOND, 1, 0))(3)), 1)
         with self.assertRaisesRegex(ts.ArgumentError, "does not fit int32"):
             ts.asarray([1]) + BEYOND
+
+    def test_unsigned_integers_of_64_bits_meet_plain_ones(self):
+        big = 0xbf58476d1ce4e5b9
+        host = np.array([0, 1, 2 ** 63, 2 ** 64 - 1], np.uint64)
+        for x in spread(host):
+            for found, expected in ((x ^ big, host ^ np.uint64(big)), (x > 2 ** 63, host > np.uint64(2 ** 63)), (2 ** 64 - 1 == x, host == np.uint64(2 ** 64 - 1)), (x.at[0].set(big), [big, *host.tolist()[1:]])):
+                np.testing.assert_array_equal(values(found), expected)
+        self.assertEqual(values(ts.asarray([1.5]) * 2 ** 63), np.float32(1.5 * 2 ** 63))
+        for call, text in ((lambda: ts.asarray([1]) + big, f"{big} does not fit int32"), (lambda: ts.full((2,), 1, dtype=ts.uint64) + -1, "-1 does not fit uint64, which holds 0 to 18446744073709551615")):
+            self.assertRaisesRegex(ts.ArgumentError, text, call)
+
+    def test_comparisons_with_numbers_beyond_the_dtype_are_those_of_numbers(self):
+        compare = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
+        for dtype in (np.uint8, np.int8, np.int32, np.uint64):
+            host = np.array([0, 5, np.iinfo(dtype).max], dtype)
+            for number in (-2 ** 40, -1, 300, 2 ** 40, 2 ** 64 - 1):
+                for op in compare:
+                    for x in spread(host):
+                        self.assertEqual(values(op(x, number)).tolist(), [op(v, number) for v in host.tolist()], (op, dtype, number))
+                        self.assertEqual(values(op(number, x)).tolist(), [op(number, v) for v in host.tolist()], (op, dtype, number))
+                    self.assertEqual(values(ts.jit(lambda v: op(v, number))(ts.asarray(host))).tolist(), [op(v, number) for v in host.tolist()])
+
+    def test_what_no_integer_is_is_refused(self):
+        for call, text in ((lambda: ts.arange(3) ** -1, r"power at .*: int32 to the power -1 is no integer; take power\(astype\(x, float32\), -1\)"), (lambda: ts.ones(2, dtype=bool) - ts.ones(2, dtype=bool), r"subtract at .*: bool - bool"),
+                           (lambda: -ts.ones(2, dtype=bool), "negative at .*: a bool has no negative")):
+            self.assertRaisesRegex(ts.UserError, text, call)
+        self.assertEqual(values(ts.asarray([1, -1, 2]) ** ts.asarray([-1, -1, -1])).tolist(), [1, -1, 0])  # of an array each element says
 
     def test_numbers_around_an_array_keep_their_digits(self):
         x = ts.asarray(np.array([1, 2]))

@@ -94,7 +94,7 @@ inline Array& operator^=(Array& a, const Operand& b) { return a = a ^ b; }
 
 /// a + b; for bool the logical or.
 [[nodiscard]] Array add(const Operand& a, const Operand& b);
-/// a - b; bool counts as int32.
+/// a - b; not for two bools: a ^ b is true where they differ.
 [[nodiscard]] Array subtract(const Operand& a, const Operand& b);
 /// a * b; for bool the logical and.
 [[nodiscard]] Array multiply(const Operand& a, const Operand& b);
@@ -106,11 +106,11 @@ inline Array& operator^=(Array& a, const Operand& b) { return a = a ^ b; }
 /// a - b * floor(a / b): has the sign of b (Python, numpy.remainder). For b = 0 integers give 0, floats NaN.
 [[nodiscard]] Array remainder(const Operand& a, const Operand& b);
 /// a to the power b, 1.1 ulp. For integers by repeated squaring, wrapping around; a negative exponent gives
-/// 0, except for the bases 1 and -1.
+/// 0, except for the bases 1 and -1; as a plain number it is refused.
 [[nodiscard]] Array power(const Operand& a, const Operand& b);
 /// power(a, b) under the name of the C++ library.
 [[nodiscard]] inline Array pow(const Operand& a, const Operand& b) { return power(a, b); }
-/// -x; for unsigned integers modulo 2^bits.
+/// -x; for unsigned integers modulo 2^bits. Not for bool.
 [[nodiscard]] Array negative(const Operand& x);
 /// x itself.
 [[nodiscard]] Array positive(const Operand& x);

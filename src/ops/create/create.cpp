@@ -14,6 +14,12 @@
 
 namespace tessera {
 
+// The integer, which may lie past int64.
+static __int128 whole(const ScalarValue& value) {
+  const bool is_past_int64 = value.integer < 0 && value.floating.real() > 0;
+  return is_past_int64 ? __int128{static_cast<std::uint64_t>(value.integer)} : __int128{value.integer};
+}
+
 void write_scalar(const ScalarValue& value, Dtype dtype, void* out) {
   const auto put = [out](auto v) { std::memcpy(out, &v, sizeof v); };
   const auto as_integer = [&]<class T>(T) {
@@ -25,7 +31,7 @@ void write_scalar(const ScalarValue& value, Dtype dtype, void* out) {
     put(static_cast<T>(v));
   };
   const std::complex<double> v =
-      value.is_integer ? std::complex<double>(static_cast<double>(value.integer)) : value.floating;
+      value.is_integer ? std::complex<double>(static_cast<double>(whole(value))) : value.floating;
   kernels::visit_stored(dtype, [&]<class T>(T) {
     if constexpr (std::is_same_v<T, bool>)
       put(static_cast<std::uint8_t>(value.is_integer ? value.integer != 0 : v != 0.0));
@@ -38,18 +44,29 @@ void write_scalar(const ScalarValue& value, Dtype dtype, void* out) {
   });
 }
 
-// Throws if an integer that the user wrote would wrap around. Values past int64 arrive as negative ones, so
-// uint64 accepts every bit pattern.
+int side_of(const ScalarValue& value, Dtype dtype) {
+  if (dtype == uint64 && value.floating == 0.0) return 0;  // every bit pattern
+  const __int128 number = whole(value);
+  return kernels::visit(dtype, [&]<class T>(T) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+      return number < std::numeric_limits<T>::min() ? -1 : number > std::numeric_limits<T>::max() ? 1 : 0;
+    else
+      return 0;
+  });
+}
+
+// Throws if an integer that the user wrote would wrap around.
 static void check_fits(const ScalarValue& value, Dtype dtype) {
-  if (!value.is_integer || !is_integer(dtype) || dtype == uint64) return;
+  if (!value.is_integer || !is_integer(dtype) || side_of(value, dtype) == 0) return;
+  const __int128 number = whole(value);
+  const std::string text =
+      number < 0 ? std::to_string(value.integer) : std::to_string(static_cast<std::uint64_t>(number));
   kernels::visit(dtype, [&]<class T>(T) {
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      if (std::in_range<T>(value.integer)) return;
-      throw ArgumentError(call_text() + ": the number " + std::to_string(value.integer) + " does not fit " +
-                          name(dtype) + ", which holds " + std::to_string(std::numeric_limits<T>::min()) +
-                          " to " + std::to_string(std::numeric_limits<T>::max()) +
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+      throw ArgumentError(call_text() + ": the number " + text + " does not fit " + name(dtype) +
+                          ", which holds " + std::to_string(std::numeric_limits<T>::min()) + " to " +
+                          std::to_string(std::numeric_limits<T>::max()) +
                           "; give the array a wider dtype, as int64, first");
-    }
   });
 }
 
@@ -64,7 +81,7 @@ static bool fits_integer(__int128 value, Dtype dtype) {
 
 // The value of a number rounded to a 16-bit float.
 static ScalarValue rounded(const ScalarValue& value, Dtype half) {
-  const double v = value.is_integer ? static_cast<double>(value.integer) : value.floating.real();
+  const double v = value.is_integer ? static_cast<double>(whole(value)) : value.floating.real();
   return {half == bfloat16 ? float{bfloat16_t(v)} : float{float16_t(v)}, 0, false};
 }
 
@@ -96,6 +113,14 @@ Array Array::weak_integer(std::int64_t value, std::source_location where) {
   const Call call("Array", where);
   // A value beyond int32 would wrap around where only plain numbers meet.
   return make_scalar({0, value, true}, std::in_range<std::int32_t>(value) ? int32 : int64, true);
+}
+Array make_plain_integer(std::uint64_t bits, bool is_negative, std::source_location where) {
+  const Call call("Array", where);
+  const auto integer = static_cast<std::int64_t>(bits);
+  const bool is_past_int64 = integer < 0 && !is_negative;
+  const double value = is_past_int64 ? static_cast<double>(bits) : static_cast<double>(integer);
+  const Dtype dtype = is_past_int64 ? uint64 : std::in_range<std::int32_t>(integer) ? int32 : int64;
+  return make_scalar({value, integer, true}, dtype, true);
 }
 Array Array::weak_floating(double value, std::source_location where) {
   const Call call("Array", where);

@@ -8,7 +8,8 @@
 
 namespace tessera {
 
-// A number as the user wrote it.
+// A number as the user wrote it. Of an integer `floating` has the value too if that is known: C++'s unsigned
+// numbers past int64 arrive as negative ones, and have 0 there.
 struct ScalarValue {
   std::complex<double> floating;
   std::int64_t integer = 0;
@@ -33,6 +34,10 @@ inline std::string field_text(const ScalarValue& s) {
 
 Array make_scalar(const ScalarValue&, Dtype, bool weak);
 Array make_scalar(double, Dtype);
+// A weak integer of which both are known: Python's, which may lie past int64.
+Array make_plain_integer(std::uint64_t bits, bool is_negative, std::source_location where);
+// Whether the integer lies below (-1) or above (1) all values of an integer dtype; 0 if it fits.
+int side_of(const ScalarValue&, Dtype);
 // The value of an array made by make_scalar.
 std::optional<ScalarValue> scalar_value(const Array&);
 // Whether the op is that of zeros().

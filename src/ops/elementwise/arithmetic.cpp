@@ -137,16 +137,35 @@ bool is_square(const Array& a, const Array& b) {
   return exponent->is_integer ? exponent->integer == 2 : exponent->floating == 2.0 && !is_integer(dtype);
 }
 
+bool is_bool_array(const Operand& x) { return x.array.node() && is_bool(x.array.dtype()); }
+
+// A negative number that the user wrote as the exponent of integers is a mistake: nearly all results are 0.
+void check_exponent(const Array& a, const Array& b) {
+  if (!a.node() || !b.node() || !is_integer(a.dtype()) || !b.is_weakly_typed()) return;
+  const auto exponent = scalar_value(b);
+  if (!exponent || !exponent->is_integer || exponent->integer >= 0 || is_unsigned_integer(a.dtype())) return;
+  throw ArgumentError(call_text() + ": " + name(a.dtype()) + " to the power " +
+                      std::to_string(exponent->integer) + " is no integer; take power(astype(x, float32), " +
+                      std::to_string(exponent->integer) + ")");
+}
+
 }  // namespace
 
 Array add(const Operand& a, const Operand& b) { return add_op({a, b}); }
-Array subtract(const Operand& a, const Operand& b) { return subtract_op({a, b}); }
+Array subtract(const Operand& a, const Operand& b) {
+  const Call call("subtract", a.where);
+  if (is_bool_array(a) && is_bool_array(b))
+    throw DtypeError(call_text() + ": bool - bool is ambiguous; a ^ b is true where they differ, " +
+                     "astype(a, int32) - b a number");
+  return subtract_op({a, b});
+}
 Array multiply(const Operand& a, const Operand& b) { return multiply_op({a, b}); }
 Array divide(const Operand& a, const Operand& b) { return divide_op({a, b}); }
 Array remainder(const Operand& a, const Operand& b) { return remainder_op({a, b}); }
 Array floor_divide(const Operand& a, const Operand& b) { return floor_divide_op({a, b}); }
 Array power(const Operand& a, const Operand& b) {
   const Call call("power", a.where);
+  check_exponent(a.array, b.array);
   return is_square(a.array, b.array) ? square_op({a}) : power_op({a, b});
 }
 Array maximum(const Operand& a, const Operand& b) { return maximum_op({a, b}); }
@@ -180,7 +199,12 @@ Array multiply_add(const Operand& x, const Operand& y, const Operand& z) {
   return multiply_add_op({x, y, z});
 }
 Array condition_estimate(const Operand& x) { return condition_estimate_op({x}); }
-Array negative(const Operand& x) { return negative_op({x}); }
+Array negative(const Operand& x) {
+  const Call call("negative", x.where);
+  if (is_bool_array(x))
+    throw DtypeError(call_text() + ": a bool has no negative; logical_not(x), or negative(astype(x, int32))");
+  return negative_op({x});
+}
 Array positive(const Operand& x) {
   const Call call("positive", x.where);
   return x.array;

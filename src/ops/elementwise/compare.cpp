@@ -1,4 +1,5 @@
 // Comparisons, predicates, logic and bits: ops with piecewise constant results.
+#include "ops/create/scalar.hpp"
 #include "ops/elementwise/define.hpp"
 #include "ops/functions.hpp"
 
@@ -52,14 +53,34 @@ const ElementwiseOp isfinite_op{map<"isfinite">, DtypeRule::predicate,
 const ElementwiseOp isinf_op{map<"isinf">, DtypeRule::predicate, "whether x is infinite", logarithms(),
                              not_smooth()};
 
+// The side on which a plain integer lies outside all values of integers of another dtype; 0 for others.
+int side_of_number(const Operand& number, const Operand& of) {
+  if (!number.array.node() || !of.array.node()) return 0;
+  if (!number.array.is_weakly_typed() || of.array.is_weakly_typed()) return 0;
+  if (!is_integer(of.array.dtype())) return 0;
+  const auto value = scalar_value(number.array);
+  return value && value->is_integer ? side_of(*value, of.array.dtype()) : 0;
+}
+
+// a op b, which is `below` or `above` if b is a number below or above all values of a's dtype, as in NumPy.
+Array compared(const ElementwiseOp& op, const Operand& a, const Operand& b, bool below, bool above) {
+  const int b_side = side_of_number(b, a), a_side = side_of_number(a, b);
+  if (b_side == 0 && a_side == 0) return op({a, b});
+  const bool is_true = b_side > 0 || a_side < 0 ? above : below;
+  const Operand& integers = b_side != 0 ? a : b;
+  return is_true ? equal_op({integers, integers}) : not_equal_op({integers, integers});
+}
+
 }  // namespace
 
-Array equal(const Operand& a, const Operand& b) { return equal_op({a, b}); }
-Array not_equal(const Operand& a, const Operand& b) { return not_equal_op({a, b}); }
-Array less(const Operand& a, const Operand& b) { return less_op({a, b}); }
-Array less_equal(const Operand& a, const Operand& b) { return less_equal_op({a, b}); }
-Array greater(const Operand& a, const Operand& b) { return greater_op({a, b}); }
-Array greater_equal(const Operand& a, const Operand& b) { return greater_equal_op({a, b}); }
+Array equal(const Operand& a, const Operand& b) { return compared(equal_op, a, b, false, false); }
+Array not_equal(const Operand& a, const Operand& b) { return compared(not_equal_op, a, b, true, true); }
+Array less(const Operand& a, const Operand& b) { return compared(less_op, a, b, false, true); }
+Array less_equal(const Operand& a, const Operand& b) { return compared(less_equal_op, a, b, false, true); }
+Array greater(const Operand& a, const Operand& b) { return compared(greater_op, a, b, true, false); }
+Array greater_equal(const Operand& a, const Operand& b) {
+  return compared(greater_equal_op, a, b, true, false);
+}
 Array logical_and(const Operand& a, const Operand& b) { return logical_and_op({a, b}); }
 Array logical_or(const Operand& a, const Operand& b) { return logical_or_op({a, b}); }
 Array logical_xor(const Operand& a, const Operand& b) { return logical_xor_op({a, b}); }

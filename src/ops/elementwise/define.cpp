@@ -145,7 +145,7 @@ Array ElementwiseOp::operator()(const OperandList& operands) const {
   check_broadcast(operands);
   auto dtype = operand_dtype(*this, std::span<const WeakDtype>(types).subspan(conditions));
   // A plain number beyond int32 made it so wide; as a weak one it would wrap around beside int32.
-  if (dtype.dtype == int64) dtype.weak = false;
+  if (dtype.dtype == int64 || dtype.dtype == uint64) dtype.weak = false;
   std::vector<Array> inputs;
   inputs.reserve(operands.size());
   for (int i = 0; i < static_cast<int>(operands.size()); ++i)

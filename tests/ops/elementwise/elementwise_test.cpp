@@ -36,6 +36,19 @@ TEST(Elementwise, plain_numbers_beyond_int32_do_not_wrap_around_among_themselves
   EXPECT_THROW(array({1, 2}) + beyond, ArgumentError);
 }
 
+TEST(Elementwise, comparisons_with_plain_numbers_beyond_a_dtype_are_those_of_numbers) {
+  const Array x = astype(array({0, 5, 255}), uint8);
+  EXPECT_TRUE(item<bool>(all(x < 300)));
+  EXPECT_TRUE(item<bool>(all(-1 < x)));
+  EXPECT_FALSE(item<bool>(any(300 <= x)));
+  EXPECT_FALSE(item<bool>(any(x == 256)));
+  EXPECT_TRUE(item<bool>(all(x != -1)));
+  EXPECT_TRUE(item<bool>(all(array({1, 2}) < std::int64_t{1} << 40)));
+  // C++ has unsigned literals: every bit pattern is a value of uint64.
+  EXPECT_TRUE(item<bool>(all(full({2}, 7, uint64) < ~std::uint64_t{0})));
+  EXPECT_THROW(x + 300, ArgumentError);
+}
+
 TEST(Elementwise, rounds_both_parts_of_a_complex_number) {
   EXPECT_THAT(to_vector<Complex>(round(array({Complex(1.5f, -2.5f), Complex(-0.4f, 0.6f)}))),
               ElementsAre(Complex(2, -2), Complex(0, 1)));
@@ -90,6 +103,10 @@ TEST(Elementwise, what_a_dtype_cannot_do_is_refused_at_the_call) {
   EXPECT_THAT(refusal([&] { relu(z); }), HasSubstr("complex64"));
   EXPECT_THAT(refusal([&] { bitwise_left_shift(mask, mask); }), HasSubstr("takes integers, not bool"));
   EXPECT_THAT(refusal([&] { bitwise_right_shift(mask, 1.5); }), HasSubstr("takes integers"));
+  EXPECT_THAT(refusal([&] { mask - mask; }), HasSubstr("bool - bool is ambiguous; a ^ b"));
+  EXPECT_THAT(refusal([&] { negative(mask); }), HasSubstr("a bool has no negative"));
+  EXPECT_EQ((mask - 1).dtype(), int32);
+  EXPECT_THROW(power(array({1, 2}), -1), ArgumentError);
   EXPECT_EQ(bitwise_left_shift(mask, 3).dtype(), int32);
 }
 
