@@ -9,6 +9,8 @@
 #include "python/convert.hpp"
 #include "python/families.hpp"
 #include "python/module.hpp"
+#include "python/place.hpp"
+#include "random/draw.hpp"
 #include "types/extents.hpp"
 
 namespace tessera::python {
@@ -166,8 +168,29 @@ void bind_create(py::module_& m) {
              return py::make_tuple(py::module_::import("tessera._pickling").attr("key"),
                                    py::make_tuple(key.data));
            })
-      .def("__getitem__",
-           [](const random::Key& key, std::int64_t i) { return random::Key{index(key.data, {i}, here())}; });
+      .def("__array__",
+           [](const random::Key&, py::args, py::kwargs) {
+             throw py::type_error(line_text(here()) +
+                                  ": a key is no array of numbers; random.key_data(key) gives its words");
+           })
+      .def("__repr__",
+           [](const random::Key& key) {
+             return "Key(shape=" + to_string(without_last(key.data.shape(), 1)) + ")";
+           })
+      .def("__iter__",
+           [](const random::Key& key) -> py::iterator {
+             py::list keys;
+             const std::int64_t n = key.data.ndim() < 2 ? 1 : key.data.shape()[0];  // 1 is refused
+             for (std::int64_t i = 0; i < n; ++i) keys.append(random::key_at(key, i, here()));
+             return py::iter(keys);
+           })
+      .def(
+          "__getitem__",
+          [](const random::Key& key, py::object index) {
+            if (PyLong_Check(index.ptr())) return random::key_at(key, index.cast<std::int64_t>(), here());
+            return random::wrap_key_data(py::cast(key.data)[index].cast<Array>(), here());
+          },
+          py::arg("index"));
   m.def("key_of_data", [](Value data) { return random::wrap_key_data(data.array, data.where); });
   // Sets how keys become bits, until the next call: jax_threefry_partitionable.
   m.def("set_threefry", [](bool is_partitionable) {

@@ -181,9 +181,9 @@ results_of = {
     "_initializers.ones": "Array", "_primitives.reduce": "Array", "_primitives.sort": "Union[Array, Tuple[Array, ...]]", "_primitives.split": "List[Array]", "_numpys.load": "Union[Array, Dict[str, Array]]",
     "tree_util.all": "bool", **dict.fromkeys(("tree_util.broadcast", "tree_util.transpose"), "object"), "tree_util.map_with_path": "_T",
     "tree_util.flatten_with_path": "Tuple[List[Tuple[Tuple[object, ...], object]], object]", "tree_util.leaves_with_path": "List[Tuple[Tuple[object, ...], object]]",
-    "AtIndexer.__getitem__": "At",
+    "AtIndexer.__getitem__": "At", "Key.__getitem__": "Key", "Key.__iter__": "Iterator[Key]",
     "Dense.__call__": "Array", "LayerNorm.__call__": "Array", "Embedding.__call__": "Array", "Batches.__getitem__": "Any", "config.update": "None", "padtype_to_pads": "List[Tuple[int, int]]", "conv_dimension_numbers": "Tuple[Tuple[int, ...], ...]", "tree_util.map": "_T", "Array.flatten": "Array",
-    "_shapes.split": "List[Array]", "io.load_safetensors": "Dict[str, Array]", "Adam.start": "AdamState", "Sgd.start": "SgdState", "Adam.update": "Tuple[_T, AdamState]", "Sgd.update": "Tuple[_T, SgdState]", "random.split": "Union[List[Key], Key]",
+    "_shapes.split": "List[Array]", "io.load_safetensors": "Dict[str, Array]", "Adam.start": "AdamState", "Sgd.start": "SgdState", "Adam.update": "Tuple[_T, AdamState]", "Sgd.update": "Tuple[_T, SgdState]", "random.split": "Key",
 }
 
 

@@ -9,6 +9,8 @@ namespace tessera::random {
 // The words of a key, if every rank holds them on the host: uncommitted, computed, outside mapped functions.
 std::optional<rng::Words> words_on_host(const Key&);
 Key key_from_words(rng::Words);
+// Key i, or keys i, of a batch.
+Key key_at(const Key& batch, std::int64_t i, Where);
 
 // ShapeError unless it is one key (2,), DtypeError unless it is uint32.
 void check_key(const Key&);

@@ -73,6 +73,12 @@ Key wrap_key_data(const Array& data, Where where) {
   return {data};
 }
 
+static Key one_of_split(const Key& key, std::uint64_t i, std::uint64_t count, Threefry mode) {
+  const auto words = words_on_host(key);
+  return words ? key_from_words(kernels::split_key(*words, i, count, mode))
+               : Key{rng::split_one(key.data, i, count, mode)};
+}
+
 std::vector<Key> split(const Key& key, int n, Where where) {
   const Call call("split", where);
   check_key(key);
@@ -80,12 +86,23 @@ std::vector<Key> split(const Key& key, int n, Where where) {
     throw ArgumentError(call_text() + ": the number of keys is " + std::to_string(n) +
                         "; it must not be negative");
   const auto count = static_cast<std::uint64_t>(n);
-  const auto words = words_on_host(key);
   std::vector<Key> keys;
-  for (std::uint64_t i = 0; i < count; ++i)
-    keys.push_back(words ? key_from_words(kernels::split_key(*words, i, count, threefry()))
-                         : Key{rng::split_one(key.data, i, count, threefry())});
+  for (std::uint64_t i = 0; i < count; ++i) keys.push_back(one_of_split(key, i, count, threefry()));
   return keys;
+}
+
+Key key_at(const Key& batch, std::int64_t i, Where where) {
+  const Call call("keys[i]", where);
+  if (batch.data.ndim() < 2)
+    throw ArgumentError(call_text() + ": a single key has no elements; split(key, n) makes n keys");
+  const std::int64_t n = batch.data.shape()[0];
+  if (i < -n || i >= n)
+    throw IndexError(call_text() + ": index " + std::to_string(i) + " is out of range for " +
+                     std::to_string(n) + " keys");
+  const auto at = static_cast<std::uint64_t>(i < 0 ? i + n : i);
+  if (const auto source = rng::source_of_split(batch.data))
+    return one_of_split({source->key}, at, source->count, source->mode);
+  return {index(batch.data, {i})};
 }
 
 Key split_batch(const Key& key, Shape shape, Where where) {

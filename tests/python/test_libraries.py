@@ -226,6 +226,25 @@ class Random(unittest.TestCase):
         many = ts.vmap(lambda k: ts.random.normal(k, (2,)))(ts.random.split(key, (4,)))
         self.assertEqual(many.shape, (4, 2))
 
+    def test_split_keys_are_unpacked_or_mapped_over(self):
+        key = ts.random.key(5)
+        draw = lambda k: ts.random.normal(k, (3,))  # noqa: E731
+        expected = np.stack([values(draw(k)) for k in ts.random.split(key, 4)])
+        first, *rest = ts.random.split(key, 4)
+        self.assertEqual(values(draw(first)).tolist(), expected[0].tolist())
+        keys = ts.random.split(key, 4)
+        ts.block_until_ready(keys.data)  # computed ones are taken from their values
+        for found in (ts.vmap(draw)(keys), ts.lax.scan(lambda c, k: (c, draw(k)), 0, keys)[1], ts.lax.map(draw, keys), np.stack([values(draw(keys[i])) for i in (0, -3, 2, 3)]),
+                      ts.vmap(draw)(ts.jit(lambda k: ts.random.split(k, 4))(key)), ts.jit(lambda k: ts.stack([draw(i) for i in ts.random.split(k, 4)]))(key)):
+            np.testing.assert_array_equal(values(found), expected)
+        self.assertEqual((keys[1:].shape, keys[ts.asarray([0, 2])].shape, len(rest), repr(keys), repr(first)), ((3,), (2,), 3, "Key(shape=(4,))", "Key(shape=())"))
+        many = ts.vmap(lambda k: ts.stack([draw(i) for i in ts.random.split(k)]))(keys)
+        np.testing.assert_array_equal(values(many[2]), np.stack([values(draw(k)) for k in ts.random.split(keys[2])]))
+        with self.assertRaisesRegex(ts.IndexError, r"keys\[i\] at .*: index 4 is out of range for 4 keys"):
+            keys[4]
+        with self.assertRaisesRegex(ts.ArgumentError, "a single key has no elements; split"):
+            a, b = key
+
 
 class Networks(unittest.TestCase):
     def test_functions(self):

@@ -118,6 +118,13 @@ Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, Threefry mod
 Array split_many(const Array& key, Shape shape, Threefry mode) {
   return record(split_many_op, make_params(SplitManyParams{std::move(shape), mode}), {key});
 }
+std::optional<KeysOfOne> source_of_split(const Array& keys) {
+  const Node& node = *keys.node();
+  if (node.op != &split_many_op || node.inputs.empty() || keys.ndim() != 2) return std::nullopt;
+  const Array& key = node.inputs[0];
+  if (key.ndim() != 1) return std::nullopt;
+  return KeysOfOne{key, static_cast<std::uint64_t>(keys.shape()[0]), node.params->as<SplitManyParams>().mode};
+}
 Array fold_in(const Array& key, const Array& data) {
   return record(fold_in_op, no_params(), {key, cast_to(data, uint32)});
 }

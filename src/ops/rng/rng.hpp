@@ -20,6 +20,13 @@ using random::Threefry;
 // ---- keys: (..., 2) -> (..., 2) ----
 Array split_one(const Array& key, std::uint64_t i, std::uint64_t n, Threefry);  // key i of n
 Array split_many(const Array& key, Shape shape, Threefry);                      // (..., shape, 2)
+// The key that split_many made keys (n, 2) of, while it is known: a few of many keys are made of it alone.
+struct KeysOfOne {
+  Array key;
+  std::uint64_t count;
+  Threefry mode;
+};
+std::optional<KeysOfOne> source_of_split(const Array& keys);
 Array fold_in(const Array& key, const Array& data);  // data: integers of shape (...)
 
 // ---- draws: (..., 2) -> (..., shape) ----

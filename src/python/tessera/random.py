@@ -20,8 +20,8 @@ PRNGKey = key
 
 
 def split(key, num=2):
-    """New keys from one; num may be a shape."""
-    return _r.split(key, num) if isinstance(num, int) else _r.split_batch(key, num)
+    """New keys from one, to unpack or to map over; num may be a shape."""
+    return _r.split_batch(key, num)
 
 
 def key_data(key):
@@ -47,3 +47,9 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0):
 def shuffle(key, x, axis=0):
     """permutation(key, x)."""
     return _r.permutation(key, x, axis)
+
+
+def __getattr__(name):
+    if name in {"rand", "randn", "random", "random_sample", "seed", "default_rng", "RandomState", "get_state", "set_state", "standard_normal"}:
+        raise AttributeError(f"tessera.random has no {name}: there is no hidden state, draws take a key, as in uniform(key(0), (3, 4)) and normal(key(1), (5,)); split(key) makes new keys")
+    raise AttributeError(f"module 'tessera.random' has no attribute {name!r}")
