@@ -176,7 +176,10 @@ std::string value_text(const Output& output) {
   std::ostringstream text;
   text.precision(17);
   kernels::visit_stored(output.type.dtype, [&]<class T>(T) {
-    for (std::size_t at = 0; at + sizeof(T) <= output.stored->buffer.bytes(); at += sizeof(T)) {
+    // A buffer may be longer than its elements.
+    const auto size = std::min(output.stored->buffer.bytes(),
+                               static_cast<std::size_t>(output.type.shape.elements()) * sizeof(T));
+    for (std::size_t at = 0; at + sizeof(T) <= size; at += sizeof(T)) {
       T value;
       std::memcpy(&value, output.stored->buffer.data() + at, sizeof value);
       text << (at == 0 ? " = " : " ");

@@ -123,7 +123,8 @@ void append_part(py::handle part, std::vector<IndexPart>& parts) {
     Value value;
     if (!read_value(part, value))
       throw py::type_error(
-          "an index is an integer, a slice, ..., None, or an array of integers or bools; not " +
+          line_text(here()) +
+          ": an index is an integer, a slice, ..., None, or an array of integers or bools; not " +
           py::repr(part).cast<std::string>());
     parts.emplace_back(value.array);
   }
@@ -288,18 +289,27 @@ void bind_indices(py::module_& m, py::class_<Array>& type) {
       "x.at[0, :].set(v): a new array in which that part is replaced.");
   py::class_<At>(m, "At")
       .def("get", &At::get)
-      .def("set",
-           [](const At& at, Value v) {
-             const py::gil_scoped_release unlocked;  // counting the result waits for other ranks
-             return at.set(v);
-           })
-      .def("add", [](const At& at, Value v) { return at.add(v); })
-      .def("subtract", [](const At& at, Value v) { return at.subtract(v); })
-      .def("multiply", [](const At& at, Value v) { return at.multiply(v); })
-      .def("mul", [](const At& at, Value v) { return at.multiply(v); })
-      .def("divide", [](const At& at, Value v) { return at.divide(v); })
-      .def("min", [](const At& at, Value v) { return at.min(v); })
-      .def("max", [](const At& at, Value v) { return at.max(v); });
+      .def(
+          "set",
+          [](const At& at, Value v) {
+            const py::gil_scoped_release unlocked;  // counting the result waits for other ranks
+            return at.set(v);
+          },
+          py::arg("values"))
+      .def(
+          "add", [](const At& at, Value v) { return at.add(v); }, py::arg("values"))
+      .def(
+          "subtract", [](const At& at, Value v) { return at.subtract(v); }, py::arg("values"))
+      .def(
+          "multiply", [](const At& at, Value v) { return at.multiply(v); }, py::arg("values"))
+      .def(
+          "mul", [](const At& at, Value v) { return at.multiply(v); }, py::arg("values"))
+      .def(
+          "divide", [](const At& at, Value v) { return at.divide(v); }, py::arg("values"))
+      .def(
+          "min", [](const At& at, Value v) { return at.min(v); }, py::arg("values"))
+      .def(
+          "max", [](const At& at, Value v) { return at.max(v); }, py::arg("values"));
 }
 
 template <class T> T item_of(const Array& x) {

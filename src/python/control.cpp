@@ -106,7 +106,7 @@ py::object cond_of(Value predicate, py::function f, py::function g, py::args arg
 // The pair (carry, y) that f returned.
 py::tuple two(const py::object& returned) {
   if (!PyTuple_Check(returned.ptr()) || PyTuple_GET_SIZE(returned.ptr()) != 2)
-    throw py::type_error("scan: the function must return (carry, y), not " +
+    throw py::type_error(line_text(here()) + ": the function of scan must return (carry, y), not " +
                          py::repr(returned).cast<std::string>());
   return returned;
 }

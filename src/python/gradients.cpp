@@ -23,9 +23,9 @@ class WatchedCall {
   py::object run(const py::function& f, const py::args& args, const py::kwargs& kwargs) {
     for (int& n : argnums_) {
       if (n < -static_cast<int>(args.size()) || n >= static_cast<int>(args.size()))
-        throw py::value_error(std::string(name_) + ": argnum " + std::to_string(n) +
-                              " is named, but the function is called with " + std::to_string(args.size()) +
-                              " positional arguments");
+        throw py::value_error(std::string(name_) + " at " + line_text(here()) + ": argnum " +
+                              std::to_string(n) + " is named, but the function is called with " +
+                              std::to_string(args.size()) + " positional arguments");
       if (n < 0) n += static_cast<int>(args.size());
     }
     py::tuple seen(args.size());

@@ -46,7 +46,7 @@ class Types(unittest.TestCase):
         with self.assertRaises(ts.DisagreementError) as raised:
             ts.device_get(x)
         text = str(raised.exception)
-        self.assertRegex(text, r"^the ranks disagree on what comes next, first in line \d+:\n  ranks? 0[^:]*: .* = 20(\.0)?\b.*\n  rank 1: .* = 20\.5\b")
+        self.assertRegex(text, r"^the ranks disagree on what comes next, first in line \d+:\n  ranks? 0[^:]*: .* = 20(\.0)?\b.*\n  rank 1: .* = 20\.5\n")
         self.assertIn("The lines around it:", text)
         self.assertLess(text.count("\n"), 40)  # the program has 120 lines
 
@@ -89,7 +89,8 @@ class Types(unittest.TestCase):
         self.assertRaises(NameError, lambda: ts.lax.psum(ts.ones(2), "nobody"))
 
     def test_a_plain_number_of_more_than_64_bits(self):
-        self.assertRaises(OverflowError, lambda: ts.ones(2, dtype=ts.int64) + 2 ** 70)
+        with self.assertRaisesRegex(OverflowError, rf"^test_errors.py:\d+: the number {2 ** 70} does not fit 64 bits"):
+            ts.ones(2, dtype=ts.int64) + 2 ** 70
 
 
 class Lines(unittest.TestCase):
@@ -165,6 +166,18 @@ class BadInput(unittest.TestCase):
         self.assertRefused(TypeError, lambda: ts.asarray(np.zeros(2, "datetime64[s]")), lambda: ts.asarray(np.zeros(2, np.longdouble)),
                            lambda: ts.asarray(np.zeros(2, [("a", "f4")])), lambda: ts.asarray(np.zeros(2, "U3")), lambda: ts.zeros(2, dtype="float8"), lambda: ts.zeros(2, dtype=object),
                            lambda: self.x.astype("S4"))
+
+    def test_the_line_and_what_was_given_are_named(self):
+        at = r"test_errors.py:\d+"
+        for kind, text, call in ((TypeError, rf"^{at}: an index is an integer, .*; not 'a'$", lambda: self.x["a"]), (TypeError, rf"^{at}: unknown dtype 'float8'", lambda: ts.zeros(2, dtype="float8")),
+                                 (OverflowError, rf"^array at {at}: the number -5 does not fit uint8, which holds 0 to 255$", lambda: ts.array([3, -5], dtype=ts.uint8)),
+                                 (TypeError, rf"^arange at {at}: '5' \(str\) is no number", lambda: ts.arange("5")), (TypeError, rf"^set at {at}: 'values' is 'a'", lambda: self.x.at[0].set("a")),
+                                 (TypeError, rf"^{at}: the function of scan must return \(carry, y\), not None", lambda: ts.lax.scan(lambda c, y: None, 0, self.x)),
+                                 (ValueError, rf"^grad at {at}: argnum 1 is named", lambda: ts.grad(ts.sum, argnums=1)(self.x)),
+                                 (AttributeError, r"^tessera.random has no rand: there is no hidden state, draws take a key", lambda: ts.random.rand(3)),
+                                 (TypeError, rf"^{at}: a key is no array of numbers; random.key_data", lambda: np.asarray(ts.random.key(0)))):
+            with self.subTest(text), self.assertRaisesRegex(kind, text):
+                call()
 
     def test_numbers_that_do_not_fit(self):
         self.assertRefused(OverflowError, lambda: ts.array(2 ** 40), lambda: ts.array(300, dtype=ts.uint8), lambda: ts.array([2 ** 70]), lambda: self.x + 2 ** 80)

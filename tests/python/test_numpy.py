@@ -205,6 +205,11 @@ class Numeric(unittest.TestCase):
             assert_same(ts.stencil(lambda u: u(1, 0) + u(-1, 0) + u(0, -1) + u(0, 1) - 4 * u(), x), expected, 1e-5)
         self.assertRaises(ValueError, lambda: ts.stencil(lambda u: u(1), ts.asarray(real)))
 
+    def test_einsum_takes_numpys_optimize(self):
+        for x in spread(real):
+            for order in (True, False, "optimal"):
+                assert_same(ts.einsum("ij,kj->ik", x, x, optimize=order), real @ real.T, 1e-5)
+
     def test_windows(self):
         for x in spread(real):
             assert_same(ts.reduce_window(x, "max", [2, 2]), np.max([real[:-1, :-1], real[1:, :-1], real[:-1, 1:], real[1:, 1:]], 0))

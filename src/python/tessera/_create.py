@@ -137,7 +137,8 @@ def _checked_cast(values, wanted):
         if host.dtype.kind in "iu" and wanted.kind in "iu" and host.size:
             limits = _np.iinfo(wanted.dtype)
             if host.min() < limits.min or host.max() > limits.max:
-                raise OverflowError(f"array at {_core.here()}: a value does not fit {wanted}")
+                worst = host.max() if host.max() > limits.max else host.min()
+                raise OverflowError(f"array at {_core.here()}: the number {worst} does not fit {wanted}, which holds {limits.min} to {limits.max}")
         return host.astype(wanted.dtype)
     except ValueError as error:
         raise _core.errors.ShapeError(f"array at {_core.here()}: {error}") from None
@@ -176,6 +177,9 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device=None):
     are_integers = type(start) is type(stop) is type(step) is int
     if not are_integers:
         start, stop, step = (v.item() if isinstance(v, Array) else v for v in (start, stop, step))
+        for v in (start, stop, step):
+            if not isinstance(v, (int, float, _np.number, _np.bool_)):
+                raise TypeError(f"arange at {_core.here()}: {v!r} ({type(v).__name__}) is no number; start, stop and step are")
         are_integers = all(isinstance(v, (int, _np.integer)) for v in (start, stop, step))
     wanted = _core.dtype(dtype) if dtype is not None else _core.int32 if are_integers else _core.float32
     make = _core.arange_integers if are_integers and wanted.kind in "iu" else _core.arange_floats

@@ -129,11 +129,11 @@ def _expression_of(operands):
     return (expression + "->" + letters(operands[-1]) if len(operands) % 2 else expression), arrays
 
 
-def einsum(expression, *operands, **options):
-    """The product of the operands summed over the indices that are not in the result: "ij,jk->ik", or each operand with a list of its indices: einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+def einsum(expression, *operands, optimize=True):
+    """The product of the operands summed over the indices that are not in the result: "ij,jk->ik", or each operand with a list of its indices: einsum(a, [0, 1], b, [1, 2], [0, 2]). The order of pairs is chosen by cost, whatever optimize says."""
     if not isinstance(expression, str):
         expression, operands = _expression_of((expression, *operands))
-    return _core.einsum(expression, *operands, **options)
+    return _core.einsum(expression, *operands)
 
 
 def angle(x, deg=False, *, degrees=False):
