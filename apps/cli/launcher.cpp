@@ -223,8 +223,9 @@ bool is_on_path(const std::string& program) { return !path_of(program).empty(); 
 
 void require_program(const char* command, const std::string& program, const char* when) {
   if (is_on_path(program) || is_script(program)) return;
-  const bool is_path = program.find('/') != std::string::npos || program.ends_with(".py");
   std::error_code none;
+  const bool is_path = program.find('/') != std::string::npos || program.ends_with(".py") ||
+                       std::filesystem::exists(program, none);
   const char* what = !is_path                                       ? " is no program on the PATH"
                      : std::filesystem::is_directory(program, none) ? " is a folder"
                      : std::filesystem::exists(program, none)       ? " is no program that can be run"

@@ -170,6 +170,15 @@ void add_stablehlo(CLI::App& app, Order& order, const std::string& files) {
   command->footer("Example: tessera run -n 8 step.stablehlo x.npy w.npy -o y.npy");
 }
 
+// CLI11 says of a word that is no number only "Could not convert: --axes = x".
+std::string text_of(const CLI::ParseError& error) {
+  const std::string text = error.what(), before = "Could not convert: ";
+  const auto is = text.find(" = ");
+  if (!text.starts_with(before) || is == std::string::npos) return text;
+  return text.substr(before.size(), is - before.size()) + ": " + tessera::in_quotes(text.substr(is + 3)) +
+         " is no number";
+}
+
 int dispatch(const CLI::App& app, Order& order, int argc, char** argv) {
   const std::string command = app.get_subcommands().front()->get_name();
   // Words from the first unknown one on: mpirun's options, the program, its arguments.
@@ -460,7 +469,7 @@ int answer(int argc, char** argv) {
       for (const auto& word : command->remaining())
         if (word.starts_with('-'))
           return refuse(app, command->get_name() + " has no option " + tessera::in_quotes(word));
-    return refuse(app, error.what());
+    return refuse(app, text_of(error));
   }
   try {
     return dispatch(app, order, argc, argv);
