@@ -17,8 +17,8 @@ namespace tessera::stream {
 namespace {
 
 constexpr int most_stages = 8;
-// Each stage opens a search for the rest, so that programs that fit in no way would be searched for minutes. Those
-// that fit take up to 255.
+// Each stage opens a search for the rest, so that programs that fit in no way would be searched for minutes.
+// Those that fit take up to 255.
 constexpr int most_searches = 400;
 
 // The values that are still to be computed, with the numbers of the results that they are.

@@ -113,8 +113,8 @@ std::optional<ScalarValue> number_repeated(const Array& x) {
   return number_repeated(node.inputs[0]);
 }
 
-// A box of values put into an array of a file: the values, if the box is the whole array; a file that lacks the
-// box, if they are one number; otherwise an update of a list, which passes through every dim.
+// A box of values put into an array of a file: the values, if the box is the whole array; a file that lacks
+// the box, if they are one number; otherwise an update of a list, which passes through every dim.
 std::optional<Array> box_as_update(const Node& node, const std::vector<Array>& inputs, FileNumbers& numbers) {
   if (node.op->name != "remap" || inputs.size() != 2) return std::nullopt;
   const auto& p = node.params->as<RemapParams>();
