@@ -66,7 +66,8 @@ static void check_fits(const ScalarValue& value, Dtype dtype) {
       throw ArgumentError(call_text() + ": the number " + text + " does not fit " + name(dtype) +
                           ", which holds " + std::to_string(std::numeric_limits<T>::min()) + " to " +
                           std::to_string(std::numeric_limits<T>::max()) +
-                          "; give the array a wider dtype, as int64, first");
+                          (sizeof(T) == 8 ? "; no integer dtype holds both: give the array float64 first"
+                                          : "; give the array a wider dtype, as int64, first"));
   });
 }
 
