@@ -223,6 +223,8 @@ bool is_on_path(const std::string& program) { return !path_of(program).empty(); 
 
 void require_program(const char* command, const std::string& program, const char* when) {
   if (is_on_path(program) || is_script(program)) return;
+  if (program.starts_with('-'))
+    throw UsageError(std::string(command) + " has no option " + tessera::in_quotes(program));
   std::error_code none;
   const bool is_path = program.find('/') != std::string::npos || program.ends_with(".py") ||
                        std::filesystem::exists(program, none);

@@ -244,6 +244,7 @@ check("the numbers of an empty file", ["stats", "empty.csv"], 0, "min       nan\
 (folder / "long.mtx").write_text("%%MatrixMarket matrix array integer general\n2 1\n9007199254740993\n-1\n")
 check("integers to the last digit", ["stats", "long.mtx", "-n", 2], 0, "min       -1\n  max       9007199254740993\n")
 check("a picture of a file, whose last line ends", ["plot", "p.npy"], 0, "p.npy: float64(2, 2)", test=lambda s: s.endswith("\n"))
+check("an option that sbatch lacks", ["sbatch", "-n", 8, "--dry-run", "job.py"], 2, err="sbatch has no option '--dry-run'")
 check("a file here that is no program", ["run", "-n", "2", "p.npy"], 2, err="run: 'p.npy' is no program that can be run")
 check("an axis that is no number", ["fft", "p.npy", "-o", "q.npy", "--axes", "x"], 2, err="tessera: --axes: 'x' is no number")
 check("a picture of an image as a file", ["plot", "p.npy", "-o", "p.svg", "-n", 2], 0, test=lambda _: "p.npy: float64(2, 2)" in pathlib.Path(folder, "p.svg").read_text())
