@@ -287,29 +287,23 @@ void bind_indices(py::module_& m, py::class_<Array>& type) {
   type.def_property_readonly(
       "at", [](const Array& x) { return AtIndexer{x}; },
       "x.at[0, :].set(v): a new array in which that part is replaced.");
-  py::class_<At>(m, "At")
-      .def("get", &At::get)
+  py::class_<At> part(m, "At");
+  part.def("get", &At::get)
       .def(
           "set",
           [](const At& at, Value v) {
             const py::gil_scoped_release unlocked;  // counting the result waits for other ranks
             return at.set(v);
           },
-          py::arg("values"))
-      .def(
-          "add", [](const At& at, Value v) { return at.add(v); }, py::arg("values"))
-      .def(
-          "subtract", [](const At& at, Value v) { return at.subtract(v); }, py::arg("values"))
-      .def(
-          "multiply", [](const At& at, Value v) { return at.multiply(v); }, py::arg("values"))
-      .def(
-          "mul", [](const At& at, Value v) { return at.multiply(v); }, py::arg("values"))
-      .def(
-          "divide", [](const At& at, Value v) { return at.divide(v); }, py::arg("values"))
-      .def(
-          "min", [](const At& at, Value v) { return at.min(v); }, py::arg("values"))
-      .def(
-          "max", [](const At& at, Value v) { return at.max(v); }, py::arg("values"));
+          py::arg("values"));
+  using Update = Array (At::*)(const Operand&) const;
+  const std::pair<const char*, Update> updates[] = {
+      {"add", &At::add},      {"subtract", &At::subtract}, {"multiply", &At::multiply},
+      {"mul", &At::multiply}, {"divide", &At::divide},     {"min", &At::min},
+      {"max", &At::max}};
+  for (const auto& [name, update] : updates)
+    part.def(
+        name, [update = update](const At& at, Value v) { return (at.*update)(v); }, py::arg("values"));
 }
 
 template <class T> T item_of(const Array& x) {
